@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking members and elements.
+ * Iteration over the members of objects and the elements of arrays.
  *
- * yyjson's own macros count on from the value that they are given, also where that is NULL, and point one behind the last; these look
- * at nothing that is not there. NULL, or a value of another kind, has no members and no elements. tools/check-layers sees to it that nothing else is used.
+ * yyjson's own macros do pointer arithmetic on NULL and form a pointer beyond the last value, which
+ * is undefined behaviour. The macros here do neither. NULL, or a value of another kind, has no
+ * members and no elements. tools/check-layers refuses yyjson's macros in this tree.
  */
 #ifndef TL_JSON_EACH_H
 #define TL_JSON_EACH_H
@@ -11,30 +12,37 @@
 #include <stddef.h>
 #include <yyjson.h>
 
-/* Returns: the first key of an object, or the first element of an array; NULL where `count` says that there is none. */
+/* Returns: the first key of an object or the first element of an array; NULL if `count` is 0. */
 static inline yyjson_val *json_first_of(yyjson_val *container, size_t count)
 {
     return count == 0 ? NULL : unsafe_yyjson_get_first(container);
 }
 
-/* Returns: what comes behind a value; NULL behind the last one, of which `left` are to come. */
+/*
+ * Returns: the value that follows `value` in its container; NULL if `left` is 0. `left` is the
+ * number of values that follow.
+ */
 static inline yyjson_val *json_after(yyjson_val *value, size_t left)
 {
     return left == 0 ? NULL : unsafe_yyjson_get_next(value);
 }
 
+/* Returns: the value of the member with this key; NULL for NULL. */
 static inline yyjson_val *json_value_of(yyjson_val *key)
 {
     return key == NULL ? NULL : key + 1;
 }
 
-/* As yyjson_obj_foreach(): `at` is the number of the member, `count` how many there are. */
+/*
+ * Iterates over the members of `object`, as yyjson_obj_foreach() does. `at` is the position of the
+ * member from 0, `count` the number of members.
+ */
 #define json_obj_foreach(object, at, count, key, value)                                         \
     for ((at) = 0, (count) = yyjson_obj_size(object), (key) = json_first_of((object), (count)), \
         (value) = json_value_of(key);                                                           \
          (at) < (count); (at)++, (key) = json_after((value), (count) - (at)), (value) = json_value_of(key))
 
-/* As yyjson_arr_foreach(). */
+/* Iterates over the elements of `array`, as yyjson_arr_foreach() does. */
 #define json_arr_foreach(array, at, count, value)                                                               \
     for ((at) = 0, (count) = yyjson_arr_size(array), (value) = json_first_of((array), (count)); (at) < (count); \
          (at)++, (value) = json_after((value), (count) - (at)))

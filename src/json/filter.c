@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaving parts of JSON out; see filter.h. */
+/* Filters for `_source` and `filter_path`; see filter.h. */
 #include "json/filter.h"
 
 #include "base/account.h"
@@ -8,12 +8,16 @@
 #include "json/name_set.h"
 #include "json/write.h"
 
+/* Requires: `piece` fits into `text` at `at`. */
 static bool has_at(struct slice text, size_t at, struct slice piece)
 {
     return piece.len == 0 || memcmp(text.data + at, piece.data, piece.len) == 0;
 }
 
-/* The pieces between the stars are found by memmem, which is linear whatever they are; the first place will do for each. */
+/*
+ * The literals between the stars are searched with memmem, which takes linear time. The first
+ * occurrence of each is sufficient: a later one leaves less text for the rest of the pattern.
+ */
 bool json_wildcard(struct slice pattern, struct slice text)
 {
     size_t star = slice_find_byte(pattern, '*'), at = star;
@@ -25,7 +29,7 @@ bool json_wildcard(struct slice pattern, struct slice text)
         pattern = slice_from_offset(pattern, star + 1);
         star = slice_find_byte(pattern, '*');
         struct slice piece = slice_make(pattern.data, star);
-        if (star == pattern.len) /* the last one stands at the end */
+        if (star == pattern.len) /* the last literal must end the text */
             return piece.len <= text.len - at && has_at(text, text.len - piece.len, piece);
         const char *found = piece.len == 0 ? text.data + at : memmem(text.data + at, text.len - at, piece.data, piece.len);
         if (found == NULL)
@@ -34,7 +38,7 @@ bool json_wildcard(struct slice pattern, struct slice text)
     }
 }
 
-/* Returns: whether some text that begins with `start` matches the pattern. */
+/* Returns: whether a text that begins with `start` can match the pattern. */
 static bool may_match(struct slice pattern, struct slice start)
 {
     size_t literal = slice_find_byte(pattern, '*');
@@ -44,18 +48,21 @@ static bool may_match(struct slice pattern, struct slice start)
 }
 
 /*
- * `_source` filtering. A path is built up as the walk goes down; at each name the patterns are asked whether
- * they name it, and whether they may name something below it.
+ * `_source` filtering. The walk maintains the path of the current value. For each path it checks
+ * whether a pattern matches it, and whether a pattern may match something below it.
  */
-struct source_filter {
+struct filter_state {
     struct buf *out;
     struct buf path;
     const struct json_filter *filter;
     enum dialect dialect;
 };
 
-/* Draws for a name that all patterns are held against. Returns: false when nobody wants the rest. */
-static bool is_wanted(const struct buf *out, const struct slice *patterns, size_t count, struct slice name)
+/*
+ * Charges the account for matching one name against all patterns.
+ * Returns: false if the output is no longer needed: the buffer overflowed or the account has ended.
+ */
+static bool may_continue(const struct buf *out, const struct slice *patterns, size_t count, struct slice name)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -72,7 +79,7 @@ static bool any_matches(const struct slice *patterns, size_t count, struct slice
     return false;
 }
 
-/* Whether a pattern may match something inside of `path`. */
+/* Returns: whether a pattern may match something below `path`, which is unchanged on return. */
 static bool any_reaches_into(const struct slice *patterns, size_t count, struct buf *path)
 {
     buf_byte(path, '.');
@@ -83,11 +90,14 @@ static bool any_reaches_into(const struct slice *patterns, size_t count, struct 
     return reaches;
 }
 
-static bool filter_object(struct source_filter *f, yyjson_val *object, bool included);
-static bool filter_array(struct source_filter *f, yyjson_val *array, bool included);
+static bool filter_object(struct filter_state *f, yyjson_val *object, bool included);
+static bool filter_array(struct filter_state *f, yyjson_val *array, bool included);
 
-/* Writes what is left of a value named by f->path. Returns: whether anything was written. */
-static bool filter_value(struct source_filter *f, yyjson_val *value, bool included)
+/*
+ * Writes the filtered value at f->path. `included`: an include matches the path or one above it.
+ * Returns: false if nothing of the value is left; the caller then truncates the output.
+ */
+static bool filter_value(struct filter_state *f, yyjson_val *value, bool included)
 {
     const struct json_filter *filter = f->filter;
     if (included && !any_reaches_into(filter->excludes, filter->exclude_count, &f->path)) {
@@ -106,8 +116,8 @@ static bool filter_value(struct source_filter *f, yyjson_val *value, bool includ
     return included;
 }
 
-/* Writes a member with its key where something is left of it. */
-static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included, bool comma)
+/* Writes a filtered member. Returns: false, with nothing written, if nothing of it is left. */
+static bool filter_member(struct filter_state *f, yyjson_val *key, yyjson_val *value, bool included, bool comma)
 {
     const struct json_filter *filter = f->filter;
     struct slice path = buf_as_slice(&f->path);
@@ -125,8 +135,8 @@ static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *
     return false;
 }
 
-/* Writes an object. Returns: false, with nothing but {} written, where nothing is left. */
-static bool filter_object(struct source_filter *f, yyjson_val *object, bool included)
+/* Writes a filtered object. Returns: false, with {} written, if no member is left. */
+static bool filter_object(struct filter_state *f, yyjson_val *object, bool included)
 {
     size_t path_len = f->path.len;
     bool comma = false;
@@ -142,8 +152,8 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
             buf_byte(&f->path, '.');
         buf_slice(&f->path, json_slice(key));
         const struct json_filter *filter = f->filter;
-        if (!is_wanted(f->out, filter->includes, filter->include_count, buf_as_slice(&f->path)) ||
-            !is_wanted(f->out, filter->excludes, filter->exclude_count, buf_as_slice(&f->path)))
+        if (!may_continue(f->out, filter->includes, filter->include_count, buf_as_slice(&f->path)) ||
+            !may_continue(f->out, filter->excludes, filter->exclude_count, buf_as_slice(&f->path)))
             break;
         comma |= filter_member(f, key, value, included, comma);
         buf_truncate(&f->path, path_len);
@@ -153,7 +163,7 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
     return comma;
 }
 
-static bool filter_item(struct source_filter *f, yyjson_val *item, bool included)
+static bool filter_item(struct filter_state *f, yyjson_val *item, bool included)
 {
     if (yyjson_is_obj(item))
         return filter_object(f, item, included);
@@ -164,7 +174,7 @@ static bool filter_item(struct source_filter *f, yyjson_val *item, bool included
     return included;
 }
 
-static bool filter_array(struct source_filter *f, yyjson_val *array, bool included)
+static bool filter_array(struct filter_state *f, yyjson_val *array, bool included)
 {
     bool comma = false;
     size_t i, max;
@@ -174,7 +184,7 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
         size_t before = f->out->len;
         if (comma)
             buf_byte(f->out, ',');
-        if (!is_wanted(f->out, NULL, 0, SLICE_NONE))
+        if (!may_continue(f->out, NULL, 0, SLICE_NONE))
             break;
         if (filter_item(f, item, included))
             comma = true;
@@ -188,18 +198,20 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
 void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect)
 {
     REQUIRE(yyjson_is_obj(source));
-    struct source_filter f = {buf, BUF_INIT(BUF_UNLIMITED), filter, dialect};
+    struct filter_state f = {buf, BUF_INIT(BUF_UNLIMITED), filter, dialect};
     filter_object(&f, source, filter->include_count == 0);
     buf_deinit(&f.path);
 }
 
 /*
- * `filter_path`. What is left of a pattern at some depth is a tail of it; the tails alive at one depth are a
- * stretch of one stack, with no tail twice, so the work at each name is at most the length of the patterns.
+ * `filter_path`, as the simulation of a nondeterministic automaton. Its states are tails of the
+ * patterns: the part that is still to be matched at the current depth. The active tails of a depth
+ * are a range of one stack and are distinct, so the work for each name is bounded by the length of
+ * the patterns.
  */
 struct tail {
     struct slice text;
-    size_t place; /* of its start, counted through all patterns */
+    size_t position; /* of its first byte in the concatenation of all patterns */
 };
 
 struct path_filter {
@@ -207,18 +219,18 @@ struct path_filter {
     struct tail *tails;
     size_t count;
     size_t capacity;
-    uint64_t *marks; /* by place: the name at which the tail was pushed last */
-    uint64_t names;  /* met so far */
+    uint64_t *pushed_at; /* by position of the tail: the value of `names` when it was last pushed */
+    uint64_t names;      /* number of names visited */
     bool exclude;
     enum dialect dialect;
 };
 
-/* Returns: false when this name has the tail already. */
+/* Pushes a tail. Returns: false if it was already pushed for the current name. */
 static bool push_tail(struct path_filter *f, struct tail tail)
 {
-    if (f->marks[tail.place] == f->names)
+    if (f->pushed_at[tail.position] == f->names)
         return false;
-    f->marks[tail.place] = f->names;
+    f->pushed_at[tail.position] = f->names;
     if (f->count == f->capacity) {
         f->capacity = f->capacity == 0 ? 32 : f->capacity * 2;
         f->tails = mem_realloc(f->tails, f->capacity * sizeof *f->tails);
@@ -230,10 +242,10 @@ static bool push_tail(struct path_filter *f, struct tail tail)
 static struct tail tail_from(struct tail tail, size_t offset)
 {
     struct slice text = slice_from_offset(tail.text, offset);
-    return (struct tail){text, tail.place + (tail.text.len - text.len)};
+    return (struct tail){text, tail.position + (tail.text.len - text.len)};
 }
 
-/* The first name of a tail; a dot behind a backslash is part of it. */
+/* Returns: the first name of a tail. A dot after a backslash is part of the name. */
 static struct slice first_name(struct slice tail)
 {
     for (size_t i = 0; i < tail.len; i++) {
@@ -243,16 +255,19 @@ static struct slice first_name(struct slice tail)
     return tail;
 }
 
-/* Moves one tail over a name. Returns: whether the pattern ends here: all of the value is meant. */
+/*
+ * Advances one tail over a name and pushes the tails that result.
+ * Returns: whether the pattern ends here, so that it matches the whole value.
+ */
 static bool step_tail(struct path_filter *f, struct tail tail, struct slice name)
 {
     struct slice first = first_name(tail.text);
     struct tail rest = tail_from(tail, first.len + 1);
-    while (slice_is(first, "**")) { /* it may take the name, and may take nothing */
+    while (slice_is(first, "**")) { /* it may match this name or no name at all */
         if (rest.text.len == 0)
             return true;
         if (!push_tail(f, tail))
-            return false; /* what is behind it has been looked at, too */
+            return false; /* the tail after it was processed with it */
         tail = rest;
         first = first_name(tail.text);
         rest = tail_from(tail, first.len + 1);
@@ -267,7 +282,7 @@ static bool step_tail(struct path_filter *f, struct tail tail, struct slice name
 
 static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t begin, size_t end);
 
-/* Writes a member as the tails [begin, end) of its object see it. Returns: whether anything was written. */
+/* Writes a member filtered by the tails [begin, end). Returns: whether anything was written. */
 static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_val *value, size_t begin, size_t end,
                                bool comma)
 {
@@ -275,7 +290,7 @@ static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_va
     size_t own = f->count;
     bool whole = false;
     f->names++;
-    for (size_t i = begin; i < end && !whole && is_wanted(f->out, &f->tails[i].text, 1, json_slice(key)); i++)
+    for (size_t i = begin; i < end && !whole && may_continue(f->out, &f->tails[i].text, 1, json_slice(key)); i++)
         whole = step_tail(f, f->tails[i], json_slice(key));
     bool untouched = f->count == own;
     bool written = false;
@@ -297,6 +312,7 @@ static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_va
     return written;
 }
 
+/* Writes a value filtered by the tails [begin, end). Returns: false if nothing of it is left. */
 static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t begin, size_t end)
 {
     bool is_object = yyjson_is_obj(value);
@@ -308,7 +324,7 @@ static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t b
     bool comma = false;
     buf_byte(f->out, is_object ? '{' : '[');
     yyjson_val *at = unsafe_yyjson_get_first(value);
-    for (size_t left = unsafe_yyjson_get_len(value); left > 0 && is_wanted(f->out, NULL, 0, SLICE_NONE); left--) {
+    for (size_t left = unsafe_yyjson_get_len(value); left > 0 && may_continue(f->out, NULL, 0, SLICE_NONE); left--) {
         size_t before = f->out->len;
         if (is_object) {
             comma |= path_filter_member(f, at, at + 1, begin, end, comma);
@@ -327,21 +343,21 @@ static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t b
     return comma;
 }
 
-/* Runs the patterns of one kind over a value. */
+/* Writes a value filtered by the patterns of one kind: includes, or excludes if `exclude`. */
 static void run_path_filter(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count,
                             bool exclude, enum dialect dialect)
 {
     struct path_filter f = {.out = buf, .exclude = exclude, .dialect = dialect, .names = 1};
-    size_t places = 0;
+    size_t positions = 0;
     for (size_t i = 0; i < count; i++)
-        places += patterns[i].len + 1;
-    f.marks = mem_zalloc(places * sizeof *f.marks);
-    places = 0;
+        positions += patterns[i].len + 1;
+    f.pushed_at = mem_zalloc(positions * sizeof *f.pushed_at);
+    positions = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_exclude = patterns[i].len > 0 && patterns[i].data[0] == '-';
         if (is_exclude == exclude)
-            (void)push_tail(&f, (struct tail){slice_from_offset(patterns[i], exclude), places});
-        places += patterns[i].len + 1;
+            (void)push_tail(&f, (struct tail){slice_from_offset(patterns[i], exclude), positions});
+        positions += patterns[i].len + 1;
     }
     bool scalar = !yyjson_is_obj(value) && !yyjson_is_arr(value);
     size_t before = buf->len;
@@ -352,7 +368,7 @@ static void run_path_filter(struct buf *buf, yyjson_val *value, const struct sli
         buf_lit(buf, "{}");
     }
     mem_free(f.tails);
-    mem_free(f.marks);
+    mem_free(f.pushed_at);
 }
 
 static bool has_kind(const struct slice *patterns, size_t count, bool exclude)
@@ -373,19 +389,19 @@ void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *pa
         run_path_filter(buf, value, patterns, count, excludes, dialect);
         return;
     }
-    /* Both: what the excludes leave is read again for the includes. */
+    /* With both kinds, the output of the excludes is parsed again and filtered by the includes. */
     struct buf left = BUF_INIT(BUF_UNLIMITED);
     struct arena arena = ARENA_INIT;
     struct json_doc doc;
     left.guard = buf->guard;
     run_path_filter(&left, value, patterns, count, true, dialect);
-    bool whole = is_wanted(&left, NULL, 0, SLICE_NONE);
+    bool whole = may_continue(&left, NULL, 0, SLICE_NONE);
     int r = whole ? json_parse_stored(&arena, buf_as_slice(&left), &doc) : 0;
     INSIST(r == 0);
     if (whole)
         run_path_filter(buf, doc.root, patterns, count, false, dialect);
     else
-        buf->overflow = true; /* as if it had ended here */
+        buf->overflow = true; /* the intermediate text is incomplete: report the output as cut short */
     arena_deinit(&arena);
     buf_deinit(&left);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON from outside; see json.h. */
+/* Parsing of untrusted JSON; see json.h. */
 #include "json/json.h"
 
 #include "base/budget.h"
@@ -7,28 +7,35 @@
 #include "json/name_set.h"
 #include "json/scan.h"
 
-/* Elasticsearch looks at this many bytes to find out what a body is. */
+/* Elasticsearch detects the format of a body from this many bytes. */
 enum { SNIFF_BYTES = 20 };
 
-/* Bytes that are copied, or looked at one by one, between questions. */
-enum { LOOK_BYTES = 1 << 18, ROW_BYTES = 1 << 14 };
+/*
+ * Bytes that are copied (COPY_BLOCK_BYTES) or examined (SCAN_BLOCK_BYTES) between two checks of
+ * the account.
+ */
+enum { COPY_BLOCK_BYTES = 1 << 18, SCAN_BLOCK_BYTES = 1 << 14 };
 
 /*
- * Takes steps of the account that goes with the arena, before what they pay for is done. Returns: false: nobody waits for what is parsed, or there is
- * no room for it.
+ * Charges `steps` to the account of the arena's guard, before the work is done.
+ * Returns: false if parsing must stop: the account has ended or the guard has refused memory.
  */
-static bool goes_on(const struct arena *arena, uint64_t steps)
+static bool may_continue(const struct arena *arena, uint64_t steps)
 {
     return arena->guard == NULL || (account_take(arena->guard->account, steps) && !arena->guard->refused);
 }
 
-/* What json_parse() comes to then, which nobody is told of: who owns the arena answers with why it is over. */
+/*
+ * Sets the result of a parse that was stopped early. The problem is a placeholder, which no client
+ * sees: the owner of the arena reports the actual reason.
+ */
 static int end_early(struct problem *ret_problem)
 {
     *ret_problem = (struct problem){.type = PROBLEM_TASK_CANCELLED, .reason = SLICE_LIT("the request is over")};
     return JSON_INVALID;
 }
 
+/* Allocation functions for yyjson; `context` is the arena. Shrinking and freeing do nothing. */
 static void *arena_malloc(void *context, size_t size)
 {
     return arena_alloc(context, size);
@@ -39,52 +46,61 @@ static void *arena_realloc(void *context, void *old, size_t old_size, size_t siz
     return size <= old_size ? old : arena_regrow(context, old, old_size, size);
 }
 
-/* The tree of a long text grows by halves, some ten times: then yyjson can be told to end. */
-static void *arena_ask_malloc(void *context, size_t size)
+/*
+ * Allocation functions that fail once parsing must stop. yyjson grows the tree of a long text by
+ * half about ten times, and each time gives up if the allocation fails.
+ */
+static void *arena_guarded_malloc(void *context, size_t size)
 {
-    return goes_on(context, 0) ? arena_alloc(context, size) : NULL;
+    return may_continue(context, 0) ? arena_alloc(context, size) : NULL;
 }
 
-static void *arena_ask_realloc(void *context, void *old, size_t old_size, size_t size)
+static void *arena_guarded_realloc(void *context, void *old, size_t old_size, size_t size)
 {
-    return goes_on(context, size) ? arena_realloc(context, old, old_size, size) : NULL;
+    return may_continue(context, size) ? arena_realloc(context, old, old_size, size) : NULL;
 }
 
-static void arena_forget(void *context, void *pointer)
+static void arena_ignore_free(void *context, void *pointer)
 {
     (void)context;
     (void)pointer;
 }
 
-/* A copy that yyjson may unescape in place. */
-static char *padded_copy(struct arena *arena, struct slice text, bool ask)
+/*
+ * Returns: a padded copy of the text, which yyjson may unescape in place. `interruptible`: the
+ *          copy is left incomplete if parsing must stop.
+ */
+static char *padded_copy(struct arena *arena, struct slice text, bool interruptible)
 {
     char *copy = arena_alloc(arena, text.len + YYJSON_PADDING_SIZE);
-    for (size_t at = 0; at < text.len && (!ask || goes_on(arena, LOOK_BYTES / 4)); at += LOOK_BYTES)
-        memcpy(copy + at, text.data + at, text.len - at < LOOK_BYTES ? text.len - at : LOOK_BYTES);
+    for (size_t at = 0; at < text.len && (!interruptible || may_continue(arena, COPY_BLOCK_BYTES / 4)); at += COPY_BLOCK_BYTES)
+        memcpy(copy + at, text.data + at, text.len - at < COPY_BLOCK_BYTES ? text.len - at : COPY_BLOCK_BYTES);
     memset(copy + text.len, 0, YYJSON_PADDING_SIZE);
     return copy;
 }
 
-/* Reads `copy` in place. `ask`: it may end early. Returns: NULL, with *ret_error, where yyjson does not take it. */
-static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, bool ask, yyjson_read_err *ret_error)
+/*
+ * Parses `copy` in place. `interruptible`: stops early if parsing must stop.
+ * Returns: the root; NULL with *ret_error if yyjson refuses the text or was stopped.
+ */
+static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, bool interruptible, yyjson_read_err *ret_error)
 {
-    yyjson_alc alc = {ask ? arena_ask_malloc : arena_malloc, ask ? arena_ask_realloc : arena_realloc, arena_forget, arena};
+    yyjson_alc alc = {interruptible ? arena_guarded_malloc : arena_malloc, interruptible ? arena_guarded_realloc : arena_realloc, arena_ignore_free, arena};
     yyjson_doc *doc = yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
     return doc == NULL ? NULL : yyjson_doc_get_root(doc);
 }
 
 /*
- * Returns: whether brackets outside of strings nest deeper than the limit. Each level takes two bytes at
- * least, so short texts need no look.
+ * Returns: whether brackets outside of strings nest deeper than the limit; meaningless if parsing
+ *          must stop. A level takes at least two bytes, so short texts are not scanned.
  */
-static bool too_deep(const struct arena *arena, struct slice text)
+static bool is_too_deep(const struct arena *arena, struct slice text)
 {
     const size_t limit = json_depth_limit();
     if (text.len <= 2 * limit)
         return false;
     size_t openers = 0;
-    if (!goes_on(arena, text.len / 16))
+    if (!may_continue(arena, text.len / 16))
         return false;
     for (size_t i = 0; i < text.len; i++)
         openers += (size_t)((text.data[i] | 0x20) == '{');
@@ -94,7 +110,7 @@ static bool too_deep(const struct arena *arena, struct slice text)
     bool in_string = false;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
-        if (i % ROW_BYTES == 0 && !goes_on(arena, ROW_BYTES / 4))
+        if (i % SCAN_BLOCK_BYTES == 0 && !may_continue(arena, SCAN_BLOCK_BYTES / 4))
             return false;
         if (in_string) {
             if (c == '\\')
@@ -114,9 +130,9 @@ static bool too_deep(const struct arena *arena, struct slice text)
 }
 
 enum {
-    SMALL_OBJECT = 12, /* members that are compared with each other */
-    KEY_STEPS = 50,    /* of an account, to find a name in a table that is larger than the processor's caches */
-    ROW_VALUES = 4096, /* looked at between questions */
+    SMALL_OBJECT = 12, /* up to so many members, names are compared pairwise */
+    KEY_STEPS = 50,    /* account steps of one lookup in a table larger than the CPU caches */
+    SCAN_BLOCK_VALUES = 4096, /* values examined between two checks of the account */
 };
 
 static bool same_key(yyjson_val *a, yyjson_val *b)
@@ -142,28 +158,31 @@ static bool small_object_repeats(yyjson_val *object, size_t count)
 
 static bool large_object_repeats(const struct arena *arena, yyjson_val *object)
 {
-    struct json_name_set keys = JSON_NAME_SET_INIT;
+    struct json_name_set names = JSON_NAME_SET_INIT;
     bool repeats = false;
     size_t i, max;
     yyjson_val *key, *value;
     json_obj_foreach (object, i, max, key, value) {
-        if (!goes_on(arena, KEY_STEPS))
+        if (!may_continue(arena, KEY_STEPS))
             break;
-        if (!json_name_set_add(&keys, 0, json_slice(key))) {
+        if (!json_name_set_add(&names, 0, json_slice(key))) {
             repeats = true;
             break;
         }
     }
-    json_name_set_deinit(&keys);
+    json_name_set_deinit(&names);
     return repeats;
 }
 
-/* Returns: whether any object has a key twice. yyjson keeps all values of a text in one row. Means nothing once the account is over. */
+/*
+ * Returns: whether any object has a duplicate name; meaningless if parsing must stop. Iterates over
+ *          all values at once, since yyjson stores them in one array.
+ */
 static bool has_duplicates(const struct arena *arena, yyjson_val *root)
 {
     yyjson_val *end = unsafe_yyjson_get_next(root);
     for (yyjson_val *value = root; value < end; value++) {
-        if ((value - root) % ROW_VALUES == 0 && !goes_on(arena, ROW_VALUES))
+        if ((value - root) % SCAN_BLOCK_VALUES == 0 && !may_continue(arena, SCAN_BLOCK_VALUES))
             return false;
         if (!unsafe_yyjson_is_obj(value))
             continue;
@@ -174,13 +193,13 @@ static bool has_duplicates(const struct arena *arena, yyjson_val *root)
     return false;
 }
 
-/* Returns: whether the first bytes look like an object, the way Elasticsearch guesses at them. */
+/* Returns: whether the first bytes look like an object, by Elasticsearch's content detection. */
 static bool looks_like_object(struct slice text)
 {
     if (slice_starts_with(text, SLICE_LIT("\xef\xbb\xbf")))
         text = slice_from_offset(text, 3);
     if (slice_starts_with(text, SLICE_LIT("---")))
-        return true; /* YAML, they think, and let the JSON parser say no */
+        return true; /* Elasticsearch detects YAML here; the JSON parser then refuses the text */
     for (size_t i = 0; i < text.len && i < SNIFF_BYTES; i++) {
         unsigned char c = (unsigned char)text.data[i];
         if (c == '{')
@@ -191,22 +210,25 @@ static bool looks_like_object(struct slice text)
     return false;
 }
 
-/* The slow path: yyjson or a check of ours said no. Finds out what Jackson says; takes what it takes. */
-static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, bool ask,
+/*
+ * The slow path, for a text that yyjson or a check above refused: applies Jackson's grammar.
+ * Returns: as json_parse(). `interruptible`: stops early if parsing must stop.
+ */
+static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, bool interruptible,
                             struct json_doc *ret_doc, struct problem *ret_problem)
 {
-    char *copy = padded_copy(arena, text, ask);
+    char *copy = padded_copy(arena, text, interruptible);
     struct json_error error;
-    struct account *account = ask ? budget_account(arena->guard) : NULL;
+    struct account *account = interruptible ? budget_account(arena->guard) : NULL;
     if (json_scan(arena, copy, text.len, dialect, flags, account, &error) != 0) {
-        if (ask && !goes_on(arena, 0))
+        if (interruptible && !may_continue(arena, 0))
             return end_early(ret_problem);
         json_error_problem(arena, text, dialect, &error, ret_problem);
         return JSON_INVALID;
     }
     yyjson_read_err refusal;
-    yyjson_val *root = read_in_place(arena, copy, text.len, ask, &refusal);
-    if (ask && !goes_on(arena, 0))
+    yyjson_val *root = read_in_place(arena, copy, text.len, interruptible, &refusal);
+    if (interruptible && !may_continue(arena, 0))
         return end_early(ret_problem);
     if (root == NULL) {
         error = (struct json_error){.message = slice_from(refusal.msg), .line = 1, .column = refusal.pos + 1};
@@ -225,16 +247,16 @@ int json_parse(struct arena *arena, struct slice text, enum dialect dialect, uns
                     "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes");
         return JSON_INVALID;
     }
-    if (text.len > 0 && !too_deep(arena, text)) {
+    if (text.len > 0 && !is_too_deep(arena, text)) {
         char *copy = padded_copy(arena, text, true);
         yyjson_read_err refusal;
-        yyjson_val *root = goes_on(arena, text.len / 4) ? read_in_place(arena, copy, text.len, true, &refusal) : NULL;
-        if (root != NULL && ((flags & JSON_DUPLICATES) || !has_duplicates(arena, root)) && goes_on(arena, 0)) {
+        yyjson_val *root = may_continue(arena, text.len / 4) ? read_in_place(arena, copy, text.len, true, &refusal) : NULL;
+        if (root != NULL && ((flags & JSON_DUPLICATES) || !has_duplicates(arena, root)) && may_continue(arena, 0)) {
             *ret_doc = (struct json_doc){root, text, copy};
             return 0;
         }
     }
-    if (!goes_on(arena, 0))
+    if (!may_continue(arena, 0))
         return end_early(ret_problem);
     return parse_as_jackson(arena, text, dialect, flags, true, ret_doc, ret_problem);
 }
@@ -279,7 +301,7 @@ struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value)
     return slice_make(doc->source.data + start, end - start);
 }
 
-/* Returns: the offset behind a comment that begins at `at`. */
+/* Returns: the offset after the comment that begins at `at`. */
 static size_t skip_comment(struct slice text, size_t at)
 {
     if (text.data[at + 1] == '/') {
@@ -291,7 +313,9 @@ static size_t skip_comment(struct slice text, size_t at)
     return end == NULL ? text.len : (size_t)(end - text.data) + 2;
 }
 
-/* Returns: the offset behind the token at `at`: a string, a bracket, or a run of other characters. */
+/*
+ * Returns: the offset after the token at `at`: a string, a bracket, or a run of other characters.
+ */
 static size_t skip_token(struct slice text, size_t at)
 {
     char c = text.data[at];
@@ -309,7 +333,7 @@ static size_t skip_token(struct slice text, size_t at)
 
 void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_start, size_t *ret_end)
 {
-    /* yyjson keeps names and values of a text in one row, in order. */
+    /* yyjson stores names and values in one array, in text order: count tokens up to this one. */
     size_t wanted = (size_t)(value - doc->root);
     size_t seen = 0;
     size_t at = slice_starts_with(doc->source, SLICE_LIT("\xef\xbb\xbf")) ? 3 : 0;

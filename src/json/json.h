@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON from outside: yyjson behind limits.
+ * Parsing of untrusted JSON: yyjson with limits.
  *
- * Values are yyjson's (`yyjson_val`), read with yyjson's own accessors; this layer adds what yyjson leaves
- * to its caller: a limit on depth, refusal of duplicate keys, memory from an arena, what Jackson reads and
- * yyjson does not (comments, a byte order mark, lone surrogates), and errors in Jackson's words, with line
- * and column.
+ * Values are yyjson's (`yyjson_val`) and are read with yyjson's own accessors. This layer adds
  *
- * The happy path is one yyjson read. Only when that fails does the scanner (json/scan.h) walk the text again
- * to find out what Jackson would have said.
+ *  - a limit on depth, the refusal of duplicate names, and memory from an arena;
+ *  - the extensions that Jackson accepts and yyjson refuses: comments, a byte order mark, lone
+ *    surrogates;
+ *  - errors in Jackson's wording, with line and column.
+ *
+ * The fast path is one read by yyjson. Only if that fails does the scanner (json/scan.h) walk the
+ * text again to determine Jackson's verdict.
  */
 #ifndef TL_JSON_JSON_H
 #define TL_JSON_JSON_H
@@ -22,13 +24,15 @@
 
 #include <yyjson.h>
 
-/* Nesting of arrays and objects, the outermost counted as 1. */
+/* Maximum nesting of arrays and objects; the outermost counts as 1. */
 #define JSON_DEPTH_MAX 1000
 /*
- * Native stack that those take a level who walk what was parsed: filters, mappings, queries. Whoever parses sees to it that
- * there is enough of it for them, so that they need not look (base/stack.h, 3).
+ * Native stack, in bytes, that one level of nesting may cost a recursive walk over a parsed tree:
+ * filters, mappings, queries. Parsing refuses deeper texts, so the walks need no check of their own
+ * (base/stack.h, 3).
  */
 #define JSON_LEVEL_BYTES ((size_t)1024 * STACK_FACTOR)
+/* Returns: JSON_DEPTH_MAX, or less if the calling thread has a small stack. */
 static inline size_t json_depth_limit(void)
 {
     uintptr_t here = stack_here(), floor = stack_floor();
@@ -38,43 +42,45 @@ static inline size_t json_depth_limit(void)
 
 /* Outcomes. */
 enum {
-    JSON_INVALID = 1, /* not JSON, too deep, or a duplicate key: the problem says which and where */
+    JSON_INVALID = 1, /* not JSON, too deep, or a duplicate name; the problem has the position */
 };
 
 enum json_flags {
-    JSON_DUPLICATES = 1 << 0, /* equal keys are let through; the last counts, as in 5.x (json_get) */
-    JSON_DOCUMENT = 1 << 1,   /* must look like an object from its first bytes, else not_x_content_exception */
+    JSON_DUPLICATES = 1 << 0, /* accept duplicate names; the last one counts (json_get), as in 5.x */
+    JSON_DOCUMENT = 1 << 1,   /* refuse with not_x_content_exception unless it looks like an object */
 };
 
-/* A parsed text. Lives as long as the arena it was parsed into. */
+/* A parsed text. Valid as long as the arena it was parsed into. */
 struct json_doc {
     yyjson_val *root;
-    struct slice source; /* the text as handed in; the caller's bytes */
-    const char *pool;    /* yyjson's copy of the text, same offsets as `source`; see json_offset() */
+    struct slice source; /* the text as passed in; owned by the caller */
+    const char *pool;    /* yyjson's copy of the text, with the offsets of `source` (json_offset) */
 };
 
 /*
  * Parses one JSON text. Numbers too wide for a long or a double stay raw text (yyjson_is_raw).
  *
- * An arena that has a guard (base/budget.h) is asked while a long text is parsed. When its account is over, or memory refused, the text is given
- * up, which is JSON_INVALID with a problem that nobody is to be told: who owns the guard says what it was. What cannot be interrupted is
- * yyjson between two growths of its tree: 2 to 3 ms for each megabyte of the text.
+ * If the arena has a guard (base/budget.h), parsing stops early once the guard's account has ended
+ * or the guard has refused memory. The result is then JSON_INVALID with a placeholder problem,
+ * which must not be reported: the owner of the guard reports the actual reason. yyjson itself
+ * cannot be interrupted between two growths of its tree, which takes 2 to 3 ms for each megabyte
+ * of text.
  *
- * Returns: 0; JSON_INVALID with *ret_problem filled: json_parse_exception, json_e_o_f_exception or
+ * Returns: 0; JSON_INVALID with *ret_problem set: json_parse_exception, json_e_o_f_exception or
  *          not_x_content_exception in the wording of `dialect`.
- * Owns: everything lives in `arena`.
+ * Owns: everything is allocated in `arena`.
  */
 int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, struct json_doc *ret_doc,
                struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * Parses text that json_parse() has taken before, such as a stored document. Never refuses for depth or
- * duplicates.
- * Returns: 0, or TL_ERR_CORRUPT.
+ * Parses a text that json_parse() accepted earlier, such as a stored document. Neither depth nor
+ * duplicate names are a reason to refuse it.
+ * Returns: 0; TL_ERR_CORRUPT: the text is not JSON.
  */
 int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *ret_doc) TL_MUST_USE;
 
-/* A string value (or a raw number) as a slice that lives with its document; absent for anything else. */
+/* Returns: the text of a string or a raw number, valid with its document; else SLICE_NONE. */
 static inline struct slice json_slice(yyjson_val *value)
 {
     if (!yyjson_is_str(value) && !yyjson_is_raw(value))
@@ -82,34 +88,41 @@ static inline struct slice json_slice(yyjson_val *value)
     return (struct slice){unsafe_yyjson_get_str(value), unsafe_yyjson_get_len(value)};
 }
 
-/* Returns: the member `key` of an object, the last one where there are several; NULL for anything else. */
+/*
+ * Returns: the value of the member `key`, the last one if the name repeats; NULL if it is
+ *          missing, or `object` is NULL or not an object. Linear in the number of members.
+ */
 yyjson_val *json_get(yyjson_val *object, struct slice key);
 #define json_get_lit(object, literal) json_get((object), SLICE_LIT(literal))
 
 /*
- * The place of a string value in the text: the offset of its first byte behind the opening quote, and the
- * length of its escaped form.
+ * Returns: the bytes of a string value in doc->source: between its quotes, with escapes as written.
  * Requires: `value` is a string of `doc`.
  */
 struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value);
+/* Returns: the offset in doc->source of the byte after the opening quote. Requires: as above. */
 static inline size_t json_offset(const struct json_doc *doc, yyjson_val *value)
 {
     return (size_t)(unsafe_yyjson_get_str(value) - doc->pool);
 }
 
 /*
- * Where a value begins and ends in the text, an object or array at its opening bracket. Walks the text: for
- * errors. Requires: `value` is of `doc`.
+ * Finds the offsets in doc->source at which a value begins and ends; an object or array is located
+ * by its opening bracket. Scans the text from its start, so it is meant for errors only.
+ * Requires: `value` is a value of `doc`.
  */
 void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_start, size_t *ret_end);
 
-/* Line and column of an offset, both from 1. */
+/* Converts an offset to line and column, both from 1; columns are in bytes. */
 void json_line_column(struct slice text, size_t offset, size_t *ret_line, size_t *ret_column);
 
-/* Equal as Java's maps and lists are: objects without order, 1 and 1.0 different, numbers by value. */
+/*
+ * Returns: whether two values are equal as Java's maps and lists are: the order of members does not
+ * matter, numbers compare by value, and an integer never equals a floating-point number (1, 1.0).
+ */
 bool json_equal(yyjson_val *a, yyjson_val *b);
 
-/* What a value is, as a bit, so that what is allowed somewhere is a sum of them. */
+/* The kind of a value, one bit each, so that a set of accepted kinds is a bit mask. */
 enum json_kind {
     JSON_TEXT = 1,
     JSON_NUMBER = 2,
@@ -119,7 +132,7 @@ enum json_kind {
     JSON_LIST = 32,
 };
 enum json_kind json_kind(yyjson_val *value);
-/* Returns: what Elasticsearch calls the token that a value begins with: "START_OBJECT", "VALUE_NUMBER" … */
+/* Returns: the name in Elasticsearch's errors of the token that begins a value: "START_OBJECT" … */
 const char *json_token(yyjson_val *value);
 
 #endif

@@ -16,7 +16,7 @@ static void put_key(struct buf *buf, yyjson_val *key, bool *comma)
     buf_byte(buf, ':');
 }
 
-/* Writes one member of both. Returns: whether it changed. */
+/* Writes the merged value of a member of both objects. Returns: whether it differs from `base`. */
 static bool merge_value(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum dialect dialect)
 {
     if (yyjson_is_obj(base) && yyjson_is_obj(patch))
@@ -38,7 +38,7 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
     buf_byte(buf, '{');
     json_obj_foreach (base, i, max, key, value) {
         if (json_members_get(&of_base, json_slice(key)) != value)
-            continue; /* a later member of this name replaces it */
+            continue; /* a later member with this name replaces it */
         yyjson_val *other = json_members_get(&of_patch, json_slice(key));
         put_key(buf, key, &comma);
         if (other != NULL)
@@ -60,8 +60,9 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
     return changed;
 }
 
-/* --- By a rule ---------------------------------------------------------------------------------------------------- */
+/* --- Merge by a rule -------------------------------------------------------------------------- */
 
+/* Returns: the key of an object with one member; SLICE_NONE for anything else. */
 static struct slice only_key(yyjson_val *item)
 {
     return yyjson_obj_size(item) > 0 ? json_slice(unsafe_yyjson_get_first(item)) : SLICE_NONE;
@@ -75,6 +76,7 @@ static void put_item(struct buf *buf, yyjson_val *item, enum dialect dialect, bo
     json_write(buf, item, dialect);
 }
 
+/* Merges two arrays of objects with one key each; see JSON_MERGE_NAMED. */
 static void merge_named(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum dialect dialect)
 {
     struct map named = MAP_INIT, met = MAP_INIT;

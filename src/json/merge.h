@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Partial updates: `{"doc": {…}}` merged into a document. Objects are merged key by key, anything else is
- * replaced; keys keep their place, new ones come last.
+ * Partial updates: the merge of `{"doc": {…}}` into a document. Objects are merged recursively, any
+ * other value is replaced. Existing members keep their order, new ones are appended.
  */
 #ifndef TL_JSON_MERGE_H
 #define TL_JSON_MERGE_H
@@ -10,20 +10,29 @@
 #include "json/json.h"
 
 /*
- * Writes `base` with `patch` merged in.
+ * Writes `base` with `patch` merged into it.
  * Requires: both are objects.
- * Returns: true when the result differs from `base` (false is what `detect_noop` calls a noop).
+ * Returns: whether the result differs from `base`; false is a noop in the sense of `detect_noop`.
  */
 bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum dialect dialect);
 
 /*
- * How a member that both have is merged: JSON_MERGE_REPLACE, or by the rule again, as `how` says, where both are objects. A list under
- * JSON_MERGE_NAMED holds objects of one key each: those of `patch` take the place of those of the same key, new ones come last.
+ * A rule that decides how a member of both objects is merged. It returns one of
+ *
+ *  - JSON_MERGE_REPLACE: the value of `patch` replaces that in `base`;
+ *  - JSON_MERGE_NAMED: both are arrays of objects with one key each. An object of `patch` replaces
+ *    the object of `base` with the same key; the others are appended;
+ *  - a number >= 0: two objects are merged by the same rule, which is given the number as `how`.
+ *
+ * A value that does not have the required kind is replaced.
  */
 enum { JSON_MERGE_REPLACE = -1, JSON_MERGE_NAMED = -2 };
 typedef int json_merge_rule(void *context, int how, struct slice key, yyjson_val *base, yyjson_val *patch);
 
-/* json_merge() by a rule. Requires: both are objects. */
+/*
+ * Writes `base` with `patch` merged into it by `rule`; `how` and `context` are passed to the rule.
+ * Requires: both are objects without duplicate names.
+ */
 void json_merge_by(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum dialect dialect, json_merge_rule *rule,
                    void *context, int how);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of member names; see name_set.h. */
+/* Hash sets and indexes of member names; see name_set.h. */
 #include "json/name_set.h"
 
 #include "base/alloc.h"
@@ -7,17 +7,17 @@
 #include "json/each.h"
 
 struct json_name_set_slot {
-    size_t object; /* plus one; 0 is empty */
+    size_t object; /* number of the object plus one; 0: empty slot */
     struct slice name;
 };
 
-/* Objects with fewer members are searched one by one: faster than building a table. */
+/* Objects with fewer members are scanned, which is faster than building a table. */
 enum { SMALL_OBJECT = 16 };
 
-void json_name_set_deinit(struct json_name_set *keys)
+void json_name_set_deinit(struct json_name_set *set)
 {
-    mem_free(keys->slots);
-    *keys = JSON_NAME_SET_INIT;
+    mem_free(set->slots);
+    *set = JSON_NAME_SET_INIT;
 }
 
 static uint64_t slot_hash(size_t object, struct slice name)
@@ -25,37 +25,37 @@ static uint64_t slot_hash(size_t object, struct slice name)
     return siphash_keyed(name) ^ (object * 0x9e3779b97f4a7c15u);
 }
 
-static struct json_name_set_slot *find_slot(const struct json_name_set *keys, size_t object, struct slice name)
+static struct json_name_set_slot *find_slot(const struct json_name_set *set, size_t object, struct slice name)
 {
-    size_t mask = keys->size - 1;
+    size_t mask = set->size - 1;
     for (size_t i = slot_hash(object, name) & mask;; i = (i + 1) & mask) {
-        struct json_name_set_slot *slot = &keys->slots[i];
+        struct json_name_set_slot *slot = &set->slots[i];
         if (slot->object == 0 || (slot->object == object + 1 && slice_equal(slot->name, name)))
             return slot;
     }
 }
 
-static void grow(struct json_name_set *keys)
+static void grow(struct json_name_set *set)
 {
-    struct json_name_set old = *keys;
-    keys->size = old.size == 0 ? 64 : old.size * 2;
-    keys->slots = mem_zalloc(keys->size * sizeof *keys->slots);
+    struct json_name_set old = *set;
+    set->size = old.size == 0 ? 64 : old.size * 2;
+    set->slots = mem_zalloc(set->size * sizeof *set->slots);
     for (size_t i = 0; i < old.size; i++) {
         if (old.slots[i].object != 0)
-            *find_slot(keys, old.slots[i].object - 1, old.slots[i].name) = old.slots[i];
+            *find_slot(set, old.slots[i].object - 1, old.slots[i].name) = old.slots[i];
     }
     mem_free(old.slots);
 }
 
-bool json_name_set_add(struct json_name_set *keys, size_t object, struct slice name)
+bool json_name_set_add(struct json_name_set *set, size_t object, struct slice name)
 {
-    if (keys->count * 2 >= keys->size)
-        grow(keys);
-    struct json_name_set_slot *slot = find_slot(keys, object, name);
+    if (set->count * 2 >= set->size)
+        grow(set);
+    struct json_name_set_slot *slot = find_slot(set, object, name);
     if (slot->object != 0)
         return false;
     *slot = (struct json_name_set_slot){object + 1, name};
-    keys->count++;
+    set->count++;
     return true;
 }
 
@@ -64,7 +64,7 @@ static struct slice key_name(yyjson_val *key)
     return (struct slice){unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)};
 }
 
-/* Returns: the place of a name in the table: its key, or the empty slot where it belongs. */
+/* Returns: the slot of a name in the table: the one with its key, else the empty one for it. */
 static yyjson_val **find_member(const struct json_members *members, struct slice name)
 {
     size_t mask = members->size - 1;

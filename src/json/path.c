@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking into documents by dotted paths; see path.h. */
+/* Lookup of values by dotted path; see path.h. */
 #include "json/path.h"
 
 struct visit {
@@ -20,7 +20,7 @@ static bool walk_array(yyjson_val *array, struct slice path, const struct visit 
     return true;
 }
 
-/* Tries each way to split the path into a member's name and the rest, the shortest name first. */
+/* Tries each split of the path into a member's name and a rest, shortest name first. */
 static bool walk_object(yyjson_val *object, struct slice path, const struct visit *visit)
 {
     for (size_t end = 0; end <= path.len; end++) {
@@ -28,7 +28,7 @@ static bool walk_object(yyjson_val *object, struct slice path, const struct visi
         yyjson_val *member = json_get(object, slice_make(path.data, end));
         if (member == NULL)
             continue;
-        /* A path that ends here is written as one without data, to tell it from an empty last name. */
+        /* An exhausted path has data NULL, which distinguishes it from an empty last name. */
         struct slice rest = end == path.len ? SLICE_NONE : slice_make(path.data + end + 1, path.len - end - 1);
         if (!walk(member, rest, visit))
             return false;

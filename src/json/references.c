@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a query refers to; see references.h. */
+/* References in queries; see references.h. */
 #include "json/references.h"
 
 #include "json/json.h"
 #include "json/write.h"
 
-void json_references_add(struct json_references *refers, struct arena *arena, const struct json_reference *refer)
+void json_references_add(struct json_references *list, struct arena *arena, const struct json_reference *refer)
 {
-    refers->items = arena_grow(arena, refers->items, refers->count, &refers->capacity, sizeof *refers->items);
-    refers->items[refers->count++] = *refer;
+    list->items = arena_grow(arena, list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items[list->count++] = *refer;
 }
 
-/* A text, or what is no text as it is written. */
+/*
+ * Returns: a member as text, numbers and booleans in JSON form; SLICE_NONE if absent or no scalar.
+ */
 static struct slice text_of(yyjson_val *object, const char *name, struct arena *arena)
 {
     yyjson_val *value = json_get(object, slice_from(name));
@@ -31,32 +33,32 @@ static bool names_script(struct slice key)
     return key.len >= 6 && slice_is(slice_from_offset(key, key.len - 6), "script");
 }
 
-static void look_at(struct slice key, yyjson_val *object, struct arena *arena, struct json_references *refers)
+static void look_at(struct slice key, yyjson_val *object, struct arena *arena, struct json_references *list)
 {
     struct slice id = text_of(object, "id", arena);
     struct slice stored = text_of(object, "stored", arena);
     struct slice index = text_of(object, "index", arena);
     if (index.data != NULL && id.data != NULL && json_get_lit(object, "path") != NULL)
-        json_references_add(refers, arena, &(struct json_reference){false, index, text_of(object, "type", arena), id});
+        json_references_add(list, arena, &(struct json_reference){false, index, text_of(object, "type", arena), id});
     if (names_script(key) && (id.data != NULL || stored.data != NULL))
-        json_references_add(refers, arena, &(struct json_reference){.script = true, .id = stored.data != NULL ? stored : id});
+        json_references_add(list, arena, &(struct json_reference){.script = true, .id = stored.data != NULL ? stored : id});
 }
 
-static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_references *refers)
+static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_references *list)
 {
     size_t i, max;
     yyjson_val *name, *item;
     if (yyjson_is_arr(value)) {
         json_arr_foreach (value, i, max, item)
-            walk(key, item, arena, refers);
+            walk(key, item, arena, list);
     } else if (yyjson_is_obj(value)) {
-        look_at(key, value, arena, refers);
+        look_at(key, value, arena, list);
         json_obj_foreach (value, i, max, name, item)
-            walk(json_slice(name), item, arena, refers);
+            walk(json_slice(name), item, arena, list);
     }
 }
 
-void json_references(yyjson_val *value, struct arena *arena, struct json_references *refers)
+void json_references(yyjson_val *value, struct arena *arena, struct json_references *list)
 {
-    walk(SLICE_NONE, value, arena, refers);
+    walk(SLICE_NONE, value, arena, list);
 }

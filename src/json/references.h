@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a query, or the body of a search, refers to by name: documents that terms queries take their values from, and stored
- * scripts. Found by shape, wherever it stands: an object with [index], [id] and [path] is a lookup, one with [id] or [stored]
- * under a key that ends in "script" is a script. So it may find more than will be read, and never less.
+ * References in a query or search body: documents that terms queries read their values from (terms
+ * lookup), and stored scripts.
+ *
+ * References are recognised by shape alone, at any depth: an object with [index], [id] and [path]
+ * is a terms lookup; an object with [id] or [stored] under a key that ends in "script" is a
+ * script. The result may name objects that are never read, but no reference is missed.
  */
 #ifndef TL_JSON_REFERENCES_H
 #define TL_JSON_REFERENCES_H
@@ -12,9 +15,9 @@
 #include "base/arena.h"
 
 struct json_reference {
-    bool script;        /* `id` is a stored script's name; else it is a document */
+    bool script;        /* true: a stored script, of which only `id` is set; false: a document */
     struct slice index; /* name or alias */
-    struct slice type;  /* empty: none */
+    struct slice type;  /* absent or empty: not given */
     struct slice id;
 };
 
@@ -24,10 +27,10 @@ struct json_references {
     size_t capacity;
 };
 
-/* Adds what `value` refers to. What is added lives in `arena`, or in the JSON. */
-void json_references(yyjson_val *value, struct arena *arena, struct json_references *refers);
+/* Adds the references found in `value`. Their texts live in `arena` or in the JSON. */
+void json_references(yyjson_val *value, struct arena *arena, struct json_references *list);
 
-/* Adds one that is known by other means. */
-void json_references_add(struct json_references *refers, struct arena *arena, const struct json_reference *refer);
+/* Adds one reference that was determined by other means. */
+void json_references_add(struct json_references *list, struct arena *arena, const struct json_reference *refer);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jackson's reading of a text that yyjson refused; see scan.h.
+ * Scanner with Jackson's grammar; see scan.h.
  *
- * The walk follows the states of Jackson's UTF-8 parser (2.8 in Elasticsearch 5.6, 2.10 in 7.10): a token is
- * looked for, a value is looked at when its name is read, and each refusal names the byte it stopped behind.
- * So the position of an error is `at`, the offset behind what was consumed, counted from the line's start.
+ * It follows the states of Jackson's UTF-8 parser (2.8 in Elasticsearch 5.6, 2.10 in 7.10). Jackson
+ * reports the position after the last byte it consumed, as line and column, so the order in which
+ * bytes are consumed is part of the imitation. That position is `at` here.
  */
 #include "json/scan.h"
 
@@ -15,44 +15,45 @@
 #include <stdio.h>
 
 enum {
-    TOKEN_TEXT_MAX = 256, /* of an unrecognised token shown in an error */
-    ASK_BYTES = 1 << 14,
-    STREAM_BLOCK = 8000,  /* Jackson 2.8 reads streams in blocks of this size */
+    TOKEN_TEXT_MAX = 256,  /* bytes of an unrecognised token shown in an error */
+    CHECK_BYTES = 1 << 14, /* bytes scanned between two checks of the account */
+    STREAM_BLOCK = 8000,   /* bytes; Jackson 2.8 reads streams in blocks of this size */
 };
 
 struct scope {
     bool is_array;
     size_t line, column; /* of its opening bracket */
-    size_t number;       /* of objects, for the set of names */
-    size_t entries;      /* begun in it */
+    size_t number;       /* of an object: its number in the set of names */
+    size_t entries;      /* number of members or elements begun */
 };
 
 struct scanner {
     struct arena *arena;
     char *text;
     size_t len;
-    size_t at; /* behind the last byte consumed */
+    size_t at; /* offset after the last byte consumed */
     size_t line;
     size_t line_start; /* offset */
-    size_t end_looks;  /* how often the end of input was run into: moves the column in 2.8 */
+    size_t end_reads;  /* attempts to read past the end; 2.8 adds a block to the column for each */
     enum dialect dialect;
     unsigned flags;
-    const char *token; /* name of the current token */
+    const char *token; /* Jackson's name of the current token */
     struct scope scopes[JSON_DEPTH_MAX];
     size_t depth;
-    size_t objects; /* seen so far */
-    struct json_name_set keys;
+    size_t objects; /* number of objects begun */
+    struct json_name_set names;
     struct json_error *error;
     struct account *account; /* NULL: none */
-    size_t ask_at;           /* the account is asked when this byte has been reached */
+    size_t check_at;         /* offset at which the account is checked next */
 };
 
-/* Bytes the stream of 2.8 held when it ended: its last block. */
+/* Returns: the number of bytes in the last block of Jackson 2.8's stream. */
 static size_t last_block(const struct scanner *s)
 {
     return s->len == 0 ? 0 : (s->len - 1) % STREAM_BLOCK + 1;
 }
 
+/* Sets the error, at the current position. Returns: JSON_INVALID, as do all fail_…() below. */
 static int fail(struct scanner *s, bool end_of_input, const char *format, ...) TL_PRINTF(3, 4);
 static int fail(struct scanner *s, bool end_of_input, const char *format, ...)
 {
@@ -62,7 +63,7 @@ static int fail(struct scanner *s, bool end_of_input, const char *format, ...)
     va_end(arguments);
     size_t column = s->at - s->line_start + 1;
     if (s->dialect == DIALECT_5)
-        column += s->end_looks * last_block(s);
+        column += s->end_reads * last_block(s);
     *s->error = (struct json_error){end_of_input, message, s->line, column};
     return JSON_INVALID;
 }
@@ -77,26 +78,27 @@ static int fail_end_in_token(struct scanner *s)
     return fail(s, true, "Unexpected end-of-input in %s", s->token);
 }
 
+/* Returns: whether there is a byte at s->at; if not, counts a read past the end. */
 static bool has_byte(struct scanner *s)
 {
     if (s->at < s->len)
         return true;
-    s->end_looks++;
+    s->end_reads++;
     return false;
 }
 
-/* For loops over a text: whether nobody waits for what is found any more. */
-static bool is_over(struct scanner *s)
+/* Returns: whether the account has ended. Charges it for every CHECK_BYTES bytes scanned. */
+static bool must_stop(struct scanner *s)
 {
-    if (s->at < s->ask_at)
+    if (s->at < s->check_at)
         return false;
-    s->ask_at = s->at + ASK_BYTES;
-    return !account_take(s->account, ASK_BYTES);
+    s->check_at = s->at + CHECK_BYTES;
+    return !account_take(s->account, CHECK_BYTES);
 }
 
-static int fail_over(struct scanner *s)
+static int fail_stopped(struct scanner *s)
 {
-    return fail(s, false, "the request is over"); /* nobody is told */
+    return fail(s, false, "the request is over"); /* a placeholder: json_parse() discards it */
 }
 
 static unsigned char byte_at(const struct scanner *s, size_t at)
@@ -104,7 +106,7 @@ static unsigned char byte_at(const struct scanner *s, size_t at)
     return (unsigned char)s->text[at];
 }
 
-/* "'x' (code 120)", "(CTRL-CHAR, code 9)", "'€' (code 8364 / 0x20ac)". */
+/* Returns: Jackson's text for a character: "'x' (code 120)", "(CTRL-CHAR, code 9)" … */
 static struct slice describe(struct scanner *s, uint32_t c)
 {
     if (c < 0x20 || (c >= 0x7f && c < 0xa0))
@@ -116,7 +118,7 @@ static struct slice describe(struct scanner *s, uint32_t c)
         utf8[0] = (char)(0xc0 | c >> 6);
         utf8[1] = (char)(0x80 | (c & 0x3f));
     } else {
-        c &= 0xffff; /* a Java char */
+        c &= 0xffff; /* Jackson casts to a Java char */
         utf8[0] = (char)(0xe0 | c >> 12);
         utf8[1] = (char)(0x80 | (c >> 6 & 0x3f));
         utf8[2] = (char)(0x80 | (c & 0x3f));
@@ -142,7 +144,10 @@ static int fail_space(struct scanner *s, uint32_t c)
                 describe(s, c).data);
 }
 
-/* "[Source: …; line: L, column: C]" of a place. Jackson shows the bytes it was given; 2.8 had a stream. */
+/*
+ * Returns: "[Source: …; line: L, column: C]". Jackson 2.10 shows the bytes it was given; 2.8 was
+ *          given a stream and shows a fixed text.
+ */
 static struct slice source_text(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
                                 size_t column)
 {
@@ -163,6 +168,7 @@ static struct slice scope_start(struct scanner *s, const struct scope *scope)
                          : source_text(s->arena, text, s->dialect, scope->line, scope->column);
 }
 
+/* Returns: the innermost open object or array; NULL at the root. */
 static struct scope *current_scope(struct scanner *s)
 {
     return s->depth == 0 ? NULL : &s->scopes[s->depth - 1];
@@ -187,7 +193,7 @@ static void skip_line_break(struct scanner *s, unsigned char c)
     begin_line(s);
 }
 
-/* Behind a '/': a comment, which becomes spaces. */
+/* Skips a comment whose first '/' is consumed, and overwrites it with spaces. */
 static int skip_comment(struct scanner *s)
 {
     size_t start = s->at - 1;
@@ -203,8 +209,8 @@ static int skip_comment(struct scanner *s)
             break;
         }
         unsigned char c = byte_at(s, s->at++);
-        if (is_over(s))
-            return fail_over(s);
+        if (must_stop(s))
+            return fail_stopped(s);
         if (c == '\n' || c == '\r') {
             skip_line_break(s, c);
             if (kind == '/')
@@ -218,16 +224,19 @@ static int skip_comment(struct scanner *s)
     return 0;
 }
 
-/* Outcomes of skip_space(). */
+/* Outcome of skip_space(). */
 enum { AT_END = 2 };
 
-/* Consumes white space, comments and the byte behind them. Returns: 0 and the byte; AT_END; JSON_INVALID. */
+/*
+ * Consumes white space, comments and the byte after them.
+ * Returns: 0 with the byte; AT_END; JSON_INVALID.
+ */
 static int skip_space(struct scanner *s, unsigned char *ret_byte)
 {
     while (has_byte(s)) {
         unsigned char c = byte_at(s, s->at++);
-        if (is_over(s))
-            return fail_over(s);
+        if (must_stop(s))
+            return fail_stopped(s);
         if (c == '/') {
             if (skip_comment(s) != 0)
                 return JSON_INVALID;
@@ -243,7 +252,7 @@ static int skip_space(struct scanner *s, unsigned char *ret_byte)
     return AT_END;
 }
 
-/* The same where the text must go on. */
+/* As skip_space(), but refuses the end of the text. Returns: 0 with the byte; JSON_INVALID. */
 static int need_byte(struct scanner *s, unsigned char *ret_byte)
 {
     int r = skip_space(s, ret_byte);
@@ -253,8 +262,8 @@ static int need_byte(struct scanner *s, unsigned char *ret_byte)
 }
 
 /*
- * A character beyond ASCII that begins with `first`, as errors show it.
- * Returns: 0 or JSON_INVALID, since Jackson may stumble here once more.
+ * Decodes the character that begins with the consumed byte `first`, for display in an error.
+ * Returns: 0; JSON_INVALID: the character is malformed, which Jackson reports instead.
  */
 static int decode_for_error(struct scanner *s, unsigned char first, uint32_t *ret_point)
 {
@@ -278,7 +287,10 @@ static int decode_for_error(struct scanner *s, unsigned char first, uint32_t *re
     return 0;
 }
 
-/* Java's identifier characters, as far as errors need them: letters of all alphabets count as such. */
+/*
+ * Approximates Java's isJavaIdentifierPart(): beyond Latin-1, nearly all characters count as
+ * letters.
+ */
 static bool is_identifier_part(uint32_t c)
 {
     if (c < 0x80)
@@ -293,7 +305,10 @@ static bool is_identifier_start(uint32_t c)
     return is_identifier_part(c) && !(c >= '0' && c <= '9') && c >= ' ' && !(c >= 127 && c < 0xa0);
 }
 
-/* "Unrecognized token 'tru': was expecting …" with what follows up to the end of the word. */
+/*
+ * Fails with "Unrecognized token 'tru': was expecting …". The token is the text already matched and
+ * the rest of the word, which is consumed.
+ */
 static int fail_token(struct scanner *s, const char *matched, size_t matched_len, const char *expected)
 {
     char token[TOKEN_TEXT_MAX + 8];
@@ -322,7 +337,7 @@ static const char *known_words(const struct scanner *s)
     return s->dialect == DIALECT_7 ? VALUES_OF_7 : "'null', 'true', 'false' or NaN";
 }
 
-/* A word whose first `matched` letters are consumed. */
+/* Matches a word whose first `matched` letters are consumed. Returns: 0; JSON_INVALID. */
 static int match_word(struct scanner *s, const char *word, size_t matched)
 {
     size_t len = strlen(word);
@@ -345,7 +360,7 @@ static int fail_not_a_number(struct scanner *s, const char *word)
                 word);
 }
 
-/* Behind a sign and `c`, which is no digit. */
+/* Fails after a sign followed by `c`, which is consumed and not a digit. */
 static int fail_number_start(struct scanner *s, unsigned char c, bool negative)
 {
     if (c == 'I') {
@@ -361,16 +376,16 @@ static int fail_number_start(struct scanner *s, unsigned char c, bool negative)
     return fail_number(s, c, "expected digit (0-9) to follow minus sign, for valid numeric value");
 }
 
-/* Consumes digits. Returns: how many. */
+/* Consumes digits. Returns: their number. */
 static size_t skip_digits(struct scanner *s)
 {
     size_t start = s->at;
-    while (has_byte(s) && s->text[s->at] >= '0' && s->text[s->at] <= '9' && !is_over(s))
+    while (has_byte(s) && s->text[s->at] >= '0' && s->text[s->at] <= '9' && !must_stop(s))
         s->at++;
     return s->at - start;
 }
 
-/* A '.' or 'e' consumed: digits must follow. */
+/* Consumes the digits that must follow a consumed '.' or exponent. Returns: 0; JSON_INVALID. */
 static int need_digits(struct scanner *s, const char *complaint, bool end_is_error)
 {
     unsigned char last = byte_at(s, s->at - 1);
@@ -401,7 +416,7 @@ static int scan_fraction(struct scanner *s)
     return 0;
 }
 
-/* A number whose first byte `c` is consumed. */
+/* Scans a number whose first byte `c` is consumed. */
 static int scan_number(struct scanner *s, unsigned char c)
 {
     if (c == '-') {
@@ -420,7 +435,7 @@ static int scan_number(struct scanner *s, unsigned char c)
     return scan_fraction(s);
 }
 
-/* Four hexadecimal digits behind "\u". */
+/* Scans the four hexadecimal digits after "\u". */
 static int scan_hex(struct scanner *s, uint32_t *ret_unit)
 {
     uint32_t unit = 0;
@@ -439,13 +454,19 @@ static int scan_hex(struct scanner *s, uint32_t *ret_unit)
     return 0;
 }
 
-/* Turns the escape that ends at `end` into that of U+FFFD: Java keeps a lone surrogate, UTF-8 cannot. */
+/*
+ * Replaces the escape that ends at `end` by that of U+FFFD. Java strings can hold a lone surrogate,
+ * UTF-8 cannot.
+ */
 static void replace_escape(struct scanner *s, size_t end)
 {
     memcpy(s->text + end - 4, "fffd", 4);
 }
 
-/* Behind a backslash. `*high_end` is the end of an escaped high surrogate right before it, or 0. */
+/*
+ * Scans an escape after its backslash. `*high_end` is the end offset of an unpaired high surrogate
+ * escape immediately before it, or 0; updated.
+ */
 static int scan_escape(struct scanner *s, size_t *high_end)
 {
     size_t start = s->at - 1;
@@ -477,15 +498,17 @@ static int scan_escape(struct scanner *s, size_t *high_end)
     return 0;
 }
 
-/* A lone high surrogate is known to be one when something else follows it. */
-static void settle_surrogate(struct scanner *s, size_t *high_end)
+/* Replaces a pending high surrogate that turned out to be unpaired. */
+static void end_surrogate(struct scanner *s, size_t *high_end)
 {
     if (*high_end != 0)
         replace_escape(s, *high_end);
     *high_end = 0;
 }
 
-/* What Jackson decodes and UTF-8 forbids (overlong, surrogates, beyond U+10FFFF), replaced in equal length.
+/*
+ * Replaces a sequence that Jackson decodes but UTF-8 forbids (overlong, a surrogate, beyond
+ * U+10FFFF) by a valid character of the same length.
  */
 static void repair_character(struct scanner *s, size_t start, size_t len)
 {
@@ -495,8 +518,9 @@ static void repair_character(struct scanner *s, size_t start, size_t len)
 }
 
 /*
- * The rest of a character beyond ASCII whose first byte is consumed. In names Jackson decodes only when it
- * has read the closing quote, so errors there lie behind it.
+ * Scans the rest of a character beyond ASCII whose first byte is consumed. Jackson decodes a name
+ * only after its closing quote, so errors in names are reported at `error_at`; 0: at the
+ * character.
  */
 static int scan_character(struct scanner *s, unsigned char first, size_t error_at)
 {
@@ -522,7 +546,7 @@ static int scan_character(struct scanner *s, unsigned char first, size_t error_a
     return 0;
 }
 
-/* Where the quote that ends a name lies, or 0: for positions only. */
+/* Returns: the offset after the closing quote of a name, or 0 if it has none. */
 static size_t closing_quote(const struct scanner *s)
 {
     for (size_t i = s->at; i < s->len; i++) {
@@ -534,7 +558,7 @@ static size_t closing_quote(const struct scanner *s)
     return 0;
 }
 
-/* The inside of a string or name, behind its opening quote, up to and with the closing one. */
+/* Scans a string or name after its opening quote, up to and including the closing quote. */
 static int scan_string(struct scanner *s, bool is_name)
 {
     size_t name_end = is_name ? closing_quote(s) : 0;
@@ -543,19 +567,19 @@ static int scan_string(struct scanner *s, bool is_name)
         if (!has_byte(s))
             return is_name ? fail_end(s, " in field name") : fail_end(s, " in VALUE_STRING");
         unsigned char c = byte_at(s, s->at++);
-        if (is_over(s))
-            return fail_over(s);
+        if (must_stop(s))
+            return fail_stopped(s);
         if (c == '\\') {
             if (high_end != 0 && high_end != s->at - 1)
-                settle_surrogate(s, &high_end);
+                end_surrogate(s, &high_end);
             size_t before = high_end;
             if (scan_escape(s, &high_end) != 0)
                 return JSON_INVALID;
             if (before != 0 && high_end == before)
-                settle_surrogate(s, &high_end);
+                end_surrogate(s, &high_end);
             continue;
         }
-        settle_surrogate(s, &high_end);
+        end_surrogate(s, &high_end);
         if (c == '"')
             return 0;
         if (c < ' ')
@@ -589,7 +613,7 @@ static int close_scope(struct scanner *s, unsigned char c)
     return 0;
 }
 
-/* A byte that begins no value. */
+/* Fails at the consumed byte `c`, which cannot begin a value. */
 static int fail_value(struct scanner *s, unsigned char c)
 {
     const struct scope *scope = current_scope(s);
@@ -606,7 +630,7 @@ static int fail_value(struct scanner *s, unsigned char c)
     }
     bool of_7 = s->dialect == DIALECT_7;
     if (is_identifier_start(c)) {
-        s->at--; /* the word is collected from its first letter */
+        s->at--; /* fail_token() collects the word from its first letter */
         return fail_token(s, "", 0, of_7 ? VALUES_OF_7 : "('true', 'false' or 'null')");
     }
     return fail_unexpected(s, c,
@@ -614,7 +638,7 @@ static int fail_value(struct scanner *s, unsigned char c)
                                 : "expected a valid value (number, String, array, object, 'true', 'false' or 'null')");
 }
 
-/* A value whose first byte is consumed. */
+/* Scans a scalar, or opens an object or array; its first byte `c` is consumed. */
 static int scan_value(struct scanner *s, unsigned char c)
 {
     switch (c) {
@@ -638,7 +662,7 @@ static int scan_value(struct scanner *s, unsigned char c)
     }
 }
 
-/* The name between quotes with escapes resolved, for telling names apart. */
+/* Returns: the name in [start, end) with its escapes resolved, to compare names. */
 static struct slice unescape_name(struct scanner *s, size_t start, size_t end)
 {
     struct slice raw = slice_make(s->text + start - 1, end - start + 2);
@@ -654,7 +678,7 @@ static struct slice unescape_name(struct scanner *s, size_t start, size_t end)
     return name;
 }
 
-/* A member of an object whose first byte is consumed: name, colon, value. */
+/* Scans a member, name, colon and value, whose first byte `c` is consumed. */
 static int scan_member(struct scanner *s, unsigned char c)
 {
     if (c != '"') {
@@ -667,7 +691,7 @@ static int scan_member(struct scanner *s, unsigned char c)
     if (scan_string(s, true) != 0)
         return JSON_INVALID;
     struct slice name = unescape_name(s, start, s->at - 1);
-    if (!(s->flags & JSON_DUPLICATES) && !json_name_set_add(&s->keys, current_scope(s)->number, name))
+    if (!(s->flags & JSON_DUPLICATES) && !json_name_set_add(&s->names, current_scope(s)->number, name))
         return fail(s, false, "Duplicate field '%.*s'", SLICE_ARG(name));
     s->token = "FIELD_NAME";
     if (need_byte(s, &c) != 0)
@@ -679,7 +703,7 @@ static int scan_member(struct scanner *s, unsigned char c)
     return scan_value(s, c);
 }
 
-/* One entry of the open scope, or its end. */
+/* Scans one member or element of the open scope, or its closing bracket. */
 static int scan_entry(struct scanner *s)
 {
     struct scope *scope = current_scope(s);
@@ -702,7 +726,7 @@ static int scan_entry(struct scanner *s)
     return scope->is_array ? scan_value(s, c) : scan_member(s, c);
 }
 
-/* Behind the value: nothing may follow. */
+/* Refuses anything but white space and comments after the value. */
 static int scan_rest(struct scanner *s)
 {
     unsigned char c;
@@ -747,10 +771,10 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
     s->flags = flags;
     s->account = account;
     s->token = "null";
-    s->keys = JSON_NAME_SET_INIT;
+    s->names = JSON_NAME_SET_INIT;
     s->error = ret_error;
     int r = scan_text(s);
-    json_name_set_deinit(&s->keys);
+    json_name_set_deinit(&s->names);
     return r;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing of durations; see time_value.h. */
 #include "json/time_value.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ struct time_unit {
 };
 
 static const struct time_unit time_units[] = {
-    /* longer suffixes before those they end in */
+    /* a suffix comes before any other suffix that it ends with */
     {"nanos", 1},       {"micros", 1000},     {"ms", 1000000},       {"s", 1000000000},
     {"m", 60000000000}, {"h", 3600000000000}, {"d", 86400000000000},
 };
@@ -25,7 +26,7 @@ static int bad_time(struct slice text, struct slice setting, const char *why, en
     return TIME_VALUE_REFUSED;
 }
 
-/* What stands before the unit is no whole number of 64 bits. */
+/* Refuses a number before the unit that is not a 64-bit integer. */
 static int bad_time_number(struct slice text, struct slice number, enum dialect dialect, struct arena *arena,
                            struct problem *ret_problem)
 {
@@ -40,7 +41,7 @@ static int bad_time_number(struct slice text, struct slice number, enum dialect 
     return TIME_VALUE_REFUSED;
 }
 
-/* "-1", "-01": no limit; "0", "000": none at all. These alone need no unit. */
+/* Accepts the numbers that need no unit: "-1", "-01" (no limit) and "0", "000" (zero). */
 static bool time_without_unit(struct slice text, int64_t *ret_value)
 {
     bool negative = text.len > 1 && text.data[0] == '-';
@@ -63,7 +64,7 @@ static const struct time_unit *time_unit_of(struct slice text)
     return NULL;
 }
 
-/* A time this far off (126 years) is for ever, and a deadline made of it still a timestamp. */
+/* The cap of durations, 126 years; the current time plus this is still a valid timestamp. */
 #define TIME_US_MAX INT64_C(4000000000000000)
 
 int time_value_parse(struct slice text, struct slice setting, enum dialect dialect, struct arena *arena,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing JSON; see write.h. */
+/* Serialization of JSON; see write.h. */
 #include "json/write.h"
 
 #include "base/account.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STEPS_OF_VALUE = 8 }; /* of an account (base/account.h) */
+enum { STEPS_OF_VALUE = 8 }; /* account steps charged for each value (base/account.h) */
 
 void json_double_text(struct buf *buf, double value)
 {
@@ -42,7 +42,7 @@ static bool is_integer_text(struct slice text)
            slice_find_byte(text, 'E') == text.len;
 }
 
-/* An integer beyond a long. */
+/* Writes an integer beyond a long: as a number in DIALECT_7, as a string in DIALECT_5. */
 static void write_big_integer(struct buf *buf, struct slice digits, enum dialect dialect)
 {
     if (dialect == DIALECT_5)
@@ -93,7 +93,7 @@ static void write_scalar(struct buf *buf, yyjson_val *value, enum dialect dialec
     }
 }
 
-/* A line break and two spaces a level, where it is pretty (depth >= 0). */
+/* Writes a line break and the indentation; nothing in compact form (depth < 0). */
 static void break_line(struct buf *buf, int depth)
 {
     if (depth < 0)
@@ -104,14 +104,15 @@ static void break_line(struct buf *buf, int depth)
 }
 
 /*
- * Whether there is any use in writing on: who the text is for is told otherwise by the account that goes along with the buffer, and
- * looks at it himself.
+ * Charges `steps` to the account of the buffer's guard.
+ * Returns: false if the output is no longer needed: the buffer overflowed or the account has ended.
  */
-static bool is_wanted(const struct buf *buf, size_t steps)
+static bool may_continue(const struct buf *buf, size_t steps)
 {
     return !buf->overflow && account_take(budget_account(buf->guard), steps);
 }
 
+/* Writes a value in pretty form at nesting level `depth`, or in compact form if depth < 0. */
 static void write_value(struct buf *buf, yyjson_val *value, enum dialect dialect, int depth)
 {
     bool is_object = yyjson_is_obj(value);
@@ -123,7 +124,7 @@ static void write_value(struct buf *buf, yyjson_val *value, enum dialect dialect
     int inner = depth < 0 ? -1 : depth + 1;
     buf_byte(buf, is_object ? '{' : '[');
     yyjson_val *at = unsafe_yyjson_get_first(value);
-    for (size_t i = 0; i < count && is_wanted(buf, STEPS_OF_VALUE + (depth < 0 ? 0 : (size_t)depth)); i++) {
+    for (size_t i = 0; i < count && may_continue(buf, STEPS_OF_VALUE + (depth < 0 ? 0 : (size_t)depth)); i++) {
         if (i > 0)
             buf_byte(buf, ',');
         break_line(buf, inner);

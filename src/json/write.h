@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing JSON into a buffer, in the form in which Elasticsearch writes what it has parsed: no spaces, keys
- * in their order, doubles as Java prints them (100000.0, 1.0E10), numbers beyond a double as "Infinity".
+ * Serialization of JSON in Elasticsearch's form: no spaces, members in their order, doubles as Java
+ * prints them (100000.0, 1.0E10), numbers beyond the range of a double as "Infinity".
  */
 #ifndef TL_JSON_WRITE_H
 #define TL_JSON_WRITE_H
@@ -10,25 +10,25 @@
 #include "json/json.h"
 
 /*
- * What is written ends early, as no JSON, when the buffer is full or the account of its guard is over (base/budget.h): whoever gave
- * the guard finds that out.
+ * Output stops early, and is then not valid JSON, if the buffer overflows or the account of its
+ * guard has ended (base/budget.h). The owner of the buffer must check for both.
  */
 
-/* Appends a value. Integers beyond a long are numbers in DIALECT_7 and strings in DIALECT_5, as recorded. */
+/* Appends a value. Integers beyond a long become numbers in DIALECT_7 and strings in DIALECT_5. */
 void json_write(struct buf *buf, yyjson_val *value, enum dialect dialect);
 
-/* Appends a double as Java's Double.toString() does; Infinity and NaN as strings. */
+/* Appends a double in the form of Java's Double.toString(); Infinity and NaN as JSON strings. */
 void json_write_double(struct buf *buf, double value);
 
-/* The same without quotes around Infinity and NaN, and for a float: texts of errors and scripts. */
+/* Append a number in Java's form without quotes around Infinity and NaN, for errors and scripts. */
 void json_double_text(struct buf *buf, double value);
 void json_float_text(struct buf *buf, float value);
 
-/* Appends `value` indented by two spaces a level, as `?pretty` shows it; ends without a newline. */
+/* Appends `value` in the form of `?pretty`: two spaces a level, no newline at the end. */
 void json_write_pretty(struct buf *buf, yyjson_val *value, enum dialect dialect);
 
 /*
- * A writer that puts the commas: for replies built piece by piece.
+ * A writer that inserts commas, for replies that are built member by member.
  *
  *     struct json_writer w;
  *     json_writer_init(&w, buf);
@@ -38,7 +38,7 @@ void json_write_pretty(struct buf *buf, yyjson_val *value, enum dialect dialect)
  */
 struct json_writer {
     struct buf *buf;
-    bool comma; /* a value stands before the next one */
+    bool comma; /* the next value needs a comma before it */
 };
 
 void json_writer_init(struct json_writer *writer, struct buf *buf);
@@ -52,7 +52,7 @@ void json_u64(struct json_writer *writer, uint64_t value);
 void json_double(struct json_writer *writer, double value);
 void json_bool(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
-/* A value that is JSON already. */
+/* Writes text that is already JSON, unchecked. */
 void json_raw(struct json_writer *writer, struct slice json);
 void json_value(struct json_writer *writer, yyjson_val *value, enum dialect dialect);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Analyzers: the built-in ones, and those that settings put together; see analysis.h. */
+/* Analyzers: the built-in ones, and those defined by index settings; see analysis.h. */
 #include "mapping/analysis.h"
 
 #include "mapping/analysis_internal.h"
@@ -25,7 +25,7 @@ static const struct analyzer built_in[] = {
 static const struct analyzer lowercase_normalizer = {
     .name = {"lowercase", 9}, .tokenizer = {TOKENIZER_KEYWORD, LIMITS}, LOWER};
 
-/* An index's own analyzers and normalizers, in the order of its settings. */
+/* The analyzers and normalizers defined by the settings of an index, in their order. */
 struct analysis {
     struct analyzer *analyzers;
     size_t count;
@@ -33,10 +33,10 @@ struct analysis {
     size_t normalizer_count;
 };
 
-/* While settings are read. */
+/* The state of reading settings. */
 struct reader {
-    struct arena *arena;
-    struct arena *scratch;
+    struct arena *arena;   /* for the analyzers */
+    struct arena *scratch; /* for problems */
     yyjson_val *settings;
     struct problem *problem;
 };
@@ -52,7 +52,7 @@ static int refuse(struct reader *reader, const char *format, ...)
     return ANALYSIS_REFUSED;
 }
 
-/* A number that settings may give as text. */
+/* Reads a number, which settings may give as a string; `otherwise` if it is absent. */
 static int take_number(struct reader *reader, yyjson_val *object, const char *key, size_t otherwise, size_t *ret_number)
 {
     yyjson_val *value = json_get(object, slice_from(key));
@@ -84,7 +84,7 @@ static int take_character(struct reader *reader, yyjson_val *object, const char 
     return 0;
 }
 
-/* A tokenizer by the name of its type. */
+/* Reads a tokenizer of a type, with the settings of its definition (NULL: defaults). */
 static int read_tokenizer_type(struct reader *reader, struct slice type, struct slice name, yyjson_val *settings,
                                struct tokenizer *ret_tokenizer)
 {
@@ -120,6 +120,10 @@ static int read_tokenizer_type(struct reader *reader, struct slice type, struct 
     return r;
 }
 
+/*
+ * Reads the tokenizer that an analyzer names: one defined in the settings, or a built-in type.
+ * *ret_lowercases: its type is `lowercase`, so the analyzer gets a lowercase filter.
+ */
 static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_val *value,
                           struct tokenizer *ret_tokenizer, bool *ret_lowercases)
 {
@@ -143,7 +147,7 @@ static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_v
     return r;
 }
 
-/* Stop words: a list, "_english_", or "_none_". */
+/* Reads stop words: a list, "_english_" (the default) or "_none_". */
 static int read_stopwords(struct reader *reader, yyjson_val *settings, struct token_filter *filter)
 {
     yyjson_val *list = json_get_lit(settings, "stopwords");
@@ -227,6 +231,7 @@ static bool has_members(yyjson_val *value)
     return value != NULL && !(yyjson_is_arr(value) && yyjson_arr_size(value) == 0);
 }
 
+/* Reads an analyzer that names its tokenizer and filters. */
 static int read_custom(struct reader *reader, yyjson_val *settings, struct analyzer *analyzer)
 {
     bool lowercases = false;
@@ -241,7 +246,7 @@ static int read_custom(struct reader *reader, yyjson_val *settings, struct analy
     return read_filters(reader, json_get_lit(settings, "filter"), analyzer);
 }
 
-/* An analyzer of a built-in type, with that type's settings. */
+/* Reads an analyzer of a built-in type, with the settings of that type. */
 static int read_configured(struct reader *reader, struct slice type, yyjson_val *settings, struct analyzer *analyzer)
 {
     const struct analyzer *base = analysis_find(NULL, type);
@@ -292,7 +297,7 @@ static int read_normalizer(struct reader *reader, struct slice name, yyjson_val 
 
 typedef int read_function(struct reader *, struct slice, yyjson_val *, struct analyzer *);
 
-/* Reads all members of an object. */
+/* Reads all members of an object into a list, each with `read`. */
 static int read_all(struct reader *reader, yyjson_val *object, read_function *read, struct analyzer **ret_list,
                     size_t *ret_count)
 {
@@ -371,10 +376,10 @@ bool analyzer_is_single_token(const struct analyzer *analyzer)
     return analyzer->tokenizer.kind == TOKENIZER_KEYWORD;
 }
 
-/* Between the tokenizer and the caller: the filters. */
-struct pipeline {
+/* Applies an analyzer's filters to the tokens of its tokenizer. */
+struct filter_chain {
     const struct analyzer *analyzer;
-    size_t taken; /* of the filters, by the tokenizer */
+    size_t applied; /* number of filters that the tokenizer has applied */
     struct arena *arena;
     analysis_visit *visit;
     void *context;
@@ -382,20 +387,20 @@ struct pipeline {
 
 static bool filter_token(void *context, const struct analysis_token *token)
 {
-    struct pipeline *pipeline = context;
+    struct filter_chain *chain = context;
     struct analysis_token changed = *token;
-    for (size_t i = pipeline->taken; i < pipeline->analyzer->filter_count; i++) {
-        if (!token_filter__run(&pipeline->analyzer->filters[i], &changed.text, pipeline->arena))
+    for (size_t i = chain->applied; i < chain->analyzer->filter_count; i++) {
+        if (!token_filter__run(&chain->analyzer->filters[i], &changed.text, chain->arena))
             return true;
     }
-    return pipeline->visit(pipeline->context, &changed);
+    return chain->visit(chain->context, &changed);
 }
 
 void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                   void *context)
 {
-    struct pipeline pipeline = {analyzer, tokenizer__applied_filters(analyzer), arena, visit, context};
-    tokenizer__run(analyzer, text, arena, filter_token, &pipeline);
+    struct filter_chain chain = {analyzer, tokenizer__applied_filters(analyzer), arena, visit, context};
+    tokenizer__run(analyzer, text, arena, filter_token, &chain);
 }
 
 struct slice analyzer_normalize(const struct analyzer *normalizer, struct slice text, struct arena *arena)

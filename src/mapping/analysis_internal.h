@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the analysis module share. */
+/* Declarations shared by the files of the analysis module. */
 #ifndef TL_MAPPING_ANALYSIS_INTERNAL_H
 #define TL_MAPPING_ANALYSIS_INTERNAL_H
 
@@ -20,7 +20,7 @@ enum tokenizer_kind {
 struct tokenizer {
     enum tokenizer_kind kind;
     uint32_t token_characters_max; /* standard, letter, whitespace: longer tokens are split */
-    /* of TOKENIZER_PATH */
+    /* the rest: TOKENIZER_PATH only */
     char delimiter;
     char replacement;
     bool reverse;
@@ -36,15 +36,15 @@ enum token_filter_kind {
     FILTER_LENGTH,
     FILTER_REVERSE,
     FILTER_TRUNCATE,
-    FILTER_NONE, /* `standard`, which does nothing */
+    FILTER_NONE, /* `standard`, which changes nothing */
 };
 
 struct token_filter {
     enum token_filter_kind kind;
-    const struct slice *stopwords; /* of FILTER_STOP */
+    const struct slice *stopwords; /* FILTER_STOP only, as the next two */
     size_t stopword_count;
     bool ignore_case;
-    size_t min, max; /* characters: FILTER_LENGTH, FILTER_TRUNCATE */
+    size_t min, max; /* in characters; FILTER_LENGTH, FILTER_TRUNCATE (max) */
 };
 
 struct analyzer {
@@ -58,24 +58,37 @@ extern const struct slice analysis__english_stopwords[];
 extern const size_t analysis__english_stopword_count;
 
 /*
- * How many of an analyzer's filters its tokenizer applies itself, since it can do so to the whole text: the pieces of a path are
- * together as long as its square.
+ * Returns: the number of leading filters that the tokenizer applies itself, to the whole text.
+ *          This avoids a cost quadratic in the length of a path, whose tokens are prefixes of one
+ *          another.
  */
 size_t tokenizer__applied_filters(const struct analyzer *analyzer);
-/* Cuts a text into tokens, changed by those filters. Returns: false where the visit stopped it. */
+/*
+ * Visits the tokens of `text`, with tokenizer__applied_filters() applied.
+ * Returns: false if a visit stopped it.
+ */
 bool tokenizer__run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                     void *context);
-/* Changes a token. Returns: false where it is dropped. */
+/* Applies a filter to a token, in `arena` if changed. Returns: false if the token is dropped. */
 bool token_filter__run(const struct token_filter *filter, struct slice *token, struct arena *arena);
-/* Whether it changes each character by itself: then it may be given a whole text as well as its parts. */
+/*
+ * Returns: whether the filter maps each character independently, so that filtering a text and then
+ *          splitting it gives the same tokens as splitting first.
+ */
 bool token_filter__is_by_character(const struct token_filter *filter);
 
-/* Takes one code point off the front; a byte that begins none stands for itself. */
+/*
+ * Decodes and removes the first code point of `text`. A byte that begins no sequence is returned as
+ * it is.
+ * Requires: `text` is not empty.
+ */
 uint32_t utf8__take(struct slice *text);
+/* Appends the UTF-8 encoding of a code point. */
 void utf8__put(struct buf *buf, uint32_t point);
+/* Returns: the number of characters. */
 size_t utf8__count(struct slice text);
 bool utf8__is_ascii(struct slice text);
-/* The first `count` characters. */
+/* Returns: the first `count` characters, or the whole text if it has fewer. */
 struct slice utf8__head(struct slice text, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing a mapping: from what a client sends to the next immutable mapping; see mapping.h. */
+/* Changes of a mapping: from a client's request to the next immutable mapping; see mapping.h. */
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
 
@@ -47,7 +47,10 @@ static int check_type_name(struct slice name, enum dialect dialect, struct arena
     return 0;
 }
 
-/* Returns: the type of this name in a mapping being built, made where there is none; NULL where refused. */
+/*
+ * Returns: the type of this name in an unsealed mapping, added if new; NULL with *problem if the
+ *          name is refused.
+ */
 static struct type_record *find_or_add_type(struct mapping *mapping, struct slice name, enum dialect dialect,
                                             bool *ret_new, struct arena *arena, struct problem *problem)
 {
@@ -67,7 +70,7 @@ static struct type_record *find_or_add_type(struct mapping *mapping, struct slic
     return mapping__add_type(mapping, name);
 }
 
-/* "Failed to parse mapping [t]: …", as creating an index says it. */
+/* Wraps a problem as the creation of an index does: "Failed to parse mapping [t]: …". */
 static void wrap_problem(struct problem *problem, struct slice type, struct arena *arena)
 {
     struct problem *cause = arena_alloc(arena, sizeof *cause);
@@ -77,7 +80,7 @@ static void wrap_problem(struct problem *problem, struct slice type, struct aren
     problem->caused_by = cause;
 }
 
-/* Merges one type's body into a mapping being built. */
+/* Merges the body of one type into an unsealed mapping. Returns: 0; MAPPING_REFUSED. */
 static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *body, enum dialect dialect, bool creating,
                       struct arena *arena, struct problem *problem)
 {
@@ -93,7 +96,11 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
     return r;
 }
 
-/* Ends a change: seals the copy, and hands out the base again where nothing changed. */
+/*
+ * Completes a change: seals the copy and checks it. *ret_mapping is the copy, which is taken over,
+ * or a new reference to `base` if nothing changed.
+ * Returns: 0; MAPPING_REFUSED.
+ */
 static int finish(const struct mapping *base, struct mapping **mapping, struct arena *arena,
                   struct mapping **ret_mapping, struct problem *problem)
 {
@@ -117,7 +124,7 @@ static int finish(const struct mapping *base, struct mapping **mapping, struct a
     return 0;
 }
 
-/* The inside of {"t": {…}}, or the body itself where it is not under a name. */
+/* Returns: the value of {"t": {…}} for the type t, or the body itself if it has another form. */
 static yyjson_val *unwrap(yyjson_val *body, struct slice name)
 {
     if (name.len == 0 || yyjson_obj_size(body) != 1)
@@ -152,7 +159,10 @@ static bool is_root_parameter(struct slice name)
     return name.len > 0 && name.data[0] == '_';
 }
 
-/* Whether "mappings" holds types, as before 7.x, although the call does not say so. */
+/*
+ * Returns: whether the members of "mappings" are types, as before 7.x, although it is not
+ * declared.
+ */
 static bool holds_types(yyjson_val *mappings)
 {
     size_t i, max;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates: the calendar, ISO 8601, and choosing among the alternatives of a format; see date.h. */
+/* Dates: ISO 8601, epoch numbers, date math, zones; see date.h. */
 #include "mapping/date.h"
 
 #include "base/calendar.h"
 #include "mapping/date_internal.h"
 
 #define DAY_MS INT64_C(86400000)
-/* Years a text may name, and milliseconds date math may reach: one step further still fits into 64 bits. */
+/*
+ * Limits of the year in a text, and of milliseconds in date math. One more step of date math beyond
+ * them still fits in 64 bits.
+ */
 #define YEAR_MAX INT64_C(290000000)
 #define MILLIS_MAX INT64_C(9152000000000000000)
 
@@ -82,12 +85,14 @@ int64_t date_of_local(const struct zone *zone, int64_t local, int32_t preferred)
     return zone == NULL ? local : zone_instant(zone, floor_div(local, 1000), preferred) * 1000 + floor_mod(local, 1000);
 }
 
+/* Returns: the value of a field; if unset, its lowest value, or with `round_up` the highest. */
 static int or_default(int value, bool round_up, int low, int high)
 {
     return value != DATE_UNSET ? value : round_up ? high : low;
 }
 
-static void place_day_of_year(struct date_parts *parts, int day_of_year)
+/* Sets month and day from a day of the year. An invalid one gives an invalid day. */
+static void set_day_of_year(struct date_parts *parts, int day_of_year)
 {
     parts->month = 1;
     parts->day = day_of_year;
@@ -95,7 +100,7 @@ static void place_day_of_year(struct date_parts *parts, int day_of_year)
         parts->day -= calendar_month_days(parts->year, parts->month++);
 }
 
-/* Turns fields into milliseconds. Returns: DATE_INVALID where one is out of its range. */
+/* Converts fields to milliseconds. Returns: 0; DATE_INVALID: a field is out of range. */
 static int resolve_fields(const struct date_fields *fields, bool round_up, const struct zone *zone, int64_t *ret_millis)
 {
     int hour = fields->hour;
@@ -115,9 +120,9 @@ static int resolve_fields(const struct date_fields *fields, bool round_up, const
     if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.month < 1 || parts.month > 12 || parts.hour > 23 ||
         parts.minute > 59 || parts.second > 59)
         return DATE_INVALID;
-    parts.day = fields->day == DATE_UNSET ? 1 : fields->day; /* the first, whichever way: Elasticsearch's rule */
+    parts.day = fields->day == DATE_UNSET ? 1 : fields->day; /* not rounded up, as in Elasticsearch */
     if (fields->day_of_year != DATE_UNSET)
-        place_day_of_year(&parts, fields->day_of_year);
+        set_day_of_year(&parts, fields->day_of_year);
     if (parts.day < 1 || parts.day > calendar_month_days(parts.year, parts.month))
         return DATE_INVALID;
     struct zone own = zone_fixed(fields->zone_minutes == DATE_UNSET ? 0 : fields->zone_minutes * 60);
@@ -125,7 +130,7 @@ static int resolve_fields(const struct date_fields *fields, bool round_up, const
     return 0;
 }
 
-/* A part of ISO 8601: two digits, or one or two where it is not strict. */
+/* Parses a part of ISO 8601: two digits, or one or two if not strict. */
 static bool take_part(struct slice *text, bool strict, int *ret_part)
 {
     int64_t number;
@@ -146,7 +151,7 @@ static bool take_year(struct slice *text, bool strict, int64_t *ret_year)
     return true;
 }
 
-/* The digits behind the decimal mark; those beyond milliseconds are dropped. */
+/* Parses 1 to 9 digits after the decimal mark; those beyond milliseconds are ignored. */
 static bool take_fraction(struct slice *text, int *ret_millis)
 {
     static const int scale[] = {0, 100, 10, 1};
@@ -161,7 +166,7 @@ static bool take_fraction(struct slice *text, int *ret_millis)
     return true;
 }
 
-/* HH[:mm[:ss[.SSS]]][zone], all of it. */
+/* Parses HH[:mm[:ss[.SSS]]][zone], which must be the whole text; an empty text is accepted. */
 static bool parse_iso_time(struct slice text, bool strict, struct date_fields *fields)
 {
     if (text.len == 0)
@@ -181,7 +186,7 @@ static bool parse_iso_time(struct slice text, bool strict, struct date_fields *f
     return text.len == 0 || (date__take_zone(&text, &fields->zone_minutes) && text.len == 0);
 }
 
-/* yyyy[-MM[-dd]][T…] */
+/* Parses yyyy[-MM[-dd]][T…], which must be the whole text. */
 static bool parse_iso(struct slice text, bool strict, struct date_fields *fields)
 {
     if (!take_year(&text, strict, &fields->year))
@@ -195,7 +200,7 @@ static bool parse_iso(struct slice text, bool strict, struct date_fields *fields
     return text.len == 0 || (slice_take_byte(&text, 'T') && parse_iso_time(text, strict, fields));
 }
 
-/* "-1577836800123.5": a count of milliseconds or seconds, with a fraction. */
+/* Parses a number of milliseconds or seconds with an optional fraction: "-1577836800123.5". */
 static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
 {
     bool negative = slice_take_byte(&text, '-');
@@ -245,7 +250,7 @@ int date_parse(const struct date_format *format, struct slice text, bool round_u
     return parse_in_zone(format, text, round_up, NULL, ret_millis);
 }
 
-/* Moves to the begin of a unit. */
+/* Rounds down to a calendar unit. Returns: false for an unknown unit. */
 static bool round_down(struct date_parts *parts, char unit)
 {
     switch (unit) {
@@ -261,7 +266,7 @@ static bool round_down(struct date_parts *parts, char unit)
     }
 }
 
-/* Adds months or years; a day the month does not have becomes its last. */
+/* Adds months. A day that the resulting month does not have becomes its last day. */
 static int64_t add_months(int64_t millis, int64_t months)
 {
     struct date_parts parts;
@@ -274,7 +279,11 @@ static int64_t add_months(int64_t millis, int64_t months)
     return date_join(&parts);
 }
 
-/* Days and what is longer are counted by the calendar of the zone, hours and what is shorter as they pass. */
+/*
+ * Adds calendar units. Days and longer units are added in local time of the zone, hours and shorter
+ * units as elapsed time.
+ * Returns: false for an unknown unit.
+ */
 static bool add_units(const struct zone *zone, int64_t *millis, int64_t count, char unit)
 {
     static const struct {
@@ -296,6 +305,7 @@ static bool add_units(const struct zone *zone, int64_t *millis, int64_t count, c
     return false;
 }
 
+/* Rounds to a calendar unit: down to its start, or `up` to its last millisecond. */
 static bool round_to(const struct zone *zone, int64_t *millis, char unit, bool up)
 {
     struct date_parts parts;
@@ -314,7 +324,7 @@ static bool round_to(const struct zone *zone, int64_t *millis, char unit, bool u
     return true;
 }
 
-/* "+1M-2d/d" applied to a date. */
+/* Applies date math such as "+1M-2d/d" to *millis. Returns: 0; DATE_INVALID. */
 static int apply_math(struct slice math, bool round_up, const struct zone *zone, int64_t *millis)
 {
     while (math.len > 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a text is no date: in the words of java.time for 7.x, of Joda for 5.x.
+ * Errors for texts that are not dates, in the wording of java.time for 7.x and of Joda for 5.x.
  *
- * Both say how far they got, which is asked of the formats here by reading ever longer beginnings of the
- * text.
+ * Both report how far they parsed the text. Here that is determined by parsing prefixes of the
+ * text, the longest first.
  */
 #include "base/buf.h"
 #include "base/calendar.h"
@@ -13,7 +13,7 @@
 static const struct date_fields unset = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
                                          DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
 
-/* Returns: the length of the longest beginning of `text` that a format takes; 0 where there is none. */
+/* Returns: the length of the longest prefix of `text` that is a date of the format; 0: none. */
 static size_t longest_date(const struct date_format *format, struct slice text)
 {
     enum { LOOKED_AT_MAX = 64 };
@@ -25,6 +25,7 @@ static size_t longest_date(const struct date_format *format, struct slice text)
     return 0;
 }
 
+/* Returns: whether a text begins with the form of yyyy-MM-dd. */
 static bool is_shaped_date(struct slice text)
 {
     static const char shape[] = "dddd-dd-dd";
@@ -40,7 +41,10 @@ static int two_digits(const char *text)
     return (text[0] - '0') * 10 + text[1] - '0';
 }
 
-/* A date whose month or day there is not: Joda names the part. Returns: false where that is not it. */
+/*
+ * Sets the problem for an invalid month or day, which Joda names. Returns: false if both are
+ * valid.
+ */
 static bool explain_part(struct slice text, struct arena *arena, struct problem *ret_problem)
 {
     if (!is_shaped_date(text))
@@ -76,7 +80,7 @@ static void explain_as_joda(const struct date_format *format, struct slice text,
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\"", SLICE_ARG(text));
 }
 
-/* The innermost cause of java.time. */
+/* Sets the innermost cause in java.time's wording. */
 static void explain_parsers(const struct date_format *format, struct slice text, struct arena *arena,
                             struct problem *cause)
 {
@@ -114,7 +118,8 @@ void date__explain(const struct date_format *format, struct slice text, enum dia
     ret_problem->caused_by = cause;
 }
 
-static void word_fault(struct arena *arena, struct slice pattern, struct problem *cause)
+/* Sets the cause for a pattern that date_format_parse() refused. */
+static void describe_pattern_error(struct arena *arena, struct slice pattern, struct problem *cause)
 {
     bool quoted = false;
     for (size_t i = 0; i < pattern.len; i++) {
@@ -138,7 +143,7 @@ static void word_fault(struct arena *arena, struct slice pattern, struct problem
 void date_format_describe_error(struct arena *arena, struct slice pattern, struct problem *ret_problem)
 {
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
-    word_fault(arena, pattern, cause);
+    describe_pattern_error(arena, pattern, cause);
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: %.*s", SLICE_ARG(pattern),
                 SLICE_ARG(cause->reason));
     ret_problem->caused_by = cause;

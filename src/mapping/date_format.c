@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats of dates: names, patterns of letters, reading and writing by them; see date.h. */
+/* Date formats: compilation of names and patterns, parsing and printing by patterns; see date.h. */
 #include "mapping/date.h"
 
 #include "base/calendar.h"
@@ -7,8 +7,8 @@
 #include "mapping/date_internal.h"
 
 /*
- * The names Elasticsearch gives to formats, as patterns; each also with "strict_" before it. The ones of
- * week years and ordinal weeks are not known here.
+ * Elasticsearch's named formats and their patterns; each name may also have the prefix "strict_".
+ * Formats with week years are not supported.
  */
 static const struct {
     const char *name;
@@ -43,7 +43,7 @@ static const struct {
 
 static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
 
-/* "MMM" takes three letters of a name, "MMMM" all. */
+/* "MMM" is a name of three letters, "MMMM" the full name. */
 enum { SHORT_NAME = CALENDAR_SHORT_NAME };
 
 const struct date_format *date_format_default(void)
@@ -64,37 +64,38 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Takes a pattern apart. Returns: DATE_INVALID where a letter means nothing. */
+/* Compiles a pattern. Returns: 0; DATE_INVALID: an unknown letter, or a malformed pattern. */
 static int compile_pattern(struct arena *arena, struct slice pattern, struct date_alternative *ret_alternative)
 {
-    struct date_element *pieces = arena_alloc(arena, (pattern.len + 1) * sizeof *pieces);
+    struct date_element *elements = arena_alloc(arena, (pattern.len + 1) * sizeof *elements);
     size_t count = 0;
     bool quoted = false;
     for (size_t i = 0; i < pattern.len; i++) {
         char c = pattern.data[i];
         if (c == '\'') {
             if (i + 1 < pattern.len && pattern.data[i + 1] == '\'')
-                pieces[count++] = (struct date_element){.literal = pattern.data[i++]};
+                elements[count++] = (struct date_element){.literal = pattern.data[i++]};
             else
                 quoted = !quoted;
         } else if (quoted || !is_letter(c)) {
             if (!quoted && (c == '[' || c == ']' || c == '{' || c == '}' || c == '#'))
                 return DATE_INVALID;
-            pieces[count++] = (struct date_element){.literal = c};
+            elements[count++] = (struct date_element){.literal = c};
         } else if (strchr(known_letters, c) == NULL) {
             return DATE_INVALID;
-        } else if (count > 0 && pieces[count - 1].letter == c) {
-            pieces[count - 1].count++;
+        } else if (count > 0 && elements[count - 1].letter == c) {
+            elements[count - 1].count++;
         } else {
-            pieces[count++] = (struct date_element){.letter = c, .count = 1};
+            elements[count++] = (struct date_element){.letter = c, .count = 1};
         }
     }
     if (count == 0 || quoted)
         return DATE_INVALID;
-    *ret_alternative = (struct date_alternative){DATE_PATTERN, false, pieces, count};
+    *ret_alternative = (struct date_alternative){DATE_PATTERN, false, elements, count};
     return 0;
 }
 
+/* Compiles one alternative of a format. Returns: 0; DATE_INVALID. */
 static int compile_alternative(struct arena *arena, struct slice text, struct date_alternative *ret_alternative)
 {
     struct slice name = text;
@@ -111,7 +112,7 @@ static int compile_alternative(struct arena *arena, struct slice text, struct da
         if (slice_is(name, names[i].name))
             return compile_pattern(arena, slice_from(names[i].pattern), ret_alternative);
     }
-    /* In 7.x an "8" in front said that the letters were those of java.time. */
+    /* In 6.x and 7.x a leading "8" selected the letters of java.time. */
     if (text.len > 1 && text.data[0] == '8' && is_letter(text.data[1]))
         text = slice_from_offset(text, 1);
     return compile_pattern(arena, text, ret_alternative);
@@ -140,7 +141,7 @@ int date_format_parse(struct arena *arena, struct slice pattern, const struct da
     return 0;
 }
 
-/* Takes one of `count` names, whole or cut to three letters. Returns: its position, or -1. */
+/* Parses one of `count` names, in full or of three letters. Returns: its position, or -1. */
 static int take_name(struct slice *text, const char *const *list, int count, bool whole)
 {
     for (int i = 0; i < count; i++) {
@@ -160,7 +161,7 @@ static bool take_month(struct slice *text, int count, struct date_fields *fields
     return month >= 0;
 }
 
-/* Years of two digits lie in 2000 to 2099, as in java.time. */
+/* Parses a year of `count` letters; two digits mean 2000 to 2099, as in java.time. */
 static bool take_pattern_year(struct slice *text, int count, struct date_fields *fields)
 {
     int64_t year;
@@ -170,6 +171,7 @@ static bool take_pattern_year(struct slice *text, int count, struct date_fields 
     return true;
 }
 
+/* Parses a fraction of `count` digits; those beyond milliseconds are ignored. */
 static bool take_millis(struct slice *text, int count, int *ret_millis)
 {
     int64_t number, finer;
@@ -196,24 +198,24 @@ static bool take_zone_name(struct slice *text, struct date_fields *fields)
     return date__take_zone(text, &fields->zone_minutes);
 }
 
-/* Reads what one piece stands for. */
-static bool take_piece(struct slice *text, const struct date_element *piece, struct date_fields *fields)
+/* Parses one element of a pattern. Returns: false if the text does not match it. */
+static bool take_element(struct slice *text, const struct date_element *element, struct date_fields *fields)
 {
     int *number = NULL;
-    switch (piece->letter) {
+    switch (element->letter) {
     case 0:
-        if (text->len == 0 || text->data[0] != piece->literal)
+        if (text->len == 0 || text->data[0] != element->literal)
             return false;
         *text = slice_from_offset(*text, 1);
         return true;
     case 'y':
-    case 'u': return take_pattern_year(text, piece->count, fields);
+    case 'u': return take_pattern_year(text, element->count, fields);
     case 'M':
-        if (piece->count >= SHORT_NAME)
-            return take_month(text, piece->count, fields);
+        if (element->count >= SHORT_NAME)
+            return take_month(text, element->count, fields);
         number = &fields->month;
         break;
-    case 'E': return take_name(text, calendar_weekdays, 7, piece->count > SHORT_NAME) >= 0;
+    case 'E': return take_name(text, calendar_weekdays, 7, element->count > SHORT_NAME) >= 0;
     case 'a':
         if (text->len < 2 || (text->data[1] | 0x20) != 'm' ||
             ((text->data[0] | 0x20) != 'a' && (text->data[0] | 0x20) != 'p'))
@@ -221,7 +223,7 @@ static bool take_piece(struct slice *text, const struct date_element *piece, str
         fields->half = (text->data[0] | 0x20) == 'p';
         *text = slice_from_offset(*text, 2);
         return true;
-    case 'S': return take_millis(text, piece->count, &fields->millis);
+    case 'S': return take_millis(text, element->count, &fields->millis);
     case 'Z':
     case 'X':
     case 'x': return date__take_zone(text, &fields->zone_minutes);
@@ -233,18 +235,21 @@ static bool take_piece(struct slice *text, const struct date_element *piece, str
     default: /* H, h, k, K */ number = &fields->hour;
     }
     int64_t value;
-    int digits = piece->letter == 'D' ? 3 : 2;
-    if (!date__take_digits(text, piece->count < digits ? piece->count : digits, digits, &value))
+    int digits = element->letter == 'D' ? 3 : 2;
+    if (!date__take_digits(text, element->count < digits ? element->count : digits, digits, &value))
         return false;
     *number = (int)value;
     return true;
 }
 
-/* A year ends where its digits do, unless digits of another piece follow; longer than its letters it is none. */
-static bool year_is_too_long(const struct date_alternative *alternative, size_t piece, struct slice text)
+/*
+ * Returns: whether the text has more digits than the `count` letters (four or more) of a year, and
+ *          no other field follows it directly. Such a year is refused, not split.
+ */
+static bool year_is_too_long(const struct date_alternative *alternative, size_t element, struct slice text)
 {
-    const struct date_element *year = &alternative->pieces[piece];
-    bool alone = piece + 1 == alternative->piece_count || alternative->pieces[piece + 1].letter == 0;
+    const struct date_element *year = &alternative->elements[element];
+    bool alone = element + 1 == alternative->element_count || alternative->elements[element + 1].letter == 0;
     size_t digits = 0;
     while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
         digits++;
@@ -255,9 +260,9 @@ int date__parse_pattern(const struct date_alternative *alternative, struct slice
                         size_t *ret_stop)
 {
     size_t whole = text.len;
-    for (size_t i = 0; i < alternative->piece_count; i++) {
+    for (size_t i = 0; i < alternative->element_count; i++) {
         *ret_stop = whole - text.len;
-        if (year_is_too_long(alternative, i, text) || !take_piece(&text, &alternative->pieces[i], ret_fields))
+        if (year_is_too_long(alternative, i, text) || !take_element(&text, &alternative->elements[i], ret_fields))
             return DATE_INVALID;
     }
     *ret_stop = whole - text.len;
@@ -277,11 +282,11 @@ static int day_of_year(const struct date_parts *parts)
     return day;
 }
 
-static void print_piece(struct buf *buf, const struct date_element *piece, const struct date_parts *p, int64_t millis)
+static void print_element(struct buf *buf, const struct date_element *element, const struct date_parts *p, int64_t millis)
 {
-    int width = piece->count;
-    switch (piece->letter) {
-    case 0: buf_byte(buf, piece->literal); break;
+    int width = element->count;
+    switch (element->letter) {
+    case 0: buf_byte(buf, element->literal); break;
     case 'y':
     case 'u': print_padded(buf, width == 2 ? p->year % 100 : p->year, width); break;
     case 'M':
@@ -302,7 +307,7 @@ static void print_piece(struct buf *buf, const struct date_element *piece, const
             print_padded(buf, digit == 0 ? 0 : p->millis / digit % 10, 1);
         break;
     case 'Z':
-    case 'x': buf_slice(buf, piece->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000")); break;
+    case 'x': buf_slice(buf, element->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000")); break;
     case 'X': buf_byte(buf, 'Z'); break;
     case 'z': buf_lit(buf, "UTC"); break;
     case 'd': print_padded(buf, p->day, width); break;
@@ -320,6 +325,6 @@ void date__print_pattern(struct buf *buf, const struct date_alternative *alterna
 {
     struct date_parts parts;
     date_split(millis, &parts);
-    for (size_t i = 0; i < alternative->piece_count; i++)
-        print_piece(buf, &alternative->pieces[i], &parts, millis);
+    for (size_t i = 0; i < alternative->element_count; i++)
+        print_element(buf, &alternative->elements[i], &parts, millis);
 }

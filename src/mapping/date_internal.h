@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the date module share. */
+/* Declarations shared by the files of the date module. */
 #ifndef TL_MAPPING_DATE_INTERNAL_H
 #define TL_MAPPING_DATE_INTERNAL_H
 
 #include "mapping/date.h"
 
-/* The fields of a date as read; those a text leaves out are DATE_UNSET. */
+/* The fields of a parsed date; DATE_UNSET for a field that the text does not have. */
 enum { DATE_UNSET = INT32_MIN };
 
 struct date_fields {
-    int64_t year; /* DATE_UNSET too */
+    int64_t year;
     int month, day, hour, minute, second, millis;
     int day_of_year;
-    int half; /* of the day: 0 AM, 1 PM; with an hour of 1 to 12 */
+    int half; /* half of the day: 0 AM, 1 PM; the hour is then 1 to 12 */
     int zone_minutes;
 };
 
 enum date_kind { DATE_ISO, DATE_EPOCH_MILLIS, DATE_EPOCH_SECOND, DATE_PATTERN };
 
-/* A piece of a pattern: `count` letters, or a literal character where `letter` is 0. */
+/* An element of a pattern: `count` equal letters, or a literal character if `letter` is 0. */
 struct date_element {
     char letter;
     char literal;
@@ -27,9 +27,9 @@ struct date_element {
 
 struct date_alternative {
     enum date_kind kind;
-    bool strict; /* of DATE_ISO: two digits a part */
-    const struct date_element *pieces;
-    size_t piece_count;
+    bool strict; /* DATE_ISO only: each part has exactly two digits, the year at least four */
+    const struct date_element *elements; /* DATE_PATTERN only */
+    size_t element_count;
 };
 
 #define DATE_ALTERNATIVES_MAX 16
@@ -40,19 +40,24 @@ struct date_format {
     size_t count;
 };
 
-/* What more digits than any date has amount to. */
+/* The number to which digits beyond the range of any date are clamped. */
 #define DATE_NUMBER_MAX INT64_C(999999999999999999)
 
 /*
- * Reads `min` to `max` digits off the front; a number beyond DATE_NUMBER_MAX is DATE_NUMBER_MAX, which is out of every range.
- * Returns: false where there are fewer.
+ * Parses and removes `min` to `max` digits at the front of `text`. The number is clamped to
+ * DATE_NUMBER_MAX, which is outside of all valid ranges.
+ * Returns: false, with `text` unchanged, if there are fewer than `min` digits.
  */
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);
-/* "Z", "+01:00", "+0100", "+01". */
+/* Parses and removes "Z", "+01:00", "+0100" or "+01". Returns: false if there is no such offset. */
 bool date__take_zone(struct slice *text, int *ret_minutes);
-/* Returns: 0; DATE_INVALID with, in *ret_stop, the offset of the piece that could not be read. */
+/*
+ * Parses `text` by a pattern.
+ * Returns: 0; DATE_INVALID. In both cases *ret_stop is the offset at which parsing stopped.
+ */
 int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields,
                         size_t *ret_stop);
+/* Appends a date in a pattern. */
 void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis);
 
 #endif

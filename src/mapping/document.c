@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a document to its indexed values; see document.h.
+ * Extraction of a document's indexed values; see document.h.
  *
- * The happy path is one walk over the JSON beside the tree of the mapping, with nothing allocated but the
- * list of values. A field nobody knows ends it: then a copy of the mapping is walked along and grows, is
- * sealed, and the document is walked once more under it.
+ * The fast path is one walk over the JSON in parallel with the tree of the mapping, which
+ * allocates only the list of values. An unmapped field stops it. Then a second walk adds the
+ * missing fields to a copy of the mapping, the copy is sealed, and a third walk extracts the
+ * values under it.
  */
 #include "mapping/document.h"
 
@@ -14,9 +15,9 @@
 
 #include <stdarg.h>
 
-/* Outcomes of a walk, above those of document.h. */
+/* Outcome of a walk, in addition to those of document.h. */
 enum {
-    WALK_UNKNOWN_FIELD = 2, /* a value that dynamic mapping must find a field for */
+    WALK_UNKNOWN_FIELD = 2, /* the mapping must grow: dynamic mapping has to add a field */
 };
 
 struct walk {
@@ -28,19 +29,19 @@ struct walk {
     struct arena *arena;
     struct problem *problem;
     struct merge *merge;              /* not NULL: the mapping is unsealed and grows */
-    const struct mapping *before;     /* then: the mapping it grew from */
-    const struct mapping_field *only; /* not NULL: values of this field are wanted, numbered or not */
-    bool whole;                       /* texts are wanted as they are, not their tokens */
-    bool lenient;                     /* what does not fit is passed over */
-    bool copying;                     /* inside of a copy_to */
-    bool standing_in;                 /* the value is a null_value, and not of the source */
+    const struct mapping *before;     /* with `merge`: the mapping it was copied from */
+    const struct mapping_field *only; /* not NULL: collect only values of this field */
+    bool whole_texts;                 /* collect texts, not their tokens */
+    bool lenient;                     /* skip values that do not fit the mapping */
+    bool copying;                     /* the value comes from copy_to */
+    bool is_null_value;               /* the value is the field's null_value, not in the source */
     struct field_value *values;
     size_t count;
     size_t capacity;
-    yyjson_val *path;  /* the value of the path field, while it is the only one and fit for the tree */
-    yyjson_val *place; /* the first text among the values of the path field; NULL: none yet */
-    size_t paths;      /* values of the path field seen */
-    const struct mapping_field *immense; /* field of the first term that is too long for an index; NULL: none */
+    yyjson_val *path;      /* as document.path; NULL: none */
+    yyjson_val *lock_path; /* as document.lock_path; NULL: none */
+    size_t paths;          /* number of values of the path field so far */
+    const struct mapping_field *immense; /* field of the first term that is too long; NULL: none */
     struct slice immense_term;
 };
 
@@ -60,17 +61,18 @@ static int refuse(struct walk *walk, enum problem_type type, const char *format,
 static int refuse_because(struct walk *walk, struct problem *cause, const char *format, ...) TL_PRINTF(3, 4);
 static int refuse_because(struct walk *walk, struct problem *cause, const char *format, ...)
 {
-    struct problem *kept = arena_alloc(walk->arena, sizeof *kept);
-    *kept = *cause;
+    struct problem *copy = arena_alloc(walk->arena, sizeof *copy);
+    *copy = *cause;
     va_list arguments;
     va_start(arguments, format);
     struct slice reason = arena_vprintf(walk->arena, format, arguments);
     va_end(arguments);
     problem_set(walk->problem, walk->arena, PROBLEM_MAPPER_PARSING, "%.*s", SLICE_ARG(reason));
-    walk->problem->caused_by = kept;
+    walk->problem->caused_by = copy;
     return DOCUMENT_REFUSED;
 }
 
+/* Returns: a value as Java prints it. */
 static struct slice preview(struct walk *walk, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -80,7 +82,10 @@ static struct slice preview(struct walk *walk, yyjson_val *value)
     return text;
 }
 
-/* "failed to parse field [n] of type [long] in document with id '1'. Preview of field's value: 'abc'" */
+/*
+ * Refuses a value of a field: "failed to parse field [n] of type [long] in document with id '1'.
+ * Preview of field's value: 'abc'".
+ */
 static int refuse_field(struct walk *walk, struct slice path, struct slice type, yyjson_val *value,
                         struct problem *cause)
 {
@@ -93,7 +98,8 @@ static int refuse_field(struct walk *walk, struct slice path, struct slice type,
                           SLICE_ARG(path), SLICE_ARG(type), SLICE_ARG(walk->id), SLICE_ARG(shown));
 }
 
-static int refuse_concrete(struct walk *walk, const struct mapping_field *object, struct slice shown_name)
+/* Refuses a scalar in place of an object. Returns: 0 if the walk is lenient; DOCUMENT_REFUSED. */
+static int refuse_scalar(struct walk *walk, const struct mapping_field *object, struct slice shown_name)
 {
     if (walk->lenient)
         return 0;
@@ -107,7 +113,10 @@ static int refuse_concrete(struct walk *walk, const struct mapping_field *object
                   SLICE_ARG(object->path), SLICE_ARG(shown_name));
 }
 
-/* Whether values of a field are collected: those with a number, or of the one asked for, in whatever type. */
+/*
+ * Returns: whether values of a field are collected: it has a number, or it is walk->only, in
+ *          whatever type of the index.
+ */
 static bool is_wanted(const struct walk *walk, const struct mapping_field *field)
 {
     if (walk->only == NULL)
@@ -131,10 +140,10 @@ static int add_value(struct walk *walk, const struct mapping_field *field, const
 }
 
 /*
- * Remembers the first term that Lucene would refuse: one that is in the index, or in doc values. It is refused at the end, since there a
- * document is parsed whole before any of it is indexed.
+ * Records the first term that is too long for Lucene's index or doc values. It is refused after the
+ * walk, because Elasticsearch reports errors of parsing first.
  */
-static void note_term(struct walk *walk, const struct mapping_field *field, struct slice term)
+static void check_term_length(struct walk *walk, const struct mapping_field *field, struct slice term)
 {
     if (term.len > DOCUMENT_TERM_MAX && walk->immense == NULL && (field->indexed || field->doc_values)) {
         walk->immense = field;
@@ -142,11 +151,11 @@ static void note_term(struct walk *walk, const struct mapping_field *field, stru
     }
 }
 
-/* Tokens of a text on their way into the values. */
+/* The state of collecting the tokens of one text. */
 struct tokens {
     struct walk *walk;
     const struct mapping_field *field;
-    size_t left;
+    size_t left; /* number of tokens that may still be added */
     int r;
 };
 
@@ -154,7 +163,7 @@ static bool add_token(void *context, const struct analysis_token *token)
 {
     struct tokens *tokens = context;
     struct field_value value = {.kind = FIELD_VALUE_BYTES, .bytes = token->text};
-    note_term(tokens->walk, tokens->field, token->text);
+    check_term_length(tokens->walk, tokens->field, token->text);
     tokens->r = add_value(tokens->walk, tokens->field, &value);
     return tokens->r == 0 && --tokens->left > 0;
 }
@@ -168,7 +177,7 @@ static int add_text(struct walk *walk, const struct mapping_field *field, struct
     return tokens.r;
 }
 
-/* One scalar into one field. */
+/* Adds the values of one scalar in one field. */
 static int index_scalar(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     struct field_value value;
@@ -179,12 +188,12 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
     if (r == FIELD_VALUE_REFUSED)
         return walk->lenient ? 0 : refuse_field(walk, field->path, field->type_name, scalar, &cause);
     if (field->type == FIELD_KEYWORD && !slice_is(field->type_name, "wildcard"))
-        note_term(walk, field, value.bytes);
-    return field->type == FIELD_TEXT && !walk->whole ? add_text(walk, field, value.bytes)
+        check_term_length(walk, field, value.bytes);
+    return field->type == FIELD_TEXT && !walk->whole_texts ? add_text(walk, field, value.bytes)
                                                      : add_value(walk, field, &value);
 }
 
-/* One scalar into a field and its multi-fields. */
+/* Adds the values of one scalar in a field and its multi-fields. */
 static int index_scalar_all(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     int r = index_scalar(walk, field, scalar);
@@ -193,27 +202,31 @@ static int index_scalar_all(struct walk *walk, const struct mapping_field *field
     return r;
 }
 
-/* Whether a path stands in its source as a text that another one can be put in place of. */
+/* Returns: whether renames can replace a path: it is a string of valid length in the source. */
 static bool fits_tree(struct walk *walk, yyjson_val *scalar)
 {
-    return yyjson_is_str(scalar) && !walk->copying && !walk->standing_in && yyjson_get_len(scalar) > 0 &&
+    return yyjson_is_str(scalar) && !walk->copying && !walk->is_null_value && yyjson_get_len(scalar) > 0 &&
            yyjson_get_len(scalar) <= DOCUMENT_PATH_MAX;
 }
 
 /*
- * The first value of the path field gives the document its place, and can be moved by renames while it is the only one and fits
- * the tree.
+ * Adds a value of the path field. The first text is the lock path; renames can change it if it is
+ * the only value (document.path).
  */
 static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     bool only_one = walk->paths++ == 0 && walk->only == NULL;
     walk->path = only_one && fits_tree(walk, scalar) ? scalar : NULL;
-    if (walk->place == NULL && walk->only == NULL && !walk->copying && yyjson_is_str(scalar))
-        walk->place = scalar;
+    if (walk->lock_path == NULL && walk->only == NULL && !walk->copying && yyjson_is_str(scalar))
+        walk->lock_path = scalar;
     return index_scalar_all(walk, field, scalar);
 }
 
-/* Returns: the field a copy goes to, or NULL; grown where the mapping grows. */
+/*
+ * Finds the target field of a copy_to, or adds it if the mapping grows. *ret_target is NULL if the
+ * target is not mapped and need not be.
+ * Returns: 0; WALK_UNKNOWN_FIELD; DOCUMENT_REFUSED.
+ */
 static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar, struct mapping_field **ret_target)
 {
     struct mapping_field *root = walk->type->root;
@@ -254,7 +267,7 @@ static int copy_scalar(struct walk *walk, const struct mapping_field *field, yyj
     return 0;
 }
 
-/* What a null stands for: nothing, or the field's null_value. */
+/* Returns: the field's null_value, which replaces a null; NULL if it has none. */
 static yyjson_val *replace_null(struct walk *walk, const struct mapping_field *field)
 {
     struct json_doc doc;
@@ -272,8 +285,8 @@ static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjso
 {
     if (field->type == FIELD_STORED || field->type == FIELD_BINARY)
         return 0;
-    walk->standing_in = yyjson_is_null(value);
-    if (walk->standing_in)
+    walk->is_null_value = yyjson_is_null(value);
+    if (walk->is_null_value)
         value = replace_null(walk, field);
     if (value == NULL)
         return 0;
@@ -293,7 +306,10 @@ static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjso
 
 static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_val *value);
 
-/* A value nobody mapped: added where dynamic mapping may, refused where it must not, else passed over. */
+/*
+ * Handles an unmapped value by the `dynamic` setting: adds a field (true), refuses the value
+ * (strict) or skips it (false). Null adds no field.
+ */
 static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct slice name, yyjson_val *value,
                         uint8_t dynamic)
 {
@@ -323,7 +339,7 @@ static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct 
     return walk_value(walk, field, value, name);
 }
 
-/* The nearest setting of `dynamic` at an object or above it. */
+/* Returns: the `dynamic` setting that applies in an object: its own or an inherited one. */
 static uint8_t dynamic_of(const struct mapping_field *object)
 {
     for (; object != NULL; object = object->parent) {
@@ -342,14 +358,14 @@ static bool is_blank(struct slice part)
     return true;
 }
 
-/* Names nobody can have. */
+/* Refuses empty names, and names with empty parts between dots. */
 static int check_name(struct walk *walk, struct slice name)
 {
     struct problem cause;
     bool dotted = slice_find_byte(name, '.') < name.len;
     bool bad = name.len == 0 || (walk->dialect == DIALECT_5 && is_blank(name));
     struct slice rest = name;
-    while (dotted && !bad && rest.len > 0) { /* one dot at the end is overlooked, as Java's split() does */
+    while (dotted && !bad && rest.len > 0) { /* as in Java's split(), one final dot is ignored */
         size_t end = slice_find_byte(rest, '.');
         bad = is_blank(slice_make(rest.data, end));
         rest = slice_from_offset(rest, end + 1);
@@ -365,13 +381,16 @@ static int check_name(struct walk *walk, struct slice name)
     return refuse_because(walk, &cause, "failed to parse");
 }
 
-/* A member whose name has dots, or that nobody knows: followed part by part. */
-/* A null of a field that there is not, by a name with dots. */
-static int walk_nothing(struct walk *walk, struct mapping_field *object, struct slice name)
+/*
+ * Handles a null under a dotted name that is not mapped: strict refuses it, otherwise it is
+ * skipped.
+ */
+static int walk_null(struct walk *walk, struct mapping_field *object, struct slice name)
 {
     return dynamic_of(object) != DYNAMIC_STRICT ? 0 : walk_unknown(walk, object, name, NULL, DYNAMIC_STRICT);
 }
 
+/* Walks a member whose name has dots or is not mapped, one part of the name at a time. */
 static int walk_dotted(struct walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
 {
     int r = walk->lenient ? 0 : check_name(walk, name);
@@ -379,14 +398,14 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
         return r;
     struct slice rest = name;
     struct mapping_field *first = object;
-    bool nothing = walk->dialect == DIALECT_7 && yyjson_is_null(value); /* maps no objects on its way */
+    bool is_null = walk->dialect == DIALECT_7 && yyjson_is_null(value); /* 7.x maps no objects for it */
     for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len && end + 1 < rest.len;
          rest = slice_from_offset(rest, end + 1)) {
         struct slice part = slice_make(rest.data, end);
         struct mapping_field *next = field__child(object, part);
         uint8_t dynamic = dynamic_of(object);
-        if (nothing && (next == NULL || !field__is_object(next)))
-            return walk_nothing(walk, first, name);
+        if (is_null && (next == NULL || !field__is_object(next)))
+            return walk_null(walk, first, name);
         if (next == NULL && dynamic == DYNAMIC_TRUE && !walk->lenient) {
             if (walk->merge == NULL)
                 return WALK_UNKNOWN_FIELD;
@@ -413,13 +432,15 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
     if (rest.len > 0 && rest.data[rest.len - 1] == '.')
         rest.len--;
     struct mapping_field *field = field__child(object, rest);
-    if (field == NULL && nothing)
-        return walk_nothing(walk, first, name);
+    if (field == NULL && is_null)
+        return walk_null(walk, first, name);
     return field != NULL ? walk_value(walk, field, value, rest)
                          : walk_unknown(walk, object, rest, value, dynamic_of(object));
 }
 
-/* Names of the root that are Elasticsearch's own. Returns: 0 where it is none. */
+/*
+ * Refuses metadata names of Elasticsearch in the root. Returns: 0: another name; DOCUMENT_REFUSED.
+ */
 static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val *value)
 {
     static const struct {
@@ -497,7 +518,7 @@ static int refuse_alias(struct walk *walk, const struct mapping_field *field)
     return refuse_because(walk, cause, "failed to parse");
 }
 
-/* `shown_name` is what errors call it: the member's name, "null" inside of arrays. */
+/* Walks a value of a field. `shown_name` is its name in errors: the member's, "null" in arrays. */
 static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name)
 {
     bool is_object = field__is_object(field);
@@ -511,7 +532,7 @@ static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val
         return walk_leaf(walk, field, value);
     if (unsafe_yyjson_is_obj(value))
         return walk_object(walk, field, value);
-    return unsafe_yyjson_is_null(value) ? 0 : refuse_concrete(walk, field, shown_name);
+    return unsafe_yyjson_is_null(value) ? 0 : refuse_scalar(walk, field, shown_name);
 }
 
 static int walk_root(struct walk *walk)
@@ -520,7 +541,7 @@ static int walk_root(struct walk *walk)
     return root->enabled && yyjson_is_obj(walk->json->root) ? walk_object(walk, root, walk->json->root) : 0;
 }
 
-/* Walks once more with a mapping that grows, and seals it. */
+/* Walks the document with an unsealed copy of the mapping, adds the missing fields and seals it. */
 static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(walk->mapping);
@@ -533,7 +554,7 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
     growing.merge = &merge;
     growing.values = NULL;
     growing.count = growing.capacity = growing.paths = 0;
-    growing.path = growing.place = NULL;
+    growing.path = growing.lock_path = NULL;
     int r = walk_root(&growing);
     INSIST(r != WALK_UNKNOWN_FIELD);
     if (r == 0)
@@ -543,7 +564,7 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
     return r == 0 ? 0 : DOCUMENT_REFUSED;
 }
 
-/* The bytes of a term as Java's Arrays.toString() has them, at most so many. */
+/* Number of bytes of a term shown in errors, in the form of Java's Arrays.toString(). */
 enum { TERM_BYTES_SHOWN = 30 };
 
 static int refuse_immense(struct walk *walk)
@@ -566,12 +587,12 @@ static int refuse_immense(struct walk *walk)
     return r;
 }
 
-static void hand_out(const struct walk *walk, struct mapping *update, struct document *ret_document)
+static void set_document(const struct walk *walk, struct mapping *update, struct document *ret_document)
 {
     *ret_document =
         (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
-    if (walk->place != NULL)
-        ret_document->lock_path = json_slice(walk->place);
+    if (walk->lock_path != NULL)
+        ret_document->lock_path = json_slice(walk->lock_path);
     if (walk->path != NULL) {
         ret_document->path = json_slice(walk->path);
         ret_document->path_raw = json_string_raw(walk->json, walk->path);
@@ -609,7 +630,7 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
         r = refuse_immense(&walk);
     if (r != 0)
         return DOCUMENT_REFUSED;
-    hand_out(&walk, tl_steal(update), ret_document);
+    set_document(&walk, tl_steal(update), ret_document);
     return 0;
 }
 
@@ -643,7 +664,7 @@ int document_parse_stored(const struct mapping *mapping, const struct mapping_ty
         .mapping = mapping, .type = type, .json = &json, .arena = arena, .problem = &ignored, .lenient = true};
     r = walk_root(&walk);
     INSIST(r == 0);
-    hand_out(&walk, NULL, ret_document);
+    set_document(&walk, NULL, ret_document);
     return 0;
 }
 
@@ -653,9 +674,9 @@ void document_release(struct document *document)
     document->update = NULL;
 }
 
-/*
- * The values of one field.
- */
+/* --- The values of one field ---------------------------------------------------------------------- */
+
+/* Adds the values of a leaf in walk->only; called by json_path_each(). */
 static bool collect(void *context, yyjson_val *leaf)
 {
     struct walk *walk = context;
@@ -677,7 +698,7 @@ static size_t read_field(const struct mapping *mapping, const struct mapping_fie
                         .arena = arena,
                         .problem = &ignored,
                         .only = field,
-                        .whole = whole,
+                        .whole_texts = whole,
                         .lenient = true};
     *ret_values = NULL;
     if (field_value_kind(field) == FIELD_VALUE_NONE)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From a document's JSON to its indexed values, under a mapping.
- */
+/* Extraction of a document's indexed values from its JSON, by a mapping. */
 #ifndef TL_MAPPING_DOCUMENT_H
 #define TL_MAPPING_DOCUMENT_H
 
@@ -9,67 +7,72 @@
 
 /* Limits of one document. */
 #define DOCUMENT_VALUES_MAX 100000 /* indexed values */
-#define DOCUMENT_PATH_MAX 16384    /* bytes of a path in the tree; longer ones are searched without it */
-#define DOCUMENT_TOKENS_MAX 10000  /* of one text value; what follows is found by scanning only */
-#define DOCUMENT_TERM_MAX 32766    /* bytes of a keyword, or of a token: what Lucene has room for in an index */
+#define DOCUMENT_PATH_MAX 16384    /* bytes of a path that renames can change */
+#define DOCUMENT_TOKENS_MAX 10000  /* tokens of one text value; further ones get no entries */
+#define DOCUMENT_TERM_MAX 32766    /* bytes of a keyword or token: Lucene's limit of a term */
 
 enum {
     DOCUMENT_REFUSED = 1, /* *ret_problem says why */
 };
 
-/* A document taken apart. Lives in the arena it was parsed with. */
+/* A parsed document. Valid as long as the arena it was parsed into. */
 struct document {
     struct json_doc json;
-    struct field_value *values; /* in order of the text; values of one field may repeat */
+    struct field_value *values; /* in text order; values of one field may repeat */
     size_t value_count;
-    /* Where it lies, for locks: the first text of the path field, however it is written; data NULL: there is none. */
+    /* Path of the document in the lock tree: the first text of the path field; data NULL: none. */
     struct slice lock_path;
-    /* The same where renames can move it: the only value, a text of 1 to DOCUMENT_PATH_MAX bytes in the source; else data NULL. */
-    struct slice path;
-    struct slice path_raw; /* where it stands in json.source, without the quotes, escapes as they are */
     /*
-     * The mapping the document was parsed under: `mapping` handed in, or a new one where it has fields that
-     * were not known. Owns: the document; document_release.
+     * As lock_path, if renames can change it: it is the only value of the path field, a string of
+     * 1 to DOCUMENT_PATH_MAX bytes in the source. Else data NULL.
      */
-    struct mapping *update; /* NULL where nothing new appeared */
+    struct slice path;
+    struct slice path_raw; /* the bytes of `path` in json.source, without quotes, escapes as written */
+    /*
+     * The mapping extended by the document's new fields; NULL: the document has none.
+     * Owns: the document; document_release() drops the reference.
+     */
+    struct mapping *update;
 };
 
 /*
- * Parses the source of document `id` of type `type`.
+ * Parses the source of document `id` of type `type`, with dynamic mapping.
  *
- * Requires: the type exists in the mapping (mapping_ensure_type).
- * Ensures: no memory outside `arena` unless there is an update.
- * Returns: 0; DOCUMENT_REFUSED: *ret_problem is a mapper_parsing_exception, strict_dynamic_mapping_exception
- *          or illegal_argument_exception in the wording of `dialect`.
+ * Requires: the type belongs to the mapping (mapping_ensure_type).
+ * Ensures: no memory outside of `arena` is held unless ret_document->update is set.
+ * Returns: 0; DOCUMENT_REFUSED with *ret_problem: a mapper_parsing_exception,
+ *          strict_dynamic_mapping_exception or illegal_argument_exception in the wording of
+ *          `dialect`.
  */
 int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
                    enum dialect dialect, struct arena *arena, struct document *ret_document,
                    struct problem *ret_problem) TL_MUST_USE;
 
-/* The same for JSON that is parsed already. */
+/* As document_parse(), for JSON that is already parsed. */
 int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
                         const struct json_doc *json, enum dialect dialect, struct arena *arena,
                         struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * The values of a stored document, to know which entries it has. Never refuses: what does not fit the mapping
- * has no entries. Returns: 0, TL_ERR_CORRUPT.
+ * Extracts the values of a stored document, to determine its entries. Values that do not fit the
+ * mapping are skipped, since they have no entries.
+ * Returns: 0; TL_ERR_CORRUPT: the source is not JSON.
  */
 int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source,
                           struct arena *arena, struct document *ret_document) TL_MUST_USE;
 
-/* Lets go of `update`. */
+/* Drops the reference to `update` and sets it to NULL. */
 void document_release(struct document *document);
 
 /*
- * The values one field has in a document, read from its JSON: those that entries would be made of (tokens
- * for text), whether or not the field has any. For checking hits, for sorting, for scripts.
- * Returns: how many; *ret_values lives in `arena`.
+ * Extracts the values of one field from a document's JSON, whether or not the field has entries;
+ * for text they are tokens. Used to recheck hits, to sort, and by scripts.
+ * Returns: the number of values; *ret_values is allocated in `arena`.
  */
 size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
                              struct arena *arena, struct field_value **ret_values);
 
-/* The same of a text field, where each value is a whole text: those that copy_to brings, too. */
+/* As document_field_values(), but each value of a text field is a whole text, not a token. */
 size_t document_field_texts(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
                             struct arena *arena, struct field_value **ret_values);
 

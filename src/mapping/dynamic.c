@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dynamic mapping: what type a value nobody has mapped gets.
+ * Dynamic mapping: the field definition that an unmapped value gets.
  *
- * A template of the mapping that matches decides; else the JSON type does, with strings tried as dates and,
- * where asked for, as numbers.
+ * The first matching dynamic template determines it. Without one the JSON type does; strings are
+ * tried as dates and, with numeric_detection, as numbers.
  */
 #include "base/check.h"
 #include "mapping/mapping_internal.h"
@@ -12,14 +12,14 @@
 
 #include <stdlib.h>
 
-/* What was found out about a value. */
-struct finding {
-    const char *kind;    /* as templates name it: "string", "long", "double", "boolean", "date", "object" */
-    const char *type;    /* it gets by default */
-    struct slice format; /* of dates, where it is not the default; data NULL else */
+/* The detected type of a value. */
+struct detection {
+    const char *kind;    /* as in match_mapping_type: "string", "long", "double", … */
+    const char *type;    /* the type of the field without a template */
+    struct slice format; /* the format of a date; data NULL: the default, or not a date */
 };
 
-/* What dates are tried with where the mapping does not say. */
+/* The formats of dynamic_date_formats if the mapping does not define them. */
 static const struct slice default_formats[] = {
     {"strict_date_optional_time", 25},
     {"yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis", 45},
@@ -33,7 +33,10 @@ static size_t count_byte(struct slice text, char byte)
     return count;
 }
 
-/* Numbers alone would pass for dates too, so a separator is asked for; by 5.x, two of them. */
+/*
+ * Returns: whether a text has a separator, which 7.x requires of detected dates since a plain
+ *          number would match a format too; 5.x requires two.
+ */
 static bool may_be_date(struct slice text, enum dialect dialect)
 {
     size_t enough = dialect == DIALECT_5 ? 2 : 1;
@@ -47,6 +50,7 @@ static bool is_date_of(struct slice pattern, struct slice text, struct arena *ar
     return date_format_parse(arena, pattern, &format) == 0 && date_parse(format, text, false, &ignored) == 0;
 }
 
+/* Returns: whether a text is a date; *ret_format is its format, SLICE_NONE for the default. */
 static bool detect_date(struct merge *merge, struct slice text, struct slice *ret_format)
 {
     yyjson_val *own = merge->record->date_formats_value;
@@ -63,7 +67,7 @@ static bool detect_date(struct merge *merge, struct slice text, struct slice *re
     return false;
 }
 
-/* "long" or "float" for a text that is a number, or NULL. */
+/* Returns: "long" or "float" for a text that is a number; else NULL. */
 static const char *detect_number(struct slice text)
 {
     int64_t integer;
@@ -81,17 +85,18 @@ static const char *detect_number(struct slice text)
     return *end == '\0' && !is_word ? "float" : NULL;
 }
 
-static struct finding examine_string(struct merge *merge, struct slice text)
+static struct detection examine_string(struct merge *merge, struct slice text)
 {
     struct slice format = SLICE_NONE;
     if (detect_date(merge, text, &format))
-        return (struct finding){"date", "date", format};
+        return (struct detection){"date", "date", format};
     const char *number = merge->record->type.numeric_detection ? detect_number(text) : NULL;
     if (number != NULL)
-        return (struct finding){number[0] == 'l' ? "long" : "double", number, SLICE_NONE};
-    return (struct finding){"string", "text", SLICE_NONE};
+        return (struct detection){number[0] == 'l' ? "long" : "double", number, SLICE_NONE};
+    return (struct detection){"string", "text", SLICE_NONE};
 }
 
+/* Returns: whether a value is an integer beyond a long. */
 static bool is_big_integer(yyjson_val *value)
 {
     if (yyjson_is_uint(value))
@@ -101,20 +106,20 @@ static bool is_big_integer(yyjson_val *value)
            slice_find_byte(raw, 'E') == raw.len;
 }
 
-static struct finding examine(struct merge *merge, yyjson_val *value)
+static struct detection examine(struct merge *merge, yyjson_val *value)
 {
     if (yyjson_is_obj(value))
-        return (struct finding){"object", "object", SLICE_NONE};
+        return (struct detection){"object", "object", SLICE_NONE};
     if (yyjson_is_str(value))
         return examine_string(merge, json_slice(value));
     if (yyjson_is_bool(value))
-        return (struct finding){"boolean", "boolean", SLICE_NONE};
+        return (struct detection){"boolean", "boolean", SLICE_NONE};
     if (yyjson_is_int(value) || is_big_integer(value))
-        return (struct finding){"long", "long", SLICE_NONE};
-    return (struct finding){"double", "float", SLICE_NONE};
+        return (struct detection){"long", "long", SLICE_NONE};
+    return (struct detection){"double", "float", SLICE_NONE};
 }
 
-/* One pattern, or several in an array. */
+/* Returns: whether `text` matches a wildcard pattern, or one of an array of patterns. */
 static bool matches(yyjson_val *patterns, struct slice text)
 {
     if (!yyjson_is_arr(patterns))
@@ -158,7 +163,7 @@ static yyjson_val *find_template(struct merge *merge, struct slice name, struct 
     return NULL;
 }
 
-/* A string of a template with {name} and {dynamic_type} filled in. */
+/* Appends a string of a template with {name} and {dynamic_type} replaced. */
 static void put_filled(struct buf *buf, struct slice text, struct slice name, const char *type)
 {
     struct buf filled = BUF_INIT(BUF_UNLIMITED);
@@ -177,6 +182,7 @@ static void put_filled(struct buf *buf, struct slice text, struct slice name, co
     buf_deinit(&filled);
 }
 
+/* Appends the mapping of a template as JSON, with placeholders replaced in all its strings. */
 static void fill_template(struct buf *buf, yyjson_val *value, struct slice name, const char *type)
 {
     size_t i, max;
@@ -198,24 +204,24 @@ static void fill_template(struct buf *buf, yyjson_val *value, struct slice name,
     }
 }
 
-/* The definition of a field, as JSON. */
-static void write_definition(struct buf *buf, yyjson_val *template, struct slice name, const struct finding *finding)
+/* Appends the definition of a field as JSON: from a template (NULL: none) or the detected type. */
+static void write_definition(struct buf *buf, yyjson_val *template, struct slice name, const struct detection *detection)
 {
     if (template != NULL) {
         bool has_type = json_get_lit(template, "type") != NULL;
-        fill_template(buf, template, name, finding->type);
+        fill_template(buf, template, name, detection->type);
         if (!has_type) {
             buf_chop(buf, 1); /* the closing brace */
-            buf_printf(buf, "%s\"type\":\"%s\"}", yyjson_obj_size(template) > 0 ? "," : "", finding->type);
+            buf_printf(buf, "%s\"type\":\"%s\"}", yyjson_obj_size(template) > 0 ? "," : "", detection->type);
         }
         return;
     }
-    buf_printf(buf, "{\"type\":\"%s\"", finding->type);
-    if (finding->format.data != NULL) {
+    buf_printf(buf, "{\"type\":\"%s\"", detection->type);
+    if (detection->format.data != NULL) {
         buf_lit(buf, ",\"format\":");
-        buf_json_string(buf, finding->format);
+        buf_json_string(buf, detection->format);
     }
-    if (strcmp(finding->type, "text") == 0)
+    if (strcmp(detection->type, "text") == 0)
         buf_lit(buf, ",\"fields\":{\"keyword\":{\"type\":\"keyword\",\"ignore_above\":256}}");
     buf_byte(buf, '}');
 }
@@ -232,19 +238,19 @@ static int refuse_big_integer(struct merge *merge)
 int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice name, yyjson_val *value,
                  struct mapping_field **ret_field)
 {
-    struct finding finding = examine(merge, value);
+    struct detection detection = examine(merge, value);
     if (is_big_integer(value) && merge->dialect == DIALECT_5)
         return refuse_big_integer(merge);
     struct slice path = parent->path.len == 0
                             ? name
                             : arena_printf(merge->arena, "%.*s.%.*s", SLICE_ARG(parent->path), SLICE_ARG(name));
     struct buf definition = BUF_INIT(BUF_UNLIMITED);
-    write_definition(&definition, find_template(merge, name, path, finding.kind), name, &finding);
+    write_definition(&definition, find_template(merge, name, path, detection.kind), name, &detection);
     struct json_doc doc;
     int r = json_parse_stored(merge->arena, buf_as_slice(&definition), &doc);
     INSIST(r == 0);
     buf_deinit(&definition);
-    /* A field nobody mapped has no value in any document before, unless some object keeps unmapped ones. */
+    /* No document has a value of the field yet, unless an object above it has unmapped values. */
     r = mapping__merge_property(merge, parent, name, doc.root);
     if (r == 0)
         *ret_field = field__child(parent, name);
@@ -253,23 +259,23 @@ int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice
 
 int dynamic__check(struct merge *merge, const struct mapping_field *field, yyjson_val *value)
 {
-    struct finding finding = examine(merge, value);
+    struct detection detection = examine(merge, value);
     struct slice path = field->path;
-    if (find_template(merge, field->name, path, finding.kind) != NULL || slice_is(field->type_name, finding.type))
+    if (find_template(merge, field->name, path, detection.kind) != NULL || slice_is(field->type_name, detection.type))
         return 0;
     static const char *const defaults[] = {"text", "long", "float", "boolean", "date"};
     bool is_default = false;
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         is_default |= slice_is(field->type_name, defaults[i]);
     bool both_numbers = (slice_is(field->type_name, "long") || slice_is(field->type_name, "float")) &&
-                        (finding.kind[0] == 'l' || strcmp(finding.kind, "double") == 0);
+                        (detection.kind[0] == 'l' || strcmp(detection.kind, "double") == 0);
     if (!is_default || (both_numbers && merge->dialect == DIALECT_5))
         return 0;
     struct slice reason =
         merge->dialect == DIALECT_7
             ? arena_printf(merge->arena, "mapper [%.*s] cannot be changed from type [%.*s] to [%s]", SLICE_ARG(path),
-                           SLICE_ARG(field->type_name), finding.type)
+                           SLICE_ARG(field->type_name), detection.type)
             : arena_printf(merge->arena, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%s]",
-                           SLICE_ARG(path), SLICE_ARG(field->type_name), finding.type);
+                           SLICE_ARG(path), SLICE_ARG(field->type_name), detection.type);
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collecting and writing entries; see entry.h and entry_key.h.
+ * Collection and output of entries; see entry.h and entry_key.h.
  *
- * Singles are worked out per key at the end: each document handed in adds "it had this" for its old values and "it has
- * this" for its new ones, the whole is sorted by key, and a key is put only where it was not there and is now, removed
- * only where it was there and is not. So a document that comes twice, or values that move about, need no care.
+ * Single entries are resolved by key at the end. Each document adds an item for each old and each
+ * new value, and the items are sorted by key and order of arrival. A key is put only if it did not
+ * exist before and does now, and removed only in the opposite case. A document may thus be written
+ * several times in a command, and values may change position.
  *
- * Chunks are grouped by field and value in a hash table, since sorting every value of a bulk load would cost more than
- * anything else about it. Only the groups are sorted.
+ * Posting lists are built in a hash table by field and value, because sorting every value of a
+ * bulk load would dominate its cost. Only the finished lists are sorted.
  */
 #include "mapping/entry.h"
 
@@ -20,8 +21,8 @@
 struct entry_item {
     struct slice document_key;
     struct field_value value;
-    bool old;   /* of the version replaced: it is there now */
-    bool chunk; /* new, and goes to a chunk */
+    bool old;          /* a value of the replaced version: its entry exists */
+    bool posting_list; /* a new value that goes to a posting list */
 };
 
 void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, uint64_t batch)
@@ -29,13 +30,14 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
     *set = (struct entry_set){.arena = arena, .index = index, .batch = batch};
 }
 
+/* Adds an item, unless the field has no entries. */
 static void add(struct entry_set *set, struct slice document_key, const struct field_value *value, bool old)
 {
     if (value->field == FIELD_NUMBER_NONE || value->kind == FIELD_VALUE_NONE)
         return;
     set->items = arena_grow(set->arena, set->items, set->count, &set->capacity, sizeof *set->items);
     set->items[set->count++] = (struct entry_item){
-        .document_key = document_key, .value = *value, .old = old, .chunk = !old && set->batch != 0};
+        .document_key = document_key, .value = *value, .old = old, .posting_list = !old && set->batch != 0};
 }
 
 static bool same_value(const struct field_value *a, const struct field_value *b)
@@ -45,6 +47,7 @@ static bool same_value(const struct field_value *a, const struct field_value *b)
     return a->kind == FIELD_VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64;
 }
 
+/* Returns: the highest field number of the values, at least `highest`. */
 static size_t highest_field(const struct field_value *values, size_t count, size_t highest)
 {
     for (size_t i = 0; i < count; i++)
@@ -52,7 +55,7 @@ static size_t highest_field(const struct field_value *values, size_t count, size
     return highest;
 }
 
-/* Fields in which a value stands in another place, or is of one version only: a bit each. */
+/* Returns: a bit set of the fields whose values differ between two versions, or may differ. */
 static unsigned char *changed_fields(struct arena *arena, const struct field_value *values, size_t count,
                                      const struct field_value *old_values, size_t old_count)
 {
@@ -69,6 +72,7 @@ static unsigned char *changed_fields(struct arena *arena, const struct field_val
     return bits;
 }
 
+/* Adds the values of the fields in the bit set `changed`; NULL: all values. */
 static void add_changed(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
                         bool old, const unsigned char *changed)
 {
@@ -93,12 +97,12 @@ void entry_set_write(struct entry_set *set, struct slice document_key, const str
                      const struct field_value *old_values, size_t old_count, uint64_t old_batch)
 {
     if (old_batch != 0)
-        old_count = 0; /* left behind as stale */
+        old_count = 0; /* posting lists are not modified: the old entries become stale */
     const unsigned char *changed = NULL;
     if (set->batch == 0 && old_count > 0) {
         /*
-         * Most updates change few fields. A field counts as a whole: one of its values may leave one place and stay in
-         * another.
+         * Most updates change few fields. All values of a changed field are added, because a value
+         * may be removed at one position and remain at another.
          */
         if (all_same(values, count, old_values, old_count))
             return;
@@ -112,16 +116,16 @@ void entry_set_delete(struct entry_set *set, struct slice document_key, const st
                       size_t old_count, uint64_t old_batch)
 {
     if (old_batch != 0)
-        return; /* left behind as stale */
+        return; /* posting lists are not modified: the old entries become stale */
     for (size_t i = 0; i < old_count; i++)
         add(set, document_key, &old_values[i], true);
 }
 
-/* --- Singles ------------------------------------------------------------------------------------------------------ */
+/* --- Single entries ------------------------------------------------------------------------------- */
 
 struct single {
     struct slice key;
-    size_t order; /* in which it was handed in */
+    size_t order; /* of arrival */
     bool old;
 };
 
@@ -147,13 +151,13 @@ static size_t emit_singles(struct entry_set *set, const struct entry_sink *sink,
 {
     size_t count = 0;
     for (size_t i = 0; i < set->count; i++)
-        count += !set->items[i].chunk;
+        count += !set->items[i].posting_list;
     if (count == 0)
         return 0;
     struct single *singles = arena_alloc(set->arena, count * sizeof *singles);
     count = 0;
     for (size_t i = 0; i < set->count; i++) {
-        if (set->items[i].chunk)
+        if (set->items[i].posting_list)
             continue;
         singles[count] = (struct single){single_key(set, &set->items[i], scratch), count, set->items[i].old};
         count++;
@@ -164,11 +168,11 @@ static size_t emit_singles(struct entry_set *set, const struct entry_sink *sink,
     for (size_t from = 0, to; from < count; from = to) {
         for (to = from + 1; to < count && slice_equal(singles[to].key, singles[from].key); to++)
             ;
-        bool was_there = singles[from].old;
-        bool is_there = !singles[to - 1].old;
-        if (was_there == is_there)
+        bool existed = singles[from].old;
+        bool exists = !singles[to - 1].old;
+        if (existed == exists)
             continue;
-        if (is_there)
+        if (exists)
             sink->put(sink->context, singles[from].key, SLICE_NONE);
         else
             sink->remove(sink->context, singles[from].key);
@@ -177,78 +181,82 @@ static size_t emit_singles(struct entry_set *set, const struct entry_sink *sink,
     return emitted;
 }
 
-/* --- Chunks ------------------------------------------------------------------------------------------------------- */
+/* --- Posting lists -------------------------------------------------------------------------------- */
 
-struct group_member {
+/* A document key of a builder, in a linked list in order of arrival. */
+struct list_member {
     struct slice document_key;
-    struct group_member *next;
+    struct list_member *next;
 };
 
-struct group {
-    uint64_t hash;
-    struct slice value; /* key up to the shape: index, field, encoded value */
-    struct group_member *first;
-    struct group_member *last;
+/* Collects the documents of one value. */
+struct posting_list_builder {
+    uint64_t hash; /* of `value` */
+    struct slice value; /* the key up to the shape: index, field, encoded value */
+    struct list_member *first;
+    struct list_member *last;
     size_t count;
-    bool unsorted; /* some member is not above the one before */
+    bool unsorted; /* a document key is lower than the one before it */
 };
 
-struct grouping {
-    struct group *groups;
+struct builder_table {
+    struct posting_list_builder *items;
     size_t count;
     size_t capacity;
-    uint32_t *table; /* open addressing: group number + 1 */
+    uint32_t *table; /* open addressing: position in `items` + 1; 0: empty slot */
     size_t table_size;
 };
 
-static void table_build(struct grouping *grouping, struct arena *arena, size_t size)
+static void table_build(struct builder_table *builders, struct arena *arena, size_t size)
 {
-    grouping->table = arena_zalloc(arena, size * sizeof *grouping->table);
-    grouping->table_size = size;
-    for (size_t g = 0; g < grouping->count; g++) {
-        size_t i = grouping->groups[g].hash & (size - 1);
-        while (grouping->table[i] != 0)
+    builders->table = arena_zalloc(arena, size * sizeof *builders->table);
+    builders->table_size = size;
+    for (size_t g = 0; g < builders->count; g++) {
+        size_t i = builders->items[g].hash & (size - 1);
+        while (builders->table[i] != 0)
             i = (i + 1) & (size - 1);
-        grouping->table[i] = (uint32_t)g + 1;
+        builders->table[i] = (uint32_t)g + 1;
     }
 }
 
-static struct group *group_of(struct grouping *grouping, struct arena *arena, struct slice value)
+/* Returns: the builder for a value, created if it does not exist. */
+static struct posting_list_builder *builder_of(struct builder_table *builders, struct arena *arena, struct slice value)
 {
-    if ((grouping->count + 1) * 2 > grouping->table_size)
-        table_build(grouping, arena, grouping->table_size ? grouping->table_size * 2 : 256);
+    if ((builders->count + 1) * 2 > builders->table_size)
+        table_build(builders, arena, builders->table_size ? builders->table_size * 2 : 256);
     uint64_t hash = siphash_keyed(value);
-    size_t mask = grouping->table_size - 1;
+    size_t mask = builders->table_size - 1;
     size_t i = hash & mask;
-    for (; grouping->table[i] != 0; i = (i + 1) & mask) {
-        struct group *group = &grouping->groups[grouping->table[i] - 1];
-        if (group->hash == hash && slice_equal(group->value, value))
-            return group;
+    for (; builders->table[i] != 0; i = (i + 1) & mask) {
+        struct posting_list_builder *builder = &builders->items[builders->table[i] - 1];
+        if (builder->hash == hash && slice_equal(builder->value, value))
+            return builder;
     }
-    grouping->groups =
-        arena_grow(arena, grouping->groups, grouping->count, &grouping->capacity, sizeof *grouping->groups);
-    struct group *group = &grouping->groups[grouping->count++];
-    *group = (struct group){.hash = hash, .value = arena_copy(arena, value)};
-    grouping->table[i] = (uint32_t)grouping->count;
-    return group;
+    builders->items =
+        arena_grow(arena, builders->items, builders->count, &builders->capacity, sizeof *builders->items);
+    struct posting_list_builder *builder = &builders->items[builders->count++];
+    *builder = (struct posting_list_builder){.hash = hash, .value = arena_copy(arena, value)};
+    builders->table[i] = (uint32_t)builders->count;
+    return builder;
 }
 
-static void group_add(struct group *group, struct arena *arena, struct slice document_key)
+/* Appends a document key, unless it equals the last one. */
+static void builder_add(struct posting_list_builder *builder, struct arena *arena, struct slice document_key)
 {
-    if (group->last != NULL) {
-        int order = slice_compare(group->last->document_key, document_key);
+    if (builder->last != NULL) {
+        int order = slice_compare(builder->last->document_key, document_key);
         if (order == 0)
             return;
-        group->unsorted |= order > 0;
+        builder->unsorted |= order > 0;
     }
-    struct group_member *member = arena_alloc(arena, sizeof *member);
-    *member = (struct group_member){document_key, NULL};
-    if (group->last != NULL)
-        group->last->next = member;
+    struct list_member *member = arena_alloc(arena, sizeof *member);
+    *member = (struct list_member){document_key, NULL};
+    if (builder->last != NULL)
+        builder->last->next = member;
     else
-        group->first = member;
-    group->last = member;
-    group->count++;
+        builder->first = member;
+    builder->last = member;
+    builder->count++;
 }
 
 static int slice_pointer_compare(const void *a, const void *b)
@@ -256,14 +264,14 @@ static int slice_pointer_compare(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* Returns: the group's document keys in order, each once; their number in *ret_count. */
-static struct slice *group_members(const struct group *group, struct arena *arena, size_t *ret_count)
+/* Returns: the document keys of a builder, sorted and distinct; their number in *ret_count. */
+static struct slice *builder_members(const struct posting_list_builder *builder, struct arena *arena, size_t *ret_count)
 {
-    struct slice *keys = arena_alloc(arena, group->count * sizeof *keys);
+    struct slice *keys = arena_alloc(arena, builder->count * sizeof *keys);
     size_t count = 0;
-    for (const struct group_member *m = group->first; m != NULL; m = m->next)
+    for (const struct list_member *m = builder->first; m != NULL; m = m->next)
         keys[count++] = m->document_key;
-    if (group->unsorted) {
+    if (builder->unsorted) {
         qsort(keys, count, sizeof *keys, slice_pointer_compare);
         size_t unique = 1;
         for (size_t i = 1; i < count; i++)
@@ -275,6 +283,7 @@ static struct slice *group_members(const struct group *group, struct arena *aren
     return keys;
 }
 
+/* Appends `key` as the length of the prefix shared with `before`, and its suffix (entry_key.h). */
 static void front_code(struct buf *buf, struct slice before, struct slice key)
 {
     size_t shared = 0;
@@ -285,16 +294,17 @@ static void front_code(struct buf *buf, struct slice before, struct slice key)
     buf_append(buf, key.data + shared, key.len - shared);
 }
 
-static size_t emit_group(struct entry_set *set, const struct group *group, const struct entry_sink *sink,
+/* Writes the posting lists of one value. Returns: their number. */
+static size_t emit_builder(struct entry_set *set, const struct posting_list_builder *builder, const struct entry_sink *sink,
                          struct buf *key, struct buf *value)
 {
     size_t count;
-    struct slice *members = group_members(group, set->arena, &count);
+    struct slice *members = builder_members(builder, set->arena, &count);
     size_t emitted = 0;
     for (size_t from = 0; from < count; from += ENTRY_POSTING_LIST_MAX) {
         size_t to = count - from > ENTRY_POSTING_LIST_MAX ? from + ENTRY_POSTING_LIST_MAX : count;
         buf_clear(key);
-        buf_slice(key, group->value);
+        buf_slice(key, builder->value);
         buf_byte(key, ENTRY_POSTING_LIST);
         buf_u64be(key, set->batch);
         buf_slice(key, members[from]);
@@ -308,30 +318,30 @@ static size_t emit_group(struct entry_set *set, const struct group *group, const
     return emitted;
 }
 
-static int group_compare(const void *a, const void *b)
+static int builder_compare(const void *a, const void *b)
 {
-    return slice_compare(((const struct group *)a)->value, ((const struct group *)b)->value);
+    return slice_compare(((const struct posting_list_builder *)a)->value, ((const struct posting_list_builder *)b)->value);
 }
 
-static size_t emit_chunks(struct entry_set *set, const struct entry_sink *sink, struct buf *scratch)
+static size_t emit_posting_lists(struct entry_set *set, const struct entry_sink *sink, struct buf *scratch)
 {
-    struct grouping grouping = {0};
+    struct builder_table builders = {0};
     for (size_t i = 0; i < set->count; i++) {
         const struct entry_item *item = &set->items[i];
-        if (!item->chunk)
+        if (!item->posting_list)
             continue;
         buf_clear(scratch);
         entry_key_field(scratch, set->index, item->value.field);
         entry_value_encode(scratch, &item->value);
-        group_add(group_of(&grouping, set->arena, buf_as_slice(scratch)), set->arena, item->document_key);
+        builder_add(builder_of(&builders, set->arena, buf_as_slice(scratch)), set->arena, item->document_key);
     }
-    if (grouping.count == 0)
+    if (builders.count == 0)
         return 0;
-    qsort(grouping.groups, grouping.count, sizeof *grouping.groups, group_compare);
+    qsort(builders.items, builders.count, sizeof *builders.items, builder_compare);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
     size_t emitted = 0;
-    for (size_t g = 0; g < grouping.count; g++)
-        emitted += emit_group(set, &grouping.groups[g], sink, scratch, &value);
+    for (size_t g = 0; g < builders.count; g++)
+        emitted += emit_builder(set, &builders.items[g], sink, scratch, &value);
     return emitted;
 }
 
@@ -340,7 +350,7 @@ size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink)
     if (set->count == 0)
         return 0;
     tl_cleanup(buf_deinit) struct buf scratch = BUF_INIT(BUF_UNLIMITED);
-    size_t emitted = emit_singles(set, sink, &scratch) + emit_chunks(set, sink, &scratch);
+    size_t emitted = emit_singles(set, sink, &scratch) + emit_posting_lists(set, sink, &scratch);
     set->items = NULL;
     set->count = set->capacity = 0;
     return emitted;

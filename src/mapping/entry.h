@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secondary entries: from a field's value to the documents that have it, in SPACE_ENTRIES.
+ * Secondary index entries, from a field's value to the documents that have it, in SPACE_ENTRIES.
  *
- * Entries are hints. A hit counts only when its document, read in the same view, was written with the hit's
- * batch and passes the query again; so a stale entry is harmless and a missing one is a bug. README.md has
- * the invariants, the key layout and why there are two shapes:
+ * Entries are hints. A hit counts only if its document, read in the same view, has the hit's batch
+ * and matches the query when it is evaluated again. So a stale entry is harmless and a missing one
+ * is a bug. There are two shapes (README.md, "Entries"; entry_key.h has the key layout):
  *
- *   a single, written by ordinary puts: one key a value and document, deleted exactly when the value goes;
- *   a chunk, written by bulk loads: one key for up to ENTRY_POSTING_LIST_MAX documents of a batch that share a value,
- *   never changed, left behind as stale when its documents change, and removed when no document names its batch.
+ *  - A single entry is one key for one value of one document. Ordinary puts write it and delete it
+ *    when the document loses the value.
+ *  - A posting list is one key for up to ENTRY_POSTING_LIST_MAX documents of a batch that share a
+ *    value. Bulk loads write it and nothing modifies it. When its documents change it becomes
+ *    stale; it is removed once no document refers to its batch.
  *
- * In a document's version each field has its entries in one shape. Its record says which, as its *batch*: 0 for singles,
- * else the number the bulk load gave to entry_set_init(), with the fields named that have gone over to singles since
- * (doc_entry_batch() in core/documents/doc.h). An entry of another batch than its field's is stale.
+ * In one version of a document, all entries of a field have the same shape. The document's record
+ * says which by its batch: 0 for single entries, else the number passed to entry_set_init(), with
+ * the list of fields converted to single entries since (doc_entry_batch() in
+ * core/documents/doc.h). An entry whose batch is not that of its document's field is stale.
  */
 #ifndef TL_MAPPING_ENTRY_H
 #define TL_MAPPING_ENTRY_H
@@ -22,17 +25,18 @@
 #include "mapping/field.h"
 #include "store/view.h"
 
-#define ENTRY_POSTING_LIST_MAX 256            /* documents of one chunk */
-#define ENTRY_VALUE_CHARACTERS_MAX 256 /* of a value; longer ones are cut and marked */
+#define ENTRY_POSTING_LIST_MAX 256     /* documents in one posting list */
+#define ENTRY_VALUE_CHARACTERS_MAX 256 /* longer values are truncated and flagged (cut) */
 #define ENTRY_DOCUMENT_KEY_MAX 514     /* bytes: type number and id */
 
-/* A document key: the type's number as u16be, then the id. */
+/* Appends a document key: the type's number as u16be, then the id. */
 void entry_document_key(struct buf *buf, uint16_t type, struct slice id);
-/* Returns: false where `key` is no document key. */
+/* Splits a document key. Returns: false if the length of `key` is invalid. */
 bool entry_document_key_parse(struct slice key, uint16_t *ret_type, struct slice *ret_id);
 
 /*
- * Collecting the entries of one command. Everything handed in must live until entry_set_emit().
+ * Collects the entries of one command. All slices passed in must stay valid until
+ * entry_set_emit().
  */
 struct entry_set {
     struct arena *arena;
@@ -44,21 +48,25 @@ struct entry_set {
 };
 
 /*
- * `batch` is 0 for singles, else unique to this command in the index, such as its timestamp.
+ * `batch`: 0 for single entries, else a number unique in the index, such as the command's
+ * timestamp.
  */
 void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, uint64_t batch);
 
 /*
- * A document written: its new values, and, where it replaces a version, the old values with that version's
- * batch. Its record must say set->batch. With `old_count` 0 it is a plain add.
+ * Adds the changes of a document that is written: its new values and, if it replaces a version, the
+ * old values with the batch of that version; `old_count` is 0 if it is new.
+ * Requires: the document's new record has set->batch.
  */
 void entry_set_write(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
                      const struct field_value *old_values, size_t old_count, uint64_t old_batch);
-/* A document deleted. */
+/* Adds the changes of a document that is deleted. */
 void entry_set_delete(struct entry_set *set, struct slice document_key, const struct field_value *old_values,
                       size_t old_count, uint64_t old_batch);
 
-/* Where entries go: a batch or an overlay. Slices live for the call. */
+/*
+ * The destination of entries: a store batch or an overlay. Slices are valid during the call only.
+ */
 struct entry_sink {
     void (*put)(void *context, struct slice key, struct slice value);
     void (*remove)(void *context, struct slice key);
@@ -66,37 +74,42 @@ struct entry_sink {
 };
 
 /*
- * Emits all: singles, then chunks, each in key order; duplicates of one document and value once.
- * Returns: how many keys were put or removed.
+ * Writes all collected changes to the sink and empties the set: single entries, then posting lists,
+ * each in key order. A document with the same value twice is written once.
+ * Returns: the number of keys put or removed.
  */
 size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink);
 
-/* Returns: whether a key of SPACE_ENTRIES is a chunk's, and then of which batch. */
+/*
+ * Returns: whether a key of SPACE_ENTRIES is that of a posting list; its batch in *ret_batch if
+ * so.
+ */
 bool entry_is_posting_list(struct slice key, uint64_t *ret_batch);
 
-/* Deletes a whole index's entries by key range: the bounds [lower, upper) of its keys. Each holds 4 bytes. */
+/*
+ * Computes the bounds [lower, upper) of all entry keys of an index. Requires: index < UINT32_MAX.
+ */
 void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 
-/*
- * Scanning.
- */
+/* --- Scans ------------------------------------------------------------------------------------ */
+
 struct entry_range {
     uint32_t index;
     uint16_t field;
-    const struct field_value *low; /* NULL: open */
-    const struct field_value *high;
+    const struct field_value *low;  /* NULL: unbounded */
+    const struct field_value *high; /* NULL: unbounded */
     bool low_exclusive;
     bool high_exclusive;
-    bool prefix;  /* `low` is bytes that values begin with; `high` is NULL */
-    bool reverse; /* from the highest value down; documents of one value stay in ascending runs or descending ones */
+    bool prefix;  /* `low` is a prefix of the values, in bytes; `high` is NULL */
+    bool reverse; /* descending key order; inside of a posting list documents stay ascending */
 };
 
-/* A document an entry names. Slices live until the scan moves. */
+/* A document named by an entry. Slices are valid until the next call on the scan. */
 struct entry_hit {
     struct slice document_key;
-    uint64_t batch;     /* must equal the document's */
+    uint64_t batch;     /* the hit is stale unless the document's record has the same */
     struct slice value; /* encoded; equal bytes are equal values unless `cut` */
-    bool cut;           /* the value was too long: longer values share these bytes */
+    bool cut;           /* the value was truncated, so different values may have these bytes */
 };
 
 enum {
@@ -107,43 +120,57 @@ enum {
 struct entry_scan;
 
 /*
- * A scan over the entries of one field within a range: by value, and for one value singles by document key
- * first, then chunks by batch. A document appears once for each of its values (stale hits aside).
+ * Creates a scan over the entries of one field within a range. Hits are ordered by value; for one
+ * value, single entries by document key come before posting lists by batch. Apart from stale hits,
+ * a document appears once for each of its values.
  *
- * Owns: the caller; entry_scan_free. The view must outlive it.
+ * Owns: the caller; entry_scan_free(). The view must outlive it.
  */
 struct entry_scan *entry_scan_new(const struct view *view, const struct entry_range *range);
 void entry_scan_free(struct entry_scan *scan);
 TL_DEFINE_FREEP(struct entry_scan, entry_scan_free)
-/* Returns: 0 and a hit; ENTRY_SCAN_END; TL_ERR_IO, TL_ERR_CORRUPT. */
+/* Advances the scan. Returns: 0 with the hit; ENTRY_SCAN_END; TL_ERR_IO; TL_ERR_CORRUPT. */
 int entry_scan_next(struct entry_scan *scan, struct entry_hit *ret_hit) TL_MUST_USE;
 
-/*
- * Where a scan stands, behind its last hit, as bytes; and going on from there in a new scan of the same range
- * at the same timestamp. Returns: 0; ENTRY_SCAN_BAD_POSITION where the bytes are not such a position.
- */
+/* Appends the position of a scan, after its last hit, as opaque bytes for entry_scan_resume(). */
 void entry_scan_position(const struct entry_scan *scan, struct buf *buf);
+/*
+ * Moves a new scan of the same range, at the same timestamp, to a saved position.
+ * Requires: no hit was read from the scan.
+ * Returns: 0; ENTRY_SCAN_BAD_POSITION: the bytes are not a position in this range; TL_ERR_IO;
+ *          TL_ERR_CORRUPT.
+ */
 int entry_scan_resume(struct entry_scan *scan, struct slice position) TL_MUST_USE;
 
 /*
- * Returns: in *ret_hits at most how many hits a range has, counted up to `limit`: to choose between plans.
- *          0, TL_ERR_IO, TL_ERR_CORRUPT.
+ * Counts the hits of a range, stale ones included, up to `limit`; for choosing a query plan.
+ * Returns: 0; TL_ERR_IO; TL_ERR_CORRUPT.
  */
 int entry_estimate(const struct view *view, const struct entry_range *range, size_t limit,
                    size_t *ret_hits) TL_MUST_USE;
 
-/* Appends the encoded form of a value: equal order as bytes. Returns: whether it had to be cut. */
+/*
+ * Appends the encoded form of a value, whose bytes sort as the values do (entry_key.h).
+ * Returns: whether the value was truncated.
+ */
 bool entry_value_encode(struct buf *buf, const struct field_value *value);
-/* The value back, bytes into `arena`. Returns: false where the bytes are no value of this kind. */
+/*
+ * Decodes a value; its bytes are allocated in `arena`. ret_value->field is not set.
+ * Returns: false if the bytes are not an encoded value of this kind.
+ */
 bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena, struct field_value *ret_value);
 
+/* --- For `tidelock check` --------------------------------------------------------------------- */
+
 /*
- * For `tidelock check`. Whether a version's entry is there: 0, ENTRY_SCAN_END where it is missing, TL_ERR_….
- * Walking every entry of an index: entry_walk_next() gives field and hit of each document named.
+ * Looks for the entry of one value of a document's version.
+ * Returns: 0: it exists; ENTRY_SCAN_END: it is missing; TL_ERR_IO; TL_ERR_CORRUPT.
  */
 int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct field_value *value,
                uint64_t batch) TL_MUST_USE;
+/* Creates a scan over all entries of an index. Owns: as entry_scan_new(). */
 struct entry_scan *entry_walk_new(const struct view *view, uint32_t index);
+/* As entry_scan_next(), for a scan made by entry_walk_new(); sets the hit's field too. */
 int entry_walk_next(struct entry_scan *walk, uint16_t *ret_field, struct entry_hit *ret_hit) TL_MUST_USE;
 
 #endif

@@ -8,9 +8,9 @@ enum {
     TAG_BYTES = 'b',
     TAG_DOUBLE = 'f',
     TAG_INTEGER = 'i',
-    BYTE_ESCAPED = 0xff, /* after 00: a 00 of the value */
-    BYTE_END = 0x01,     /* after 00: the end */
-    BYTE_END_CUT = 0x02,
+    BYTE_ESCAPED = 0xff, /* after 00: the value has a 00 here */
+    BYTE_END = 0x01,     /* after 00: the end of the value */
+    BYTE_END_CUT = 0x02, /* after 00: the end of a truncated value */
 };
 
 #define SIGN_BIT ((uint64_t)1 << 63)
@@ -47,7 +47,7 @@ void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4])
     }
 }
 
-/* Returns: the bytes of the first ENTRY_VALUE_CHARACTERS_MAX characters. */
+/* Returns: the number of bytes in the first ENTRY_VALUE_CHARACTERS_MAX characters. */
 static size_t kept_bytes(struct slice bytes)
 {
     if (bytes.len <= ENTRY_VALUE_CHARACTERS_MAX)
@@ -58,7 +58,7 @@ static size_t kept_bytes(struct slice bytes)
         if (starts && characters++ == ENTRY_VALUE_CHARACTERS_MAX)
             return i;
     }
-    /* A run of continuation bytes is no text; it must not grow without bound either. */
+    /* Not UTF-8: a run of continuation bytes counts as one character and must be bounded too. */
     return bytes.len <= 4 * ENTRY_VALUE_CHARACTERS_MAX ? bytes.len : 4 * ENTRY_VALUE_CHARACTERS_MAX;
 }
 
@@ -108,7 +108,7 @@ bool entry_value_encode(struct buf *buf, const struct field_value *value)
     UNREACHABLE();
 }
 
-/* Returns: the length of the encoded value that begins the bytes, 0 where there is none. */
+/* Returns: the length of the encoded value at the start of `bytes`; 0 if it is malformed. */
 static size_t value_length(struct slice bytes, bool *ret_cut)
 {
     *ret_cut = false;
@@ -138,7 +138,7 @@ static bool decode_bytes(struct slice escaped, struct arena *arena, struct slice
     for (size_t i = 0; i < escaped.len; i++) {
         to[len++] = escaped.data[i];
         if (escaped.data[i] == '\0')
-            i++; /* its BYTE_ESCAPED */
+            i++; /* skip BYTE_ESCAPED */
     }
     *ret_bytes = (struct slice){to, len};
     return true;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From values to ranges of entries; see entry_range.h. */
+/* Ranges of entries for values; see entry_range.h. */
 #include "mapping/entry_range.h"
 
 #include "base/check.h"
 #include "mapping/analysis.h"
 
+/* Returns: the range of all entries that cover a field. */
 static struct entry_range whole_field(uint32_t index, const struct mapping_field *field)
 {
     REQUIRE(field_is_covered(field));
     return (struct entry_range){.index = index, .field = field_covering(field)->number};
 }
 
-/* What begins with `text` and the delimiter of the field of directories. */
+/* Returns: the range of paths below the directory `text`: they begin with it and the delimiter. */
 static struct entry_range below(struct entry_range range, const struct mapping_field *field, struct slice text,
                                 struct arena *arena)
 {
@@ -39,14 +40,14 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
     if (field->full_path_field == NULL)
         return 1;
     if (value->bytes.len == 0)
-        return 0; /* no directory has an empty name */
+        return 0; /* no token of a path is empty */
     ranges[1] = below(whole_field(index, field), field, value->bytes, arena);
     return 2;
 }
 
 struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct field_value *prefix)
 {
-    /* A path begins as its directories do, and is the last of them. */
+    /* A path has a token with this prefix exactly if the path itself has the prefix. */
     struct entry_range range = whole_field(index, field);
     range.low = prefix;
     range.prefix = prefix != NULL;
@@ -54,8 +55,10 @@ struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_fi
 }
 
 /*
- * The paths above `high` that have a directory up to it: that directory is a beginning of `high`, and in the path a
- * delimiter follows it that sorts not before what follows it in `high`.
+ * Appends the ranges of paths above `high` that have a token inside the bounds. Such a token is a
+ * prefix of `high`. In the path a delimiter follows it, which must not sort below the byte that
+ * follows the token in `high`.
+ * Returns: the number of ranges.
  */
 static size_t above_bound(const struct entry_range *bounds, struct entry_range field_range,
                           const struct mapping_field *field, struct arena *arena, struct entry_range *ranges)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading entries; see entry.h and entry_key.h.
+ * Scans over entries; see entry.h and entry_key.h.
  *
- * A scan is an iterator over keys and a place inside the chunk it stands on. Its position is the key it stands on and
- * how many hits of that key were given out, so that a new scan at the same timestamp finds the very same place.
+ * A scan is an iterator over keys and an offset inside the current posting list. Its position is
+ * the current key and the number of hits returned from it, so a new scan at the same timestamp can
+ * resume exactly there.
  */
 #include "mapping/entry.h"
 
@@ -11,27 +12,28 @@
 #include "mapping/entry_key.h"
 
 enum {
-    BOUND_BYTES_MAX = 16 + 8 * ENTRY_VALUE_CHARACTERS_MAX, /* an encoded value: four bytes a character, each escaped */
+    /* index, field, and an encoded value: four bytes for each character, each escaped */
+    BOUND_BYTES_MAX = 16 + 8 * ENTRY_VALUE_CHARACTERS_MAX,
 };
 
 struct entry_scan {
     struct view_iter *iter;
-    struct buf lower; /* bounds of the keys; the iterator refers to them */
+    struct buf lower; /* key bounds [lower, upper), to which the iterator refers */
     struct buf upper;
     bool reverse;
-    bool started; /* the iterator stands on a key, or behind the last */
+    bool started; /* the iterator was positioned, on a key or after the last one */
     bool ended;
-    size_t given; /* hits of the key at hand that were given out; 0 when it is fresh */
-    size_t hits;  /* of the key at hand */
+    size_t given; /* number of hits of the current key that were returned */
+    size_t hits;  /* number of hits of the current key */
     struct entry_key key;
-    struct slice rest; /* further document keys of the chunk, not yet decoded */
-    char document_key[ENTRY_DOCUMENT_KEY_MAX];
+    struct slice rest; /* document keys of the posting list that are not decoded yet */
+    char document_key[ENTRY_DOCUMENT_KEY_MAX]; /* of the last hit */
     size_t document_key_len;
 };
 
 /* --- Bounds ------------------------------------------------------------------------------------------------------- */
 
-/* To what sorts after everything that begins with the bytes at hand. */
+/* Changes a prefix to the lowest bytes that sort after everything with that prefix. */
 static void bound_successor(struct buf *buf)
 {
     while (buf->len > 0 && (unsigned char)buf->data[buf->len - 1] == 0xff)
@@ -42,7 +44,7 @@ static void bound_successor(struct buf *buf)
 
 static void bounds_prefix(struct entry_scan *scan, struct slice prefix)
 {
-    /* A cut value hints at all longer ones, so a cut prefix meets exactly the cut values of its bytes. */
+    /* Values with a truncated prefix are truncated to the same bytes: only those entries match. */
     bool cut = entry_key_prefix(&scan->lower, prefix);
     buf_slice(&scan->upper, slice_from_offset(buf_as_slice(&scan->lower), scan->upper.len));
     if (cut) {
@@ -65,7 +67,7 @@ static void bounds_range(struct entry_scan *scan, const struct entry_range *rang
         if (!range->high_exclusive || cut)
             buf_byte(&scan->upper, ENTRY_SHAPES_END);
     } else {
-        bound_successor(&scan->upper); /* of the field */
+        bound_successor(&scan->upper); /* after all entries of the field */
     }
 }
 
@@ -90,7 +92,7 @@ struct entry_scan *entry_scan_new(const struct view *view, const struct entry_ra
         bounds_range(scan, range);
     }
     INSIST(!scan->lower.overflow && !scan->upper.overflow);
-    /* A range that holds nothing, such as above 5 and below 3, may have its bounds the wrong way round. */
+    /* An empty range, such as above 5 and below 3, can have its lower bound above its upper one. */
     scan->ended = slice_compare(buf_as_slice(&scan->lower), buf_as_slice(&scan->upper)) >= 0;
     if (!scan->ended)
         scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_as_slice(&scan->lower), buf_as_slice(&scan->upper));
@@ -120,9 +122,9 @@ void entry_scan_free(struct entry_scan *scan)
     mem_free(scan);
 }
 
-/* --- Keys and chunks ---------------------------------------------------------------------------------------------- */
+/* --- Keys and posting lists ----------------------------------------------------------------------- */
 
-/* Takes the key apart that the iterator stands on. Returns: 0, ENTRY_SCAN_END, a fatal code. */
+/* Parses the current key of the iterator. Returns: 0; ENTRY_SCAN_END; TL_ERR_IO; TL_ERR_CORRUPT. */
 static int key_begin(struct entry_scan *scan)
 {
     if (!view_iter_valid(scan->iter)) {
@@ -145,7 +147,11 @@ static int key_begin(struct entry_scan *scan)
     return 0;
 }
 
-/* Moves on to the next document key of the key at hand. Requires: there is one. Returns: 0, TL_ERR_CORRUPT. */
+/*
+ * Decodes the next document key of the current key.
+ * Requires: scan->given < scan->hits.
+ * Returns: 0; TL_ERR_CORRUPT.
+ */
 static int key_next(struct entry_scan *scan)
 {
     if (scan->given == 0) {
@@ -167,6 +173,7 @@ static int key_next(struct entry_scan *scan)
     return 0;
 }
 
+/* Moves the iterator to the first key, or to the next one, in the direction of the scan. */
 static void iter_move(struct entry_scan *scan)
 {
     if (!scan->started && scan->reverse)
@@ -210,6 +217,7 @@ int entry_walk_next(struct entry_scan *walk, uint16_t *ret_field, struct entry_h
 
 /* --- Positions ---------------------------------------------------------------------------------------------------- */
 
+/* A position is 'b' (not started), 'e' (ended), or 'k', hits returned (varint), key. */
 void entry_scan_position(const struct entry_scan *scan, struct buf *buf)
 {
     if (scan->ended) {
@@ -223,6 +231,7 @@ void entry_scan_position(const struct entry_scan *scan, struct buf *buf)
     }
 }
 
+/* Moves a scan to a key, after its first `given` hits. Returns: as entry_scan_resume(). */
 static int resume_at_key(struct entry_scan *scan, struct slice key, uint64_t given)
 {
     if (scan->reverse)
@@ -264,7 +273,7 @@ int entry_scan_resume(struct entry_scan *scan, struct slice position)
     return resume_at_key(scan, position, given);
 }
 
-/* --- Asking for less ---------------------------------------------------------------------------------------------- */
+/* --- Estimates and lookups ------------------------------------------------------------------------ */
 
 int entry_estimate(const struct view *view, const struct entry_range *range, size_t limit, size_t *ret_hits)
 {

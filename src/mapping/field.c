@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields: their types by name, the tree they form, comparing values; see field.h. */
+/* Fields: types by name, comparison of values, the tree of fields; see field.h. */
 #include "mapping/field.h"
 
 #include "base/check.h"
@@ -71,8 +71,8 @@ bool field_type__find(struct slice name, enum field_type *ret_type)
 }
 
 /*
- * Types that Elasticsearch has and that would be searched wrong, or not at all. Stores of earlier versions may hold such
- * fields, which are kept, rendered, and refused by searches.
+ * Elasticsearch's types that would be searched wrongly or not at all. Stores of earlier versions
+ * may have such fields; they are kept and rendered, and searches refuse them.
  */
 bool field_type__is_unsupported(struct slice name)
 {
@@ -105,6 +105,7 @@ enum field_value_kind field_value_kind(const struct mapping_field *field)
     }
 }
 
+/* Compares doubles in the order of field_value_compare(). */
 static int compare_doubles(double a, double b)
 {
     if (isnan(a) || isnan(b))
@@ -140,7 +141,7 @@ struct mapping_field *field__new(struct arena *arena, struct mapping_field *pare
     return field;
 }
 
-/* Returns: the place of a name in a sorted list: where it is, or where it belongs. */
+/* Returns: the position of the first field in a sorted list whose name is not below `name`. */
 static size_t lower_bound(struct mapping_field *const *list, size_t count, struct slice name)
 {
     size_t low = 0;
@@ -172,7 +173,7 @@ struct mapping_field *field__multi(const struct mapping_field *field, struct sli
 
 void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count, struct mapping_field *field)
 {
-    /* Lists grow at powers of two. */
+    /* The capacity is implied: the list is reallocated when its count is 0 or a power of two. */
     if ((*count & (*count - 1)) == 0) {
         struct mapping_field **grown = arena_alloc(arena, (*count == 0 ? 1 : *count * 2) * sizeof *grown);
         if (*count > 0)

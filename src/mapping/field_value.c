@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a JSON scalar to the value a field indexes; see field.h.
+ * Conversion of a JSON scalar to the value that a field indexes; see field.h.
  *
- * What Elasticsearch reads leniently is read so here: numbers as text, text as numbers, fractions cut where
- * `coerce` says so. Refusals carry the words of the parser that would have refused, Jackson's with their
- * place.
+ * It is as lenient as Elasticsearch: text is read from numbers, numbers from text, and fractions
+ * are truncated if `coerce` allows it. Errors have the wording of the Java parser that would
+ * refuse the value; Jackson's have a position.
  */
 #include "base/buf.h"
 #include "mapping/mapping_internal.h"
@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One conversion. */
-struct reading {
+/* The state of one conversion. */
+struct conversion {
     const struct mapping_field *field;
     yyjson_val *scalar;
     const struct json_doc *doc; /* NULL for scalars of queries */
@@ -27,7 +27,7 @@ struct reading {
     struct problem *problem;
 };
 
-/* Limits of whole numbers, and how messages name their type. */
+/* The limits of integer types, and their names in error messages. */
 static const struct integer_type {
     int64_t min, max;
     const char *name;      /* "Value [x] is out of range for a long" */
@@ -39,35 +39,35 @@ static const struct integer_type {
     [FIELD_BYTE] = {INT8_MIN, INT8_MAX, "a byte", "Integer"},
 };
 
-static int refuse(struct reading *reading, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(struct reading *reading, enum problem_type type, const char *format, ...)
+static int refuse(struct conversion *conversion, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse(struct conversion *conversion, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    struct slice reason = arena_vprintf(reading->arena, format, arguments);
+    struct slice reason = arena_vprintf(conversion->arena, format, arguments);
     va_end(arguments);
-    problem_set(reading->problem, reading->arena, type, "%.*s", SLICE_ARG(reason));
+    problem_set(conversion->problem, conversion->arena, type, "%.*s", SLICE_ARG(reason));
     return FIELD_VALUE_REFUSED;
 }
 
-/* A refusal of Jackson's, with the place behind the token where it is known. */
-static int refuse_token(struct reading *reading, const char *name, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse_token(struct reading *reading, const char *name, const char *format, ...)
+/* Refuses in Jackson's form, with the position after the token if the document is known. */
+static int refuse_token(struct conversion *conversion, const char *name, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_token(struct conversion *conversion, const char *name, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    struct slice reason = arena_vprintf(reading->arena, format, arguments);
+    struct slice reason = arena_vprintf(conversion->arena, format, arguments);
     va_end(arguments);
     struct slice place = SLICE_NONE;
-    if (reading->doc != NULL) {
+    if (conversion->doc != NULL) {
         size_t start, end, line, column;
-        json_locate(reading->doc, reading->scalar, &start, &end);
-        json_line_column(reading->doc->source, end, &line, &column);
-        place = json_source_location(reading->arena, reading->doc->source, reading->dialect, line, column);
+        json_locate(conversion->doc, conversion->scalar, &start, &end);
+        json_line_column(conversion->doc->source, end, &line, &column);
+        place = json_source_location(conversion->arena, conversion->doc->source, conversion->dialect, line, column);
     }
-    problem_set(reading->problem, reading->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason), SLICE_ARG(place));
+    problem_set(conversion->problem, conversion->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason), SLICE_ARG(place));
     if (name != NULL)
-        reading->problem->name = slice_from(name);
+        conversion->problem->name = slice_from(name);
     return FIELD_VALUE_REFUSED;
 }
 
@@ -84,48 +84,48 @@ static const char *token_name(yyjson_val *value)
     }
 }
 
-/* The scalar as text: a string as it is, a number as Java prints it. */
-static struct slice scalar_text(struct reading *reading)
+/* Returns: the scalar as text: a string unchanged, a number as Java prints it. */
+static struct slice scalar_text(struct conversion *conversion)
 {
-    if (yyjson_is_str(reading->scalar))
-        return json_slice(reading->scalar);
+    if (yyjson_is_str(conversion->scalar))
+        return json_slice(conversion->scalar);
     char text[24];
-    if (yyjson_is_sint(reading->scalar) ||
-        (yyjson_is_uint(reading->scalar) && unsafe_yyjson_get_uint(reading->scalar) <= INT64_MAX)) {
-        int len = snprintf(text, sizeof text, "%lld", (long long)unsafe_yyjson_get_sint(reading->scalar));
-        return arena_copy(reading->arena, slice_make(text, (size_t)len));
+    if (yyjson_is_sint(conversion->scalar) ||
+        (yyjson_is_uint(conversion->scalar) && unsafe_yyjson_get_uint(conversion->scalar) <= INT64_MAX)) {
+        int len = snprintf(text, sizeof text, "%lld", (long long)unsafe_yyjson_get_sint(conversion->scalar));
+        return arena_copy(conversion->arena, slice_make(text, (size_t)len));
     }
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    java_text(&buf, reading->scalar);
-    struct slice copy = arena_copy(reading->arena, buf_as_slice(&buf));
+    java_text(&buf, conversion->scalar);
+    struct slice copy = arena_copy(conversion->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return copy;
 }
 
-/* A number as it stands in the text. */
-static struct slice number_source(struct reading *reading)
+/* Returns: a number as written in the document; as scalar_text() without one. */
+static struct slice number_source(struct conversion *conversion)
 {
-    if (reading->doc == NULL)
-        return scalar_text(reading);
+    if (conversion->doc == NULL)
+        return scalar_text(conversion);
     size_t start, end;
-    json_locate(reading->doc, reading->scalar, &start, &end);
-    return slice_make(reading->doc->source.data + start, end - start);
+    json_locate(conversion->doc, conversion->scalar, &start, &end);
+    return slice_make(conversion->doc->source.data + start, end - start);
 }
 
-static int refuse_not_numeric(struct reading *reading)
+static int refuse_not_numeric(struct conversion *conversion)
 {
-    return refuse_token(reading, NULL, "Current token (%s) not numeric, can not use numeric value accessors",
-                        token_name(reading->scalar));
+    return refuse_token(conversion, NULL, "Current token (%s) not numeric, can not use numeric value accessors",
+                        token_name(conversion->scalar));
 }
 
-static int refuse_number_text(struct reading *reading, struct slice text, bool is_integer)
+static int refuse_number_text(struct conversion *conversion, struct slice text, bool is_integer)
 {
     enum problem_type type =
-        is_integer && reading->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
-    return refuse(reading, type, "For input string: \"%.*s\"", SLICE_ARG(text));
+        is_integer && conversion->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
+    return refuse(conversion, type, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
-/* Whether a text is a decimal number: [+-]digits[.digits][e[+-]digits]. */
+/* Returns: whether a text is a decimal number: [+-]digits[.digits][e[+-]digits]. */
 static bool is_decimal(struct slice text)
 {
     size_t i = text.len > 0 && (text.data[0] == '+' || text.data[0] == '-');
@@ -150,35 +150,35 @@ static bool is_decimal(struct slice text)
     return i == text.len;
 }
 
-static double to_double(struct reading *reading, struct slice text)
+static double to_double(struct conversion *conversion, struct slice text)
 {
-    return strtod(arena_copy(reading->arena, text).data, NULL);
+    return strtod(arena_copy(conversion->arena, text).data, NULL);
 }
 
-static int refuse_out_of_range(struct reading *reading)
+static int refuse_out_of_range(struct conversion *conversion)
 {
-    struct slice source = number_source(reading);
-    const struct integer_type *type = &integer_types[reading->field->type];
-    if (reading->field->type == FIELD_SHORT)
-        return refuse_token(reading, NULL, "Numeric value (%.*s) out of range of Java short", SLICE_ARG(source));
-    bool is_long = reading->field->type == FIELD_LONG;
-    const char *name = reading->dialect == DIALECT_7 ? "input_coercion_exception" : NULL;
-    bool is_integer = !yyjson_is_real(reading->scalar);
-    if (!is_long && is_integer && reading->dialect == DIALECT_5)
-        return refuse_token(reading, name, "Numeric value (%.*s) out of range of int", SLICE_ARG(source));
-    return refuse_token(reading, name, "Numeric value (%.*s) out of range of %s (%lld - %lld)", SLICE_ARG(source),
+    struct slice source = number_source(conversion);
+    const struct integer_type *type = &integer_types[conversion->field->type];
+    if (conversion->field->type == FIELD_SHORT)
+        return refuse_token(conversion, NULL, "Numeric value (%.*s) out of range of Java short", SLICE_ARG(source));
+    bool is_long = conversion->field->type == FIELD_LONG;
+    const char *name = conversion->dialect == DIALECT_7 ? "input_coercion_exception" : NULL;
+    bool is_integer = !yyjson_is_real(conversion->scalar);
+    if (!is_long && is_integer && conversion->dialect == DIALECT_5)
+        return refuse_token(conversion, name, "Numeric value (%.*s) out of range of int", SLICE_ARG(source));
+    return refuse_token(conversion, name, "Numeric value (%.*s) out of range of %s (%lld - %lld)", SLICE_ARG(source),
                         is_long ? "long" : "int", is_long ? (long long)type->min : INT32_MIN,
                         is_long ? (long long)type->max : INT32_MAX);
 }
 
-/* Takes a number with a fraction for a whole one. */
-static int cut_fraction(struct reading *reading, double number, int64_t *ret_integer)
+/* Truncates a number to an integer. Refuses a fraction if `coerce` is false. */
+static int cut_fraction(struct conversion *conversion, double number, int64_t *ret_integer)
 {
-    if (number != trunc(number) && !reading->field->coerce) {
+    if (number != trunc(number) && !conversion->field->coerce) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_double_text(&buf, number);
-        int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss",
-                       SLICE_ARG(buf_as_slice(&buf)), integer_types[reading->field->type].java_name);
+        int r = refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss",
+                       SLICE_ARG(buf_as_slice(&buf)), integer_types[conversion->field->type].java_name);
         buf_deinit(&buf);
         return r;
     }
@@ -191,7 +191,7 @@ static bool fits_i64(double number)
     return number >= -9223372036854775808.0 && number < 9223372036854775808.0;
 }
 
-/* Java's parser of doubles passes over what is around a number. */
+/* Returns: `text` without surrounding white space, which Java's Double.parseDouble() ignores. */
 static struct slice trimmed(struct slice text)
 {
     while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
@@ -201,124 +201,131 @@ static struct slice trimmed(struct slice text)
     return text;
 }
 
-static bool java_double(struct reading *reading, struct slice text, double *ret_number);
+static bool java_double(struct conversion *conversion, struct slice text, double *ret_number);
 
-/* 5.6 reads a text as a double and casts that as Java does: to the nearest end of the range; a short is cut out of an int. */
-static int integer_cast_from_text(struct reading *reading, struct slice text, int64_t *ret_integer)
+/*
+ * Converts a text as 5.6 does: it parses a double and applies Java's cast, which saturates at the
+ * limits of the type. A short is the low half of an int.
+ */
+static int integer_cast_from_text(struct conversion *conversion, struct slice text, int64_t *ret_integer)
 {
-    enum field_type type = reading->field->type;
+    enum field_type type = conversion->field->type;
     const struct integer_type *range = &integer_types[type == FIELD_LONG ? FIELD_LONG : FIELD_INTEGER];
     int64_t integer;
     double number;
     if (!slice_to_i64(text, &integer)) {
-        if (!java_double(reading, text, &number))
-            return refuse_number_text(reading, text, true);
+        if (!java_double(conversion, text, &number))
+            return refuse_number_text(conversion, text, true);
         integer = isnan(number) ? 0 : fits_i64(number) ? (int64_t)number : number > 0 ? INT64_MAX : INT64_MIN;
     }
     integer = integer < range->min ? range->min : integer > range->max ? range->max : integer;
     if (type == FIELD_BYTE && (integer < INT8_MIN || integer > INT8_MAX))
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
     *ret_integer = type == FIELD_SHORT ? (int16_t)integer : integer;
     return 0;
 }
 
-static int integer_from_text(struct reading *reading, struct slice text, int64_t *ret_integer)
+static int integer_from_text(struct conversion *conversion, struct slice text, int64_t *ret_integer)
 {
-    const struct integer_type *type = &integer_types[reading->field->type];
-    if (!reading->field->coerce)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String", type->java_name);
+    const struct integer_type *type = &integer_types[conversion->field->type];
+    if (!conversion->field->coerce)
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String", type->java_name);
     if (text.len == 0)
         return FIELD_VALUE_IGNORED;
     int64_t integer;
-    if (reading->dialect == DIALECT_5 && reading->doc != NULL)
-        return integer_cast_from_text(reading, text, ret_integer);
+    if (conversion->dialect == DIALECT_5 && conversion->doc != NULL)
+        return integer_cast_from_text(conversion, text, ret_integer);
     if (!slice_to_i64(text, &integer)) {
         if (!is_decimal(text))
-            return refuse_number_text(reading, text, true);
-        double number = to_double(reading, text);
+            return refuse_number_text(conversion, text, true);
+        double number = to_double(conversion, text);
         if (!fits_i64(number))
-            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
+            return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
                           type->name);
         integer = (int64_t)number;
     }
     if (integer < type->min || integer > type->max)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
                       type->name);
     *ret_integer = integer;
     return 0;
 }
 
-static int integer_from_number(struct reading *reading, int64_t *ret_integer)
+static int integer_from_number(struct conversion *conversion, int64_t *ret_integer)
 {
-    const struct integer_type *type = &integer_types[reading->field->type];
+    const struct integer_type *type = &integer_types[conversion->field->type];
     int64_t integer = 0;
-    if (yyjson_is_real(reading->scalar)) {
-        double number = unsafe_yyjson_get_real(reading->scalar);
+    if (yyjson_is_real(conversion->scalar)) {
+        double number = unsafe_yyjson_get_real(conversion->scalar);
         if (!fits_i64(number))
-            return refuse_out_of_range(reading);
-        int r = cut_fraction(reading, number, &integer);
+            return refuse_out_of_range(conversion);
+        int r = cut_fraction(conversion, number, &integer);
         if (r != 0)
             return r;
-    } else if (yyjson_is_raw(reading->scalar) ||
-               (yyjson_is_uint(reading->scalar) && unsafe_yyjson_get_uint(reading->scalar) > INT64_MAX)) {
-        return refuse_out_of_range(reading);
+    } else if (yyjson_is_raw(conversion->scalar) ||
+               (yyjson_is_uint(conversion->scalar) && unsafe_yyjson_get_uint(conversion->scalar) > INT64_MAX)) {
+        return refuse_out_of_range(conversion);
     } else {
-        integer = unsafe_yyjson_get_sint(reading->scalar);
+        integer = unsafe_yyjson_get_sint(conversion->scalar);
     }
-    bool is_byte = reading->field->type == FIELD_BYTE;
+    bool is_byte = conversion->field->type == FIELD_BYTE;
     if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN && integer <= INT32_MAX)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
     if (integer < type->min || integer > type->max)
-        return refuse_out_of_range(reading);
+        return refuse_out_of_range(conversion);
     *ret_integer = integer;
     return 0;
 }
 
-static int read_integer(struct reading *reading, struct field_value *value)
+static int read_integer(struct conversion *conversion, struct field_value *value)
 {
     value->kind = FIELD_VALUE_I64;
-    if (yyjson_is_str(reading->scalar))
-        return integer_from_text(reading, json_slice(reading->scalar), &value->i64);
-    if (!yyjson_is_num(reading->scalar) && !yyjson_is_raw(reading->scalar))
-        return refuse_not_numeric(reading);
-    return integer_from_number(reading, &value->i64);
+    if (yyjson_is_str(conversion->scalar))
+        return integer_from_text(conversion, json_slice(conversion->scalar), &value->i64);
+    if (!yyjson_is_num(conversion->scalar) && !yyjson_is_raw(conversion->scalar))
+        return refuse_not_numeric(conversion);
+    return integer_from_number(conversion, &value->i64);
 }
 
-/* "NaN" and "Infinity" are numbers to Java. */
-static bool java_double(struct reading *reading, struct slice text, double *ret_number)
+/*
+ * Parses a double as Java does, "NaN" and "Infinity" included. Returns: false if it is not a
+ * number.
+ */
+static bool java_double(struct conversion *conversion, struct slice text, double *ret_number)
 {
     if (slice_is(text, "NaN"))
         *ret_number = NAN;
     else if (slice_is(text, "Infinity") || slice_is(text, "-Infinity"))
         *ret_number = text.data[0] == '-' ? -INFINITY : INFINITY;
     else if (is_decimal(trimmed(text)))
-        *ret_number = to_double(reading, trimmed(text));
+        *ret_number = to_double(conversion, trimmed(text));
     else
         return false;
     return true;
 }
 
-static int number_of_scalar(struct reading *reading, double *ret_number)
+/* Converts a scalar to a double. Returns: 0; FIELD_VALUE_IGNORED; FIELD_VALUE_REFUSED. */
+static int number_of_scalar(struct conversion *conversion, double *ret_number)
 {
-    if (yyjson_is_str(reading->scalar)) {
-        struct slice text = json_slice(reading->scalar);
-        if (!reading->field->coerce)
-            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String",
-                          reading->field->type == FIELD_DOUBLE ? "Double" : "Float");
+    if (yyjson_is_str(conversion->scalar)) {
+        struct slice text = json_slice(conversion->scalar);
+        if (!conversion->field->coerce)
+            return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String",
+                          conversion->field->type == FIELD_DOUBLE ? "Double" : "Float");
         if (text.len == 0)
             return FIELD_VALUE_IGNORED;
-        return java_double(reading, text, ret_number) ? 0 : refuse_number_text(reading, text, false);
+        return java_double(conversion, text, ret_number) ? 0 : refuse_number_text(conversion, text, false);
     }
-    if (yyjson_is_raw(reading->scalar))
-        *ret_number = to_double(reading, json_slice(reading->scalar));
-    else if (yyjson_is_num(reading->scalar))
-        *ret_number = yyjson_get_num(reading->scalar);
+    if (yyjson_is_raw(conversion->scalar))
+        *ret_number = to_double(conversion, json_slice(conversion->scalar));
+    else if (yyjson_is_num(conversion->scalar))
+        *ret_number = yyjson_get_num(conversion->scalar);
     else
-        return refuse_not_numeric(reading);
+        return refuse_not_numeric(conversion);
     return 0;
 }
 
-/* The nearest number of 16 bits (IEEE 754 half precision), ties to even. */
+/* Returns: the nearest IEEE 754 half-precision number, ties to even. */
 static double round_half(double number)
 {
     if (number == 0 || !isfinite(number))
@@ -330,43 +337,43 @@ static double round_half(double number)
     return fabs(rounded) > 65504 ? copysign(INFINITY, number) : rounded;
 }
 
-static int refuse_infinite(struct reading *reading, const char *format, double number)
+static int refuse_infinite(struct conversion *conversion, const char *format, double number)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_double_text(&buf, number);
     buf_byte(&buf, '\0');
-    int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]", SLICE_ARG(reading->field->type_name),
+    int r = refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]", SLICE_ARG(conversion->field->type_name),
                    format, buf.data);
     buf_deinit(&buf);
     return r;
 }
 
-static int read_double(struct reading *reading, struct field_value *value)
+static int read_double(struct conversion *conversion, struct field_value *value)
 {
     double number;
-    int r = number_of_scalar(reading, &number);
+    int r = number_of_scalar(conversion, &number);
     if (r != 0)
         return r;
-    enum field_type type = reading->field->type;
+    enum field_type type = conversion->field->type;
     double rounded = type == FIELD_FLOAT        ? (double)(float)number
                      : type == FIELD_HALF_FLOAT ? round_half(number)
                                                 : number;
-    if (!isfinite(rounded) && reading->dialect == DIALECT_7)
-        return refuse_infinite(reading, "supports only finite values", type == FIELD_FLOAT ? rounded : number);
+    if (!isfinite(rounded) && conversion->dialect == DIALECT_7)
+        return refuse_infinite(conversion, "supports only finite values", type == FIELD_FLOAT ? rounded : number);
     value->kind = FIELD_VALUE_F64;
     value->f64 = rounded;
     return 0;
 }
 
-static int read_scaled(struct reading *reading, struct field_value *value)
+static int read_scaled(struct conversion *conversion, struct field_value *value)
 {
     double number;
-    int r = number_of_scalar(reading, &number);
+    int r = number_of_scalar(conversion, &number);
     if (r != 0)
         return r;
     if (!isfinite(number))
-        return refuse_infinite(reading, "only supports finite values", number);
-    double scaled = floor(number * reading->field->scaling_factor + 0.5);
+        return refuse_infinite(conversion, "only supports finite values", number);
+    double scaled = floor(number * conversion->field->scaling_factor + 0.5);
     value->kind = FIELD_VALUE_I64;
     value->i64 = scaled >= 9223372036854775807.0    ? INT64_MAX
                  : scaled <= -9223372036854775808.0 ? INT64_MIN
@@ -374,29 +381,29 @@ static int read_scaled(struct reading *reading, struct field_value *value)
     return 0;
 }
 
-static int refuse_text_of_object(struct reading *reading)
+static int refuse_text_of_object(struct conversion *conversion)
 {
     size_t line = 1, column = 1;
-    if (reading->doc != NULL) {
+    if (conversion->doc != NULL) {
         size_t start, end;
-        json_locate(reading->doc, reading->scalar, &start, &end);
-        json_line_column(reading->doc->source, start, &line, &column);
+        json_locate(conversion->doc, conversion->scalar, &start, &end);
+        json_line_column(conversion->doc->source, start, &line, &column);
     }
-    return refuse(reading, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu", token_name(reading->scalar),
+    return refuse(conversion, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu", token_name(conversion->scalar),
                   line, column);
 }
 
-static int read_date(struct reading *reading, struct field_value *value)
+static int read_date(struct conversion *conversion, struct field_value *value)
 {
-    struct slice text = scalar_text(reading);
+    struct slice text = scalar_text(conversion);
     value->kind = FIELD_VALUE_I64;
-    if (date_parse(reading->field->format, text, false, &value->i64) == 0)
+    if (date_parse(conversion->field->format, text, false, &value->i64) == 0)
         return 0;
-    date__explain(reading->field->format, text, reading->dialect, reading->arena, reading->problem);
+    date__explain(conversion->field->format, text, conversion->dialect, conversion->arena, conversion->problem);
     return FIELD_VALUE_REFUSED;
 }
 
-/* 5.x takes anything for true that is not one of the words for false. */
+/* Returns: the boolean as 5.x reads it: every text is true except the words for false. */
 static bool lenient_boolean(struct slice text)
 {
     static const char *const words[] = {"", "false", "0", "0.0", "off", "no"};
@@ -407,32 +414,32 @@ static bool lenient_boolean(struct slice text)
     return true;
 }
 
-static int read_boolean(struct reading *reading, struct field_value *value)
+static int read_boolean(struct conversion *conversion, struct field_value *value)
 {
     value->kind = FIELD_VALUE_I64;
-    if (yyjson_is_bool(reading->scalar)) {
-        value->i64 = yyjson_is_true(reading->scalar);
+    if (yyjson_is_bool(conversion->scalar)) {
+        value->i64 = yyjson_is_true(conversion->scalar);
         return 0;
     }
-    if (reading->dialect == DIALECT_5 && !yyjson_is_obj(reading->scalar)) {
-        value->i64 = lenient_boolean(scalar_text(reading));
+    if (conversion->dialect == DIALECT_5 && !yyjson_is_obj(conversion->scalar)) {
+        value->i64 = lenient_boolean(scalar_text(conversion));
         return 0;
     }
-    if (!yyjson_is_str(reading->scalar))
-        return refuse_token(reading, NULL, "Current token (%s) not of boolean type", token_name(reading->scalar));
-    struct slice text = json_slice(reading->scalar);
+    if (!yyjson_is_str(conversion->scalar))
+        return refuse_token(conversion, NULL, "Current token (%s) not of boolean type", token_name(conversion->scalar));
+    struct slice text = json_slice(conversion->scalar);
     if (text.len != 0 && !slice_is(text, "true") && !slice_is(text, "false"))
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT,
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT,
                       "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
     value->i64 = slice_is(text, "true");
     return 0;
 }
 
-static int read_ip(struct reading *reading, struct field_value *value)
+static int read_ip(struct conversion *conversion, struct field_value *value)
 {
     enum { IP_BYTES = 16, IP_TEXT_MAX = 46 };
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    struct slice text = scalar_text(reading);
+    struct slice text = scalar_text(conversion);
     char copy[IP_TEXT_MAX];
     unsigned char bytes[IP_BYTES];
     memcpy(bytes, mapped, sizeof mapped);
@@ -443,13 +450,13 @@ static int read_ip(struct reading *reading, struct field_value *value)
         is_address = inet_pton(AF_INET, copy, bytes + sizeof mapped) == 1 || inet_pton(AF_INET6, copy, bytes) == 1;
     }
     if (!is_address)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
     value->kind = FIELD_VALUE_BYTES;
-    value->bytes = arena_copy(reading->arena, slice_make(bytes, IP_BYTES));
+    value->bytes = arena_copy(conversion->arena, slice_make(bytes, IP_BYTES));
     return 0;
 }
 
-/* Characters as Java counts them: two for those beyond the basic plane. */
+/* Returns: the length in UTF-16 code units, as Java counts. */
 static size_t java_length(struct slice text)
 {
     size_t length = 0;
@@ -460,41 +467,41 @@ static size_t java_length(struct slice text)
     return length;
 }
 
-static int read_text(struct reading *reading, struct field_value *value)
+static int read_text(struct conversion *conversion, struct field_value *value)
 {
-    const struct mapping_field *field = reading->field;
-    struct slice text = field->constant.data != NULL ? field->constant : scalar_text(reading);
+    const struct mapping_field *field = conversion->field;
+    struct slice text = field->constant.data != NULL ? field->constant : scalar_text(conversion);
     if (text.len > field->ignore_above && java_length(text) > field->ignore_above)
         return FIELD_VALUE_IGNORED;
     if (field->type == FIELD_KEYWORD && field->analyzer != NULL)
-        text = analyzer_normalize(field->analyzer, text, reading->arena);
+        text = analyzer_normalize(field->analyzer, text, conversion->arena);
     value->kind = FIELD_VALUE_BYTES;
     value->bytes = text;
     return 0;
 }
 
-static int read_scalar(struct reading *reading, struct field_value *value)
+static int read_scalar(struct conversion *conversion, struct field_value *value)
 {
-    switch (reading->field->type) {
+    switch (conversion->field->type) {
     case FIELD_LONG:
     case FIELD_INTEGER:
     case FIELD_SHORT:
-    case FIELD_BYTE: return read_integer(reading, value);
+    case FIELD_BYTE: return read_integer(conversion, value);
     case FIELD_DOUBLE:
     case FIELD_FLOAT:
-    case FIELD_HALF_FLOAT: return read_double(reading, value);
-    case FIELD_SCALED_FLOAT: return read_scaled(reading, value);
-    case FIELD_BOOLEAN: return read_boolean(reading, value);
+    case FIELD_HALF_FLOAT: return read_double(conversion, value);
+    case FIELD_SCALED_FLOAT: return read_scaled(conversion, value);
+    case FIELD_BOOLEAN: return read_boolean(conversion, value);
     default: break;
     }
-    if (yyjson_is_obj(reading->scalar) || yyjson_is_arr(reading->scalar))
-        return refuse_text_of_object(reading);
-    switch (reading->field->type) {
+    if (yyjson_is_obj(conversion->scalar) || yyjson_is_arr(conversion->scalar))
+        return refuse_text_of_object(conversion);
+    switch (conversion->field->type) {
     case FIELD_TEXT:
     case FIELD_KEYWORD:
-    case FIELD_PATH: return read_text(reading, value);
-    case FIELD_DATE: return read_date(reading, value);
-    case FIELD_IP: return read_ip(reading, value);
+    case FIELD_PATH: return read_text(conversion, value);
+    case FIELD_DATE: return read_date(conversion, value);
+    case FIELD_IP: return read_ip(conversion, value);
     default: return FIELD_VALUE_IGNORED;
     }
 }
@@ -504,9 +511,9 @@ int field__value(const struct mapping_field *field, yyjson_val *scalar, const st
 {
     if (scalar == NULL || yyjson_is_null(scalar))
         return FIELD_VALUE_IGNORED;
-    struct reading reading = {field, scalar, doc, dialect, arena, ret_problem};
+    struct conversion conversion = {field, scalar, doc, dialect, arena, ret_problem};
     ret_value->field = field->number;
-    int r = read_scalar(&reading, ret_value);
+    int r = read_scalar(&conversion, ret_value);
     return r == FIELD_VALUE_REFUSED && field->ignore_malformed && !yyjson_is_obj(scalar) ? FIELD_VALUE_IGNORED : r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values as Java prints the maps and lists it reads them into: parts of many error texts. */
+/* JSON values in the form in which Java prints maps and lists, which many error texts contain. */
 #include "base/buf.h"
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
@@ -43,7 +43,7 @@ void java_text(struct buf *buf, yyjson_val *value)
     } else {
         size_t start = buf->len;
         json_write(buf, value, DIALECT_7);
-        /* Infinity is quoted in JSON only. */
+        /* json_write() quotes Infinity and NaN, Java does not. */
         struct slice text = buf_from(buf, start);
         if (text.len >= 2 && text.data[0] == '"') {
             buf_chop(buf, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mappings: making them, sealing them, looking into them; see mapping.h and README.md. */
+/* Mappings: creation, copying, sealing, lookup; see mapping.h and README.md. */
 #include "mapping/mapping.h"
 
 #include "base/check.h"
@@ -24,7 +24,7 @@ static struct mapping *mapping_alloc(void)
 
 struct mapping *mapping_ref(const struct mapping *mapping)
 {
-    struct mapping *shared = (struct mapping *)mapping; /* the count is all that changes */
+    struct mapping *shared = (struct mapping *)mapping; /* only the reference count is modified */
     atomic_fetch_add_explicit(&shared->references, 1, memory_order_relaxed);
     return shared;
 }
@@ -49,7 +49,7 @@ int mapping__refuse(struct merge *merge, enum problem_type type, const char *for
     return MAPPING_REFUSED;
 }
 
-/* A limit of the settings, where they have it. */
+/* Sets a limit from the settings; unchanged if they do not have it. */
 static void read_limit(yyjson_val *section, const char *name, size_t *limit)
 {
     yyjson_val *value = json_get_lit(json_get(section, slice_from(name)), "limit");
@@ -60,7 +60,7 @@ static void read_limit(yyjson_val *section, const char *name, size_t *limit)
         *limit = (size_t)number;
 }
 
-/* Takes nested settings over. Their values live in the mapping's arena. */
+/* Applies nested settings to a new mapping, which keeps a copy of them. */
 static int take_settings(struct mapping *mapping, yyjson_val *settings, struct arena *arena,
                          struct problem *ret_problem)
 {
@@ -75,7 +75,7 @@ static int take_settings(struct mapping *mapping, yyjson_val *settings, struct a
     return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis, ret_problem);
 }
 
-/* Takes over a mapping, and fills it with nested settings. */
+/* Completes a new mapping by nested settings. Owns: takes over the reference to `made`. */
 static int finish_new(struct mapping *made, yyjson_val *nested, struct arena *arena, struct mapping **ret_mapping,
                       struct problem *ret_problem)
 {
@@ -99,7 +99,10 @@ int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mappin
     return finish_new(mapping_alloc(), settings, arena, ret_mapping, ret_problem);
 }
 
-/* Copies a field with all below it. Texts are shared: they are copied once more only when the arena is. */
+/*
+ * Returns: a deep copy of a field and all fields below it, texts included. Members that are set by
+ *          field__resolve() still point into the old mapping; resolve_all() replaces them.
+ */
 static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field,
                                         struct mapping_field *parent);
 
@@ -141,12 +144,14 @@ static struct mapping_field *copy_field(struct arena *arena, const struct mappin
     return copy;
 }
 
-/* The values that parameters stand for belong to the mapping's arena, so they are worked out anew. */
+/*
+ * Sets the members that are derived from parameters again, since they must belong to this mapping.
+ */
 static void resolve_all(struct merge *merge, struct mapping_field *field)
 {
     if (!field__is_object(field)) {
         int r = field__resolve(merge, field);
-        INSIST(r == 0); /* it has been through this in the mapping it comes from */
+        INSIST(r == 0); /* the parameters were accepted in the mapping that was copied */
     }
     for (size_t i = 0; i < field->child_count; i++)
         resolve_all(merge, field->children[i]);
@@ -154,6 +159,7 @@ static void resolve_all(struct merge *merge, struct mapping_field *field)
         resolve_all(merge, field->multi[i]);
 }
 
+/* Returns: the parsed form of JSON text that a mapping stores; NULL if it has none. */
 static yyjson_val *parse_kept(struct arena *arena, struct slice text)
 {
     struct json_doc doc;
@@ -247,18 +253,17 @@ struct type_record *mapping__add_type(struct mapping *mapping, struct slice name
     return record;
 }
 
-/*
- * Sealing.
- */
-struct sealing {
+/* --- Sealing -------------------------------------------------------------------------------------- */
+
+struct seal_state {
     struct mapping *mapping;
     struct arena *arena;
     struct problem *problem;
     size_t field_count;
 };
 
-static int refuse_seal(struct sealing *sealing, const char *format, ...) TL_PRINTF(2, 3);
-static int refuse_seal(struct sealing *sealing, const char *format, ...)
+static int refuse_seal(struct seal_state *sealing, const char *format, ...) TL_PRINTF(2, 3);
+static int refuse_seal(struct seal_state *sealing, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -268,13 +273,14 @@ static int refuse_seal(struct sealing *sealing, const char *format, ...)
     return MAPPING_REFUSED;
 }
 
+/* Returns: the field number of a path plus one; 0: none. */
 static size_t number_of(const struct mapping *mapping, struct slice path)
 {
     return (size_t)(uintptr_t)map_get(&mapping->by_number_path, path);
 }
 
-/* Gives a field its number, the old one where the index has had it. */
-static int assign_number(struct sealing *sealing, struct mapping_field *field)
+/* Assigns a field number: the number of its path if the index has one, else a new one. */
+static int assign_number(struct seal_state *sealing, struct mapping_field *field)
 {
     struct mapping *mapping = sealing->mapping;
     field->number = FIELD_NUMBER_NONE;
@@ -299,7 +305,7 @@ static int assign_number(struct sealing *sealing, struct mapping_field *field)
     return 0;
 }
 
-static int refuse_other_type(struct sealing *sealing, const struct mapping_field *first,
+static int refuse_other_type(struct seal_state *sealing, const struct mapping_field *first,
                              const struct mapping_field *field)
 {
     struct slice current = field__is_object(first) ? SLICE_LIT("ObjectMapper") : first->type_name;
@@ -308,9 +314,9 @@ static int refuse_other_type(struct sealing *sealing, const struct mapping_field
                        SLICE_ARG(field->path), SLICE_ARG(current), SLICE_ARG(merged));
 }
 
-static int seal_field(struct sealing *sealing, struct mapping_field *field, size_t depth);
+static int seal_field(struct seal_state *sealing, struct mapping_field *field, size_t depth);
 
-static int seal_list(struct sealing *sealing, struct mapping_field *const *list, size_t count, size_t depth)
+static int seal_list(struct seal_state *sealing, struct mapping_field *const *list, size_t count, size_t depth)
 {
     for (size_t i = 0; i < count; i++) {
         int r = seal_field(sealing, list[i], depth);
@@ -320,8 +326,8 @@ static int seal_list(struct sealing *sealing, struct mapping_field *const *list,
     return 0;
 }
 
-/* One field and all below it: counted, numbered, to be found by its path. */
-static int seal_field(struct sealing *sealing, struct mapping_field *field, size_t depth)
+/* Counts and numbers a field and all fields below it, and adds them to the lookup by path. */
+static int seal_field(struct seal_state *sealing, struct mapping_field *field, size_t depth)
 {
     struct mapping *mapping = sealing->mapping;
     if (field->parent != NULL) {
@@ -344,7 +350,7 @@ static int seal_field(struct sealing *sealing, struct mapping_field *field, size
     return r == 0 ? seal_list(sealing, field->children, field->child_count, depth + 1) : r;
 }
 
-/* Whether a field's value can place documents in a tree; sets the delimiter. */
+/* Returns: whether a field can be the path field; sets *delimiter if so. */
 static bool can_be_path(const struct mapping_field *field, char *delimiter)
 {
     if (field->copy_to_count > 0)
@@ -363,7 +369,7 @@ static bool can_be_path(const struct mapping_field *field, char *delimiter)
     return false;
 }
 
-/* Returns: the first candidate in order of path. */
+/* Returns: the first field, in order of path, that can be the path field; NULL: none. */
 static struct mapping_field *find_path_field(struct mapping_field *field, char *delimiter)
 {
     if (field->type == FIELD_NESTED)
@@ -386,8 +392,9 @@ static void mark_in_tree(struct mapping_field *field)
 }
 
 /*
- * Whether no document can have a value of the field yet, and each that will come has it whole in its entry. `known` fields were
- * there before this change.
+ * Returns: whether an index with this path field supports renames (mapping_is_tree): the field is
+ *          new, so no document has a value of it yet, and every value will have its entry
+ *          unchanged. Field numbers below `known` existed before this change.
  */
 static bool begins_tree(const struct mapping_field *field, size_t known)
 {
@@ -395,7 +402,7 @@ static bool begins_tree(const struct mapping_field *field, size_t known)
            field->number >= known && field->analyzer == NULL && field->ignore_above == FIELD_IGNORE_ABOVE_NONE;
 }
 
-/* Chooses the path field once, and marks it in every type. */
+/* Chooses the path field unless the index has one, and sets `in_tree` in every type. */
 static void seal_path(struct mapping *mapping, size_t known)
 {
     for (size_t i = 0; i < mapping->type_count && mapping->path_name.data == NULL; i++) {
@@ -419,7 +426,7 @@ static void seal_path(struct mapping *mapping, size_t known)
         (void)can_be_path(mapping->path_field, &mapping->path_delimiter);
 }
 
-/* Marks the objects whose documents may from now on hold values that are not mapped. */
+/* Sets `unmapped` in the objects in which documents may have unmapped values from now on. */
 static void mark_unmapped(struct mapping_field *object, bool is_dynamic)
 {
     if (object->dynamic != DYNAMIC_INHERIT)
@@ -431,6 +438,7 @@ static void mark_unmapped(struct mapping_field *object, bool is_dynamic)
     }
 }
 
+/* Sets `complete` of every field to that of its number, which is common to all types. */
 static void share_completeness(struct mapping *mapping, struct mapping_field *field)
 {
     if (field->number != FIELD_NUMBER_NONE)
@@ -444,7 +452,7 @@ static void share_completeness(struct mapping *mapping, struct mapping_field *fi
 int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *ret_problem)
 {
     REQUIRE(!mapping->sealed);
-    struct sealing sealing = {mapping, arena, ret_problem, 0};
+    struct seal_state sealing = {mapping, arena, ret_problem, 0};
     size_t known = mapping->number_count;
     for (size_t i = 0; i < known; i++)
         map_put(&mapping->by_number_path, mapping->numbers[i].path, (void *)(uintptr_t)(i + 1));
@@ -462,11 +470,13 @@ int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *
     return 0;
 }
 
+/* --- Field aliases and copy_to -------------------------------------------------------------------- */
+
 /*
- * What fields of a mapping say of one another, for mappings that come from clients: those that are stored may be of a time when
- * nobody looked.
+ * These checks apply to mappings from clients only: stored mappings may have been written by
+ * versions without them.
  */
-static int refuse_reference(struct sealing *sealing, const struct mapping_field *field, struct slice path,
+static int refuse_reference(struct seal_state *sealing, const struct mapping_field *field, struct slice path,
                             const char *reason)
 {
     problem_set(sealing->problem, sealing->arena, PROBLEM_MAPPER_PARSING,
@@ -481,7 +491,7 @@ static struct slice unquoted(struct slice json)
     return quoted ? slice_make(json.data + 1, json.len - 2) : json;
 }
 
-static int check_alias(struct sealing *sealing, const struct mapping_field *field)
+static int check_alias(struct seal_state *sealing, const struct mapping_field *field)
 {
     struct slice path = unquoted(field__parameter(field, "path"));
     if (path.data == NULL) {
@@ -499,8 +509,10 @@ static int check_alias(struct sealing *sealing, const struct mapping_field *fiel
     return 0;
 }
 
-/* Whether a path lies below a field with values: only multi-fields do. */
-static bool is_below_leaf(const struct sealing *sealing, struct slice path)
+/*
+ * Returns: whether the parent of a path is a leaf, so that the path is or would be a multi-field.
+ */
+static bool is_below_leaf(const struct seal_state *sealing, struct slice path)
 {
     size_t end = path.len;
     while (end > 0 && path.data[end - 1] != '.')
@@ -510,7 +522,7 @@ static bool is_below_leaf(const struct sealing *sealing, struct slice path)
     return parent != NULL && !field__is_object(parent);
 }
 
-static int check_copies(struct sealing *sealing, const struct mapping_field *field)
+static int check_copies(struct seal_state *sealing, const struct mapping_field *field)
 {
     for (size_t i = 0; i < field->multi_count; i++) {
         if (field->multi[i]->copy_to_count > 0)
@@ -529,7 +541,7 @@ static int check_copies(struct sealing *sealing, const struct mapping_field *fie
     return 0;
 }
 
-static int check_below(struct sealing *sealing, const struct mapping_field *field)
+static int check_below(struct seal_state *sealing, const struct mapping_field *field)
 {
     int r = slice_is(field->type_name, "alias") ? check_alias(sealing, field) : check_copies(sealing, field);
     for (size_t i = 0; i < field->child_count && r == 0; i++)
@@ -539,16 +551,15 @@ static int check_below(struct sealing *sealing, const struct mapping_field *fiel
 
 int mapping__check_references(struct mapping *mapping, struct arena *arena, struct problem *ret_problem)
 {
-    struct sealing sealing = {mapping, arena, ret_problem, 0};
+    struct seal_state sealing = {mapping, arena, ret_problem, 0};
     int r = 0;
     for (size_t i = 0; i < mapping->type_count && r == 0; i++)
         r = check_below(&sealing, mapping->types[i]->type.root);
     return r;
 }
 
-/*
- * Looking into a mapping.
- */
+/* --- Lookup --------------------------------------------------------------------------------------- */
+
 const struct mapping_type *mapping_type(const struct mapping *mapping, struct slice name)
 {
     if (name.len == 0)
@@ -595,7 +606,7 @@ uint16_t mapping_field_count(const struct mapping *mapping)
     return (uint16_t)mapping->number_count;
 }
 
-struct matching {
+struct match_visit {
     const struct mapping *mapping;
     struct slice pattern;
     mapping_visit *visit;
@@ -603,10 +614,10 @@ struct matching {
     size_t count;
 };
 
-static void visit_matching(struct matching *matching, const struct mapping_field *field)
+static void visit_matching(struct match_visit *matching, const struct mapping_field *field)
 {
     bool is_leaf = field->parent != NULL && !field__is_object(field);
-    /* A path that several types have is visited where it was seen first. */
+    /* A path that several types have is visited in the first one only. */
     if (is_leaf && map_get(&matching->mapping->by_path, field->path) == field &&
         json_wildcard(matching->pattern, field->path)) {
         matching->visit(matching->context, field);
@@ -620,7 +631,7 @@ static void visit_matching(struct matching *matching, const struct mapping_field
 
 size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit, void *context)
 {
-    struct matching matching = {mapping, pattern, visit, context, 0};
+    struct match_visit matching = {mapping, pattern, visit, context, 0};
     for (size_t i = 0; i < mapping->type_count; i++)
         visit_matching(&matching, mapping->types[i]->type.root);
     return matching.count;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mapping of one index: which fields its documents have and how they are searched.
+ * The mapping of one index: the fields of its documents and how they are indexed.
  *
- * A mapping is immutable. A change (PUT _mapping, or a document with a field nobody has seen) makes a new
- * one that shares nothing with the old, so readers on other threads keep what they hold. See README.md.
+ * A mapping is immutable and reference-counted. A change (PUT _mapping, or a document with an
+ * unmapped field) creates a new mapping that shares no memory with the old one, so readers on other
+ * threads can continue to use the old one. See README.md.
  *
- * An index has types: several in the manner of 5.x, one named `_doc` in that of 7.x. A document key starts
- * with its type's number. Fields of equal path in different types are one field: they share a number and must
- * agree.
+ * An index has types: any number as in 5.x, or one named `_doc` as in 7.x. A document key begins
+ * with the number of its type. Fields with the same path in different types are one field: they
+ * share a field number and must have the same type.
  */
 #ifndef TL_MAPPING_MAPPING_H
 #define TL_MAPPING_MAPPING_H
@@ -20,148 +21,165 @@
 
 /* Outcomes. */
 enum {
-    MAPPING_REFUSED = 1, /* *ret_problem says why */
+    MAPPING_REFUSED = 1, /* *ret_problem has the reason */
 };
 
-/* Defaults of the index settings of the same purpose. */
+/* Limits of one mapping; the first two are defaults of the index settings named. */
 #define MAPPING_TOTAL_FIELDS_MAX 1000 /* index.mapping.total_fields.limit */
 #define MAPPING_DEPTH_MAX 20          /* index.mapping.depth.limit */
-#define MAPPING_TYPES_MAX 1000        /* of one index */
-#define MAPPING_BYTES_MAX (16u << 20) /* of one rendered mapping */
+#define MAPPING_TYPES_MAX 1000
+#define MAPPING_BYTES_MAX (16u << 20) /* in encoded form (mapping_encode) */
 
 struct mapping;
 
 enum mapping_dynamic { DYNAMIC_INHERIT, DYNAMIC_TRUE, DYNAMIC_FALSE, DYNAMIC_STRICT };
 
-/* One type of an index. Belongs to its mapping. */
+/* One type of an index. Owned by its mapping. */
 struct mapping_type {
     struct slice name;
-    uint16_t number;            /* first part of its documents' keys; never reused in an index */
+    uint16_t number;            /* first part of its document keys; never reused in an index */
     struct mapping_field *root; /* a FIELD_OBJECT with an empty path */
     bool routing_required;
-    bool source_enabled; /* a source is kept all the same, for queries, but not shown */
-    const struct json_filter *source_filter; /* what of it is shown; NULL: all */
+    bool source_enabled; /* if false, replies omit the source, which is stored all the same */
+    const struct json_filter *source_filter; /* applied to the source in replies; NULL: none */
     bool date_detection;
     bool numeric_detection;
-    bool hidden; /* only deletes have named it: its tombstones need it, and nobody sees it */
+    bool hidden; /* only deletes have named it: tombstones need its number, clients do not see it */
 };
 
 /*
- * A mapping with no types, for an index with these settings (flat, nested, with or without "index."; NULL:
- * none). Reads index.analysis.* and index.mapping.*.
+ * Creates a mapping without types from index settings, of which it reads index.analysis.* and
+ * index.mapping.*. Settings may be flat or nested, with or without "index."; NULL: none.
  *
- * Returns: 0, MAPPING_REFUSED. Owns: the caller; mapping_unref.
+ * Returns: 0; MAPPING_REFUSED.
+ * Owns: the caller; mapping_unref() drops the reference.
  */
 int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
                 struct problem *ret_problem) TL_MUST_USE;
 
-/* Shares a mapping; safe from any thread. */
+/* Adds and drops a reference. Both may be called on any thread; mapping_unref() accepts NULL. */
 struct mapping *mapping_ref(const struct mapping *mapping);
 void mapping_unref(struct mapping *mapping);
 TL_DEFINE_FREEP(struct mapping, mapping_unref)
 
 /*
- * Makes the mapping that results from merging `body` into type `type`, creating the type where it is new.
+ * Creates the mapping that results from merging `body` into type `type`, which is added if new.
  *
- * `body` is `{"properties": …}` or the same under the type's name. With an empty `type` (typeless calls) it
- * is the only type of the index, `_doc` where there is none. `creating` says it comes with PUT /{index}:
- * errors then read "Failed to parse mapping [t]: …".
+ * `body` is `{"properties": …}`, or that under the type's name. An empty `type` (typeless calls)
+ * is the only type of the index, or `_doc` if it has no type. `creating`: the call is PUT
+ * /{index}, whose errors begin with "Failed to parse mapping [t]: ".
  *
- * Returns: 0; MAPPING_REFUSED. *ret_mapping may be `base` itself, referenced once more, when nothing changed.
- * Owns: the caller; mapping_unref.
+ * Returns: 0; MAPPING_REFUSED. If nothing changes, *ret_mapping is a new reference to `base`.
+ * Owns: the caller; mapping_unref() drops the reference.
  */
 int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating,
                   struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * The same for the "mappings" of PUT /{index}: typeless in DIALECT_7 unless `typed` (include_type_name), a
- * member a type in DIALECT_5.
+ * As mapping_merge(), for the "mappings" of PUT /{index}. They have a member for each type in
+ * DIALECT_5, if `typed` (include_type_name), or if the members look like types; else they are
+ * typeless. Returns and Owns: as mapping_merge().
  */
 int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed,
                       struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * Makes sure the type is there and seen, as indexing into it does; `hidden`: there, as a delete does.
- * Returns and Owns: as mapping_merge().
+ * Adds the type if it does not exist, and makes it visible, as indexing does. `hidden`: a new type
+ * is added hidden and an existing one stays as it is, for deletes. Returns and Owns: as
+ * mapping_merge().
  */
 int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * The same mapping under other settings: what of index.analysis and index.mapping changed, counts from now on. A field whose
- * analyzer is another is searched by scan.
- * Returns and Owns: as mapping_merge().
+ * Creates the mapping that results from new index settings: new analyzers and limits apply. If an
+ * existing analyzer changes, fields with an analyzer become incomplete and are searched by scan;
+ * with a path field the change is refused. Returns and Owns: as mapping_merge(); also
+ * TL_ERR_CORRUPT.
  */
 int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
                      struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * What clients get to see of a document's source, as the mapping's `_source` says: *ret_shown is `source` itself, what its
- * includes and excludes leave of it, in `arena`, or absent where it is not enabled. `type` NULL: all of it.
- * Returns: 0; TL_ERR_CORRUPT for a source that is no JSON.
+ * Applies the `_source` settings of a type to the source of a document, for replies. *ret_shown is
+ * `source` itself, or its filtered copy in `arena`, or SLICE_NONE if `_source` is disabled. `type`
+ * NULL: no filter.
+ * Returns: 0; TL_ERR_CORRUPT: the source is not JSON.
  */
 int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
                   struct slice *ret_shown) TL_MUST_USE;
-/* Returns: whether that is always the whole source. */
+/* Returns: whether mapping_filter_source() returns sources unchanged. */
 static inline bool mapping_shows_whole_source(const struct mapping_type *type)
 {
     return type == NULL || (type->source_enabled && type->source_filter == NULL);
 }
 
-/* The catalog's form: everything, numbers included. Decoding what was encoded gives an equal mapping. */
+/*
+ * Encode and decode the catalog's form of a mapping, which is complete, field numbers included. The
+ * caller of mapping_decode() owns the reference.
+ */
 void mapping_encode(const struct mapping *mapping, struct buf *buf);
 int mapping_decode(struct slice bytes, struct mapping **ret_mapping) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
 
 /*
- * Types. An unknown name gives NULL. In DIALECT_7 forms "_doc" (and the empty name) means the only type,
- * whatever its name.
+ * Returns: the type of this name; NULL if unknown. "_doc" and the empty name also stand for the
+ *          only type of an index, whatever its name.
  */
 const struct mapping_type *mapping_type(const struct mapping *mapping, struct slice name);
+/* Returns: the type with this number, or NULL. */
 const struct mapping_type *mapping_type_by_number(const struct mapping *mapping, uint16_t number);
 size_t mapping_type_count(const struct mapping *mapping);
+/* Returns: a type by position. Requires: position < mapping_type_count(). */
 const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position);
 
 /*
- * Fields. A path is dotted and names leaf fields, multi-fields ("name.raw") and objects. Field of any type.
- * Returns: NULL where there is none.
+ * Returns: the field at a dotted path, or NULL: a leaf, a multi-field ("name.raw") or an object of
+ *          any type of the index. A field alias gives its target.
  */
 const struct mapping_field *mapping_field(const struct mapping *mapping, struct slice path);
 /* Returns: the field with entries under this number, or NULL. */
 const struct mapping_field *mapping_field_by_number(const struct mapping *mapping, uint16_t number);
-/* Numbers in use are below this. */
+/* Returns: the bound of field numbers; all numbers in use are below it. */
 uint16_t mapping_field_count(const struct mapping *mapping);
-/*
- * Calls `visit` for every leaf field (multi-fields included) whose path matches a wildcard pattern, in order
- * of path. Returns: how many.
- */
 typedef void mapping_visit(void *context, const struct mapping_field *field);
+/*
+ * Visits every leaf field, multi-fields included, whose path matches a wildcard pattern: by type,
+ * then in the order of the field tree.
+ * Returns: the number of fields visited.
+ */
 size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit,
                                void *context);
 
 /*
- * The index's path field: the one whose value places a document in the tree (README.md, "The path field").
- * Returns: NULL where the index is no tree. The second gives its delimiter, '/' by default.
+ * Returns: the path field of the index, whose value is a document's path in the tree (README.md,
+ *          "The path field"); NULL if the index has none.
  */
 const struct mapping_field *mapping_path_field(const struct mapping *mapping);
+/* Returns: the delimiter of paths; '/' without a path field. */
 char mapping_path_delimiter(const struct mapping *mapping);
 /*
- * Returns: whether every document of the index that can be renamed says in its record where its path stands: the path field was new, a keyword or
- * path with complete entries of whole texts, as it became the path field. Never so of what versions wrote that did not know of it.
+ * Returns: whether the index supports renames: every document that can be renamed has the position
+ *          of its path in its record. That holds if the path field, when it was chosen, was a new
+ *          field of type keyword or path with complete, unmodified values. It is false for all
+ *          mappings written by versions without renames.
  */
 bool mapping_is_tree(const struct mapping *mapping);
 
 /*
- * Renders one type as GET _mapping shows it: {"dynamic": …, "properties": {…}}, keys in Elasticsearch's
- * order.
+ * Appends the mapping of one type as GET _mapping returns it: {"dynamic": …, "properties": {…}},
+ * with members in Elasticsearch's order.
  */
 void mapping_render_type(const struct mapping *mapping, const struct mapping_type *type, enum dialect dialect,
                          struct buf *buf);
-/* Renders all: {"properties": …} in DIALECT_7 unless `typed`, else {"t": {…}, …}; {} without types. */
+/*
+ * Appends the mapping of all visible types: {"t": {…}, …}. In DIALECT_7, unless `typed`, the only
+ * type of an index is appended without its name.
+ */
 void mapping_render(const struct mapping *mapping, enum dialect dialect, bool typed, struct buf *buf);
-/* Renders {"leaf": {definition}} of one field, for GET _mapping/field. */
+/* Appends {"leaf": {definition}} for one field, for GET _mapping/field. */
 void mapping_render_field(const struct mapping_field *field, enum dialect dialect, struct buf *buf);
 
-/* Returns: the analyzer of this name, built in or of the index's settings; NULL where there is none. */
+/* Returns: the analyzer of this name, built in or defined by index settings; NULL if unknown. */
 const struct analyzer *mapping_analyzer(const struct mapping *mapping, struct slice name);
 
 #endif

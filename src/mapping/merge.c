@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Merging mappings as clients write them into the one an index has; see mapping.h.
+ * Merging a client's mapping into the existing one; see mapping.h.
  *
- * The copy being built is changed in place. What must not change is refused in the words of the dialect; then
- * the copy is thrown away.
+ * The unsealed copy is modified in place. A change that is not allowed is refused in the wording
+ * of the dialect, and the copy is then discarded.
  */
 #include "mapping/mapping_internal.h"
 #include "json/filter.h"
@@ -11,7 +11,7 @@
 
 static int merge_properties(struct merge *merge, struct mapping_field *parent, yyjson_val *properties);
 
-/* "true", "false" or a boolean. Returns: whether it is one. */
+/* Reads a boolean, "true" or "false". Returns: false for anything else. */
 static bool take_boolean(yyjson_val *value, bool *ret_boolean)
 {
     struct slice text = json_slice(value);
@@ -76,7 +76,7 @@ static int refuse_unsupported(struct merge *merge, struct slice field, yyjson_va
     return r;
 }
 
-/* Keeps a flag of nested objects for rendering. */
+/* Sets or removes a flag of a nested object, which is stored for rendering only. */
 static void keep_flag(struct merge *merge, struct mapping_field *object, struct slice name, bool value)
 {
     struct arena *arena = &merge->mapping->arena;
@@ -92,7 +92,7 @@ static void keep_flag(struct merge *merge, struct mapping_field *object, struct 
     object->parameter_count = count;
 }
 
-/* One member of an object's definition. */
+/* Merges one member of an object's definition. */
 static int merge_object_member(struct merge *merge, struct mapping_field *object, struct slice name, yyjson_val *value,
                                bool is_new)
 {
@@ -198,7 +198,7 @@ static int merge_object(struct merge *merge, struct mapping_field *parent, struc
     return 0;
 }
 
-/* 1.x and 2.x had one type `string`; 5.x still reads it as one of its two successors. */
+/* Returns: the type name; the type `string` of 1.x and 2.x becomes one of its two successors. */
 static struct slice successor_of_string(struct slice type_name, yyjson_val *definition)
 {
     if (!slice_is(type_name, "string"))
@@ -229,7 +229,7 @@ static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson
 
 static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new);
 
-/* Whether documents written so far may hold values of a field added to `parent` now. */
+/* Returns: whether existing documents may have values of a field that is added to `parent`. */
 static bool inside_unmapped(const struct mapping_field *parent)
 {
     while (parent != NULL && !parent->unmapped)
@@ -237,7 +237,7 @@ static bool inside_unmapped(const struct mapping_field *parent)
     return parent != NULL;
 }
 
-/* A leaf from its definition, not in any list yet. */
+/* Creates a leaf from its definition; it is not in any list yet. */
 static int read_leaf(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi,
                      enum field_type type, struct slice type_name, yyjson_val *definition,
                      struct mapping_field **ret_field)
@@ -255,7 +255,7 @@ static int read_leaf(struct merge *merge, struct mapping_field *parent, struct s
     return r;
 }
 
-/* Takes a new definition over into the leaf there is. */
+/* Applies a new definition to an existing leaf. `new` is the leaf made from it. */
 static int merge_into_leaf(struct merge *merge, struct mapping_field *field, const struct mapping_field *new,
                            yyjson_val *definition)
 {
@@ -289,7 +289,7 @@ static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct 
     return merge_multi_fields(merge, new, json_get_lit(definition, "fields"), true);
 }
 
-/* Works out what a definition is of, and merges it. */
+/* Determines the type of a definition and merges it. */
 static int merge_definition(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi,
                             yyjson_val *definition)
 {
@@ -324,7 +324,7 @@ static int merge_definition(struct merge *merge, struct mapping_field *parent, s
 static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new)
 {
     bool before = merge->incomplete;
-    /* What is added to a field that documents may have has no entries for those documents. */
+    /* Existing documents have no entries for a multi-field that is added to an existing field. */
     merge->incomplete |= !field_is_new;
     size_t i, max;
     yyjson_val *key, *value;
@@ -401,9 +401,9 @@ static int merge_properties(struct merge *merge, struct mapping_field *parent, y
     return 0;
 }
 
-/*
- * The root of a type: what stands beside its properties.
- */
+/* --- The root of a type --------------------------------------------------------------------------- */
+
+/* Returns: a value as JSON text, in the mapping's arena. */
 static struct slice keep_json(struct merge *merge, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -413,7 +413,7 @@ static struct slice keep_json(struct merge *merge, yyjson_val *value)
     return kept;
 }
 
-/* JSON kept as text and, for use, parsed in the mapping's arena. */
+/* Returns: JSON text parsed into the mapping's arena; NULL if it is malformed. */
 static yyjson_val *parse_again(struct merge *merge, struct slice json)
 {
     struct json_doc doc;
@@ -438,7 +438,7 @@ static int merge_routing(struct merge *merge, yyjson_val *value, bool is_new)
     return 0;
 }
 
-/* "[a, b]", as Java shows a list of texts. */
+/* Returns: "[a, b]", as Java prints a list of strings. */
 static struct slice list_text(struct merge *merge, const struct slice *items, size_t count)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -457,7 +457,7 @@ static int read_source_patterns(struct merge *merge, struct slice name, yyjson_v
     size_t i, max;
     yyjson_val *item;
     if (merge->stored && !yyjson_is_arr(list))
-        return 0; /* of a time when it was not looked at */
+        return 0; /* written by a version that did not check it: ignored */
     if (!yyjson_is_arr(list) || yyjson_arr_size(list) > JSON_FILTER_PATTERNS_MAX)
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                "[%.*s] of [_source] must be a list of at most %d patterns", SLICE_ARG(name),
@@ -474,7 +474,7 @@ static int read_source_patterns(struct merge *merge, struct slice name, yyjson_v
     return 0;
 }
 
-/* What `_source` says. Patterns are in the mapping's arena. */
+/* Reads the settings of `_source`. Patterns are allocated in the mapping's arena. */
 static int read_source(struct merge *merge, yyjson_val *value, bool *ret_enabled, struct json_filter *ret_filter)
 {
     size_t i, max;
@@ -501,7 +501,7 @@ static int read_source(struct merge *merge, yyjson_val *value, bool *ret_enabled
     return 0;
 }
 
-/* Appends a conflict in the words of 7.10, or of 5.6. */
+/* Appends a conflict in the wording of the dialect, if two values differ. */
 static void add_source_conflict(struct merge *merge, struct buf *conflicts, const char *name, struct slice from,
                                 struct slice to)
 {
@@ -514,7 +514,7 @@ static void add_source_conflict(struct merge *merge, struct buf *conflicts, cons
         buf_printf(conflicts, "%sCannot update %s setting for [_source]", conflicts->len > 0 ? ", " : "", name);
 }
 
-/* What `_source` was when the type was made, it stays. */
+/* Refuses a change of `_source`: its settings are fixed when the type is created. */
 static int check_source(struct merge *merge, bool enabled, const struct json_filter *filter)
 {
     static const struct json_filter all = {NULL};
@@ -616,7 +616,7 @@ static bool is_unconfigurable(struct slice name)
     return slice_is(name, "_id") || slice_is(name, "_type") || slice_is(name, "_index") || slice_is(name, "_version");
 }
 
-/* One member of the root. */
+/* Merges one member of the root. */
 static int merge_root_member(struct merge *merge, struct slice name, yyjson_val *value, bool is_new)
 {
     struct type_record *record = merge->record;

@@ -11,10 +11,10 @@
 #define PER_MILLE "\xe2\x80\xb0"
 
 enum {
-    DIGITS_MAX = 40, /* of a number that is shown: 17 of a double, or 19 of a long and three zeros */
+    DIGITS_MAX = 40, /* significant digits: 17 of a double, or 19 of a long and three zeros */
 };
 
-/* What is written around the digits. */
+/* The text around the digits. */
 struct affixes {
     struct slice prefix, suffix;
 };
@@ -22,8 +22,8 @@ struct affixes {
 struct number_format {
     struct affixes positive, negative;
     unsigned multiplier; /* 1, 100, 1000 */
-    unsigned whole_min;  /* digits before the point */
-    unsigned whole_max;  /* of numbers with exponents; they share as many digits as this and fraction_max together */
+    unsigned whole_min;  /* minimum number of digits before the point */
+    unsigned whole_max;  /* with exponents: digits before the point, at most; see print() */
     unsigned fraction_min, fraction_max;
     unsigned group;           /* 0: no groups */
     unsigned exponent_digits; /* 0: no exponent */
@@ -32,23 +32,27 @@ struct number_format {
 
 /* --- Patterns ----------------------------------------------------------------------------------------------------- */
 
-/* One half of a pattern, "+0.0 kg" of "+0.0 kg;-0.0 kg". The digits of the second say nothing. */
-struct half {
+/*
+ * One subpattern, such as "+0.0 kg" of "+0.0 kg;-0.0 kg". The digits of the second subpattern are
+ * ignored.
+ */
+struct subpattern {
     struct buf prefix, suffix, *affix;
     unsigned multiplier;
-    int left, zeros, right; /* #, 0, and # again */
-    int point;              /* how many digits stand before it; -1: there is none */
-    int group;              /* digits since the last comma; -1: there is none */
+    int left, zeros, right; /* number of '#', of '0', and of '#' after them */
+    int point;              /* number of digits before the point; -1: no point */
+    int group;              /* number of digits since the last comma; -1: no comma */
     unsigned exponent_digits;
-    bool digits; /* is among the digits, not around them */
+    bool digits; /* parsing is inside of the digits, not in an affix */
     bool quoted;
 };
 
+/* The state of parsing a pattern. */
 struct reader {
     struct arena *arena;
     struct slice pattern;
     size_t at;
-    struct slice why; /* set: malformed */
+    struct slice why; /* the error; data NULL: none */
 };
 
 static void fail(struct reader *r, const char *what)
@@ -63,7 +67,7 @@ static void fail_at(struct reader *r, const char *what, char c)
         r->why = arena_printf(r->arena, "%s '%c' in pattern \"%.*s\"", what, c, SLICE_ARG(r->pattern));
 }
 
-static bool is_digit_place(char c)
+static bool is_digit_symbol(char c)
 {
     return c == '#' || c == '0' || c == ',' || c == '.';
 }
@@ -73,76 +77,77 @@ static bool next_is(const struct reader *r, size_t ahead, char c)
     return r->at + ahead < r->pattern.len && r->pattern.data[r->at + ahead] == c;
 }
 
-static void read_scale(struct reader *r, struct half *half, unsigned multiplier, struct slice sign)
+static void read_scale(struct reader *r, struct subpattern *sub, unsigned multiplier, struct slice sign)
 {
-    if (half->multiplier != 1)
+    if (sub->multiplier != 1)
         fail(r, "Too many percent/per mille characters in pattern");
-    half->multiplier = multiplier;
-    buf_slice(half->affix, sign);
+    sub->multiplier = multiplier;
+    buf_slice(sub->affix, sign);
     r->at += sign.len;
 }
 
-/* A quote inside or outside of quotes; two of them are one that is meant. */
-static void read_quote(struct reader *r, struct half *half)
+/* Reads a quote, inside or outside of a quotation. Two in a row are a literal quote. */
+static void read_quote(struct reader *r, struct subpattern *sub)
 {
     if (next_is(r, 1, '\'')) {
-        buf_byte(half->affix, '\'');
+        buf_byte(sub->affix, '\'');
         r->at += 2;
         return;
     }
-    half->quoted = !half->quoted;
+    sub->quoted = !sub->quoted;
     r->at++;
 }
 
-/* Takes what stands at r->at. Returns: false where this half ends with a separator. */
-static bool read_affix(struct reader *r, struct half *half, bool first)
+/* Reads one element outside of the digits. Returns: false at the separator of subpatterns. */
+static bool read_affix(struct reader *r, struct subpattern *sub, bool first)
 {
     char c = r->pattern.data[r->at];
     if (c == '\'') {
-        read_quote(r, half);
-    } else if (half->quoted) {
-        buf_byte(half->affix, c);
+        read_quote(r, sub);
+    } else if (sub->quoted) {
+        buf_byte(sub->affix, c);
         r->at++;
-    } else if (is_digit_place(c)) {
-        half->digits = true;
+    } else if (is_digit_symbol(c)) {
+        sub->digits = true;
     } else if (c == ';') {
-        if (half->affix == &half->prefix || !first)
+        if (sub->affix == &sub->prefix || !first)
             fail_at(r, "Unquoted special character", c);
         r->at++;
         return false;
     } else if (c == '%') {
-        read_scale(r, half, 100, SLICE_LIT("%"));
+        read_scale(r, sub, 100, SLICE_LIT("%"));
     } else if (slice_starts_with(slice_from_offset(r->pattern, r->at), SLICE_LIT(PER_MILLE))) {
-        read_scale(r, half, 1000, SLICE_LIT(PER_MILLE));
+        read_scale(r, sub, 1000, SLICE_LIT(PER_MILLE));
     } else {
-        buf_byte(half->affix, c);
+        buf_byte(sub->affix, c);
         r->at++;
     }
     return true;
 }
 
-static void end_digits(struct half *half)
+static void end_digits(struct subpattern *sub)
 {
-    half->digits = false;
-    half->affix = &half->suffix;
+    sub->digits = false;
+    sub->affix = &sub->suffix;
 }
 
-static void read_exponent(struct reader *r, struct half *half)
+static void read_exponent(struct reader *r, struct subpattern *sub)
 {
-    if (half->exponent_digits > 0)
+    if (sub->exponent_digits > 0)
         fail(r, "Multiple exponential symbols in pattern");
     for (r->at++; next_is(r, 0, '0'); r->at++)
-        half->exponent_digits++;
-    if (half->left + half->zeros < 1 || half->exponent_digits < 1)
+        sub->exponent_digits++;
+    if (sub->left + sub->zeros < 1 || sub->exponent_digits < 1)
         fail(r, "Malformed exponential pattern");
-    end_digits(half);
+    end_digits(sub);
 }
 
-static void read_digit(struct reader *r, struct half *half, bool first)
+/* Reads one character of the digits, whose positions count in the first subpattern only. */
+static void read_digit(struct reader *r, struct subpattern *sub, bool first)
 {
     char c = r->pattern.data[r->at];
-    if (!is_digit_place(c) && c != 'E') {
-        end_digits(half);
+    if (!is_digit_symbol(c) && c != 'E') {
+        end_digits(sub);
         return;
     }
     if (!first) {
@@ -150,79 +155,80 @@ static void read_digit(struct reader *r, struct half *half, bool first)
         return;
     }
     if (c == 'E') {
-        read_exponent(r, half);
+        read_exponent(r, sub);
         return;
     }
-    if (c == '#' && half->zeros > 0)
-        half->right++;
+    if (c == '#' && sub->zeros > 0)
+        sub->right++;
     else if (c == '#')
-        half->left++;
-    else if (c == '0' && half->right > 0)
+        sub->left++;
+    else if (c == '0' && sub->right > 0)
         fail_at(r, "Unexpected", c);
     else if (c == '0')
-        half->zeros++;
-    else if (c == '.' && half->point >= 0)
+        sub->zeros++;
+    else if (c == '.' && sub->point >= 0)
         fail(r, "Multiple decimal separators in pattern");
     else if (c == '.')
-        half->point = half->left + half->zeros + half->right;
+        sub->point = sub->left + sub->zeros + sub->right;
     if (c == ',')
-        half->group = 0;
-    else if (c != '.' && half->group >= 0 && half->point < 0)
-        half->group++;
+        sub->group = 0;
+    else if (c != '.' && sub->group >= 0 && sub->point < 0)
+        sub->group++;
     r->at++;
 }
 
-static void read_half(struct reader *r, struct half *half, bool first)
+static void read_subpattern(struct reader *r, struct subpattern *sub, bool first)
 {
     bool more = true;
-    *half = (struct half){.prefix = BUF_INIT(NUMBER_FORMAT_BYTES_MAX),
+    *sub = (struct subpattern){.prefix = BUF_INIT(NUMBER_FORMAT_BYTES_MAX),
                           .suffix = BUF_INIT(NUMBER_FORMAT_BYTES_MAX),
                           .multiplier = 1,
                           .point = -1,
                           .group = -1};
-    half->affix = &half->prefix;
+    sub->affix = &sub->prefix;
     while (more && r->at < r->pattern.len && r->why.data == NULL) {
-        if (half->digits)
-            read_digit(r, half, first);
+        if (sub->digits)
+            read_digit(r, sub, first);
         else
-            more = read_affix(r, half, first);
+            more = read_affix(r, sub, first);
     }
-    if (half->zeros == 0 && half->left > 0 && half->point >= 0) { /* "#.##" is "0.##" */
-        int before = half->point == 0 ? 1 : half->point;
-        half->right = half->left - before;
-        half->left = before - 1;
-        half->zeros = 1;
+    if (sub->zeros == 0 && sub->left > 0 && sub->point >= 0) { /* "#.##" is "0.##" */
+        int before = sub->point == 0 ? 1 : sub->point;
+        sub->right = sub->left - before;
+        sub->left = before - 1;
+        sub->zeros = 1;
     }
-    if ((half->point >= 0 && (half->point < half->left || half->point > half->left + half->zeros)) ||
-        (half->point < 0 && half->right > 0) || half->group == 0 || half->quoted)
+    if ((sub->point >= 0 && (sub->point < sub->left || sub->point > sub->left + sub->zeros)) ||
+        (sub->point < 0 && sub->right > 0) || sub->group == 0 || sub->quoted)
         fail(r, "Malformed pattern");
 }
 
-static void half_deinit(struct half *half)
+static void subpattern_deinit(struct subpattern *sub)
 {
-    buf_deinit(&half->prefix);
-    buf_deinit(&half->suffix);
+    buf_deinit(&sub->prefix);
+    buf_deinit(&sub->suffix);
 }
 
-static struct affixes keep_affixes(struct arena *arena, const struct half *half)
+static struct affixes keep_affixes(struct arena *arena, const struct subpattern *sub)
 {
-    return (struct affixes){arena_copy(arena, buf_as_slice(&half->prefix)), arena_copy(arena, buf_as_slice(&half->suffix))};
+    return (struct affixes){arena_copy(arena, buf_as_slice(&sub->prefix)), arena_copy(arena, buf_as_slice(&sub->suffix))};
 }
 
-static void settle(const struct reader *r, const struct half *half, struct number_format *format)
+/* Sets a format from the first subpattern. */
+static void set_format(const struct reader *r, const struct subpattern *sub, struct number_format *format)
 {
-    int total = half->left + half->zeros + half->right, point = half->point >= 0 ? half->point : total;
-    format->positive = keep_affixes(r->arena, half);
+    int total = sub->left + sub->zeros + sub->right, point = sub->point >= 0 ? sub->point : total;
+    format->positive = keep_affixes(r->arena, sub);
     format->negative = format->positive;
     format->negative.prefix = arena_printf(r->arena, "-%.*s", SLICE_ARG(format->positive.prefix));
-    format->multiplier = half->multiplier;
-    format->whole_min = (unsigned)(point - half->left);
-    format->whole_max = (unsigned)half->left + format->whole_min;
-    format->fraction_min = half->point >= 0 ? (unsigned)(half->left + half->zeros - half->point) : 0;
+    format->multiplier = sub->multiplier;
+    format->whole_min = (unsigned)(point - sub->left);
+    format->whole_max = (unsigned)sub->left + format->whole_min;
+    format->fraction_min = sub->point >= 0 ? (unsigned)(sub->left + sub->zeros - sub->point) : 0;
     format->fraction_max = (unsigned)(total - point);
-    format->group = half->group > 0 ? (unsigned)half->group : 0;
-    format->exponent_digits = half->exponent_digits;
-    format->point_always = half->point == 0 || (half->point >= 0 && half->point == total);
+    format->group = sub->group > 0 ? (unsigned)sub->group : 0;
+    format->exponent_digits = sub->exponent_digits;
+    format->point_always = sub->point == 0 || (sub->point >= 0 && sub->point == total);
 }
 
 int number_format_parse(struct arena *arena, struct slice pattern, const struct number_format **ret_format,
@@ -230,26 +236,26 @@ int number_format_parse(struct arena *arena, struct slice pattern, const struct 
 {
     struct reader r = {.arena = arena, .pattern = pattern};
     struct number_format *format = arena_zalloc(arena, sizeof *format);
-    struct half first, second;
+    struct subpattern first, second;
     if (pattern.len > NUMBER_FORMAT_BYTES_MAX) {
         *ret_why = arena_printf(arena, "a format has at most %d bytes", NUMBER_FORMAT_BYTES_MAX);
         return NUMBER_FORMAT_MALFORMED;
     }
-    read_half(&r, &first, true);
-    settle(&r, &first, format);
-    if (pattern.len == 0) { /* everything there is, in the way of nobody in particular */
+    read_subpattern(&r, &first, true);
+    set_format(&r, &first, format);
+    if (pattern.len == 0) { /* all digits, grouped by thousands */
         format->fraction_max = DIGITS_MAX * 10;
         format->group = 3;
     }
     if (r.at < pattern.len && r.why.data == NULL) {
-        read_half(&r, &second, false);
+        read_subpattern(&r, &second, false);
         struct affixes negative = keep_affixes(arena, &second);
         if (!slice_equal(negative.prefix, format->positive.prefix) ||
             !slice_equal(negative.suffix, format->positive.suffix))
             format->negative = negative;
-        half_deinit(&second);
+        subpattern_deinit(&second);
     }
-    half_deinit(&first);
+    subpattern_deinit(&first);
     *ret_format = format;
     *ret_why = r.why;
     return r.why.data == NULL ? 0 : NUMBER_FORMAT_MALFORMED;
@@ -257,7 +263,9 @@ int number_format_parse(struct arena *arena, struct slice pattern, const struct 
 
 /* --- Digits ------------------------------------------------------------------------------------------------------- */
 
-/* 0.d1d2d3… times ten to the power of `point`; no zeros at either end. */
+/*
+ * A decimal number: 0.d1d2d3… times ten to the power of `point`, without leading or trailing zeros.
+ */
 struct decimal {
     char digits[DIGITS_MAX];
     int count;
@@ -273,7 +281,7 @@ static void trim(struct decimal *d)
         d->point = 0;
 }
 
-/* Takes "12.34E-5". */
+/* Parses a number in the form of dtoa_double(): "12.34E-5". */
 static void decimal_read(struct decimal *d, const char *text)
 {
     bool point = false;
@@ -293,7 +301,10 @@ static void decimal_read(struct decimal *d, const char *text)
     trim(d);
 }
 
-/* Whether what is cut off behind `keep` digits rounds up, half to even. `exact`: how the number compares with its shortest digits. */
+/*
+ * Returns: whether rounding to `keep` digits rounds up, half to even. `exact` is the sign of the
+ *          difference between the number and its shortest decimal form (compare_exact).
+ */
 static bool rounds_up(const struct decimal *d, int keep, int exact)
 {
     char next = d->digits[keep];
@@ -304,6 +315,7 @@ static bool rounds_up(const struct decimal *d, int keep, int exact)
     return keep > 0 && (d->digits[keep - 1] - '0') % 2 != 0;
 }
 
+/* Rounds to `keep` digits, half to even; `exact` as in rounds_up(). */
 static void decimal_round(struct decimal *d, int keep, int exact)
 {
     if (keep >= d->count)
@@ -323,7 +335,10 @@ static void decimal_round(struct decimal *d, int keep, int exact)
     trim(d);
 }
 
-/* Whether a number is above, at or below its shortest digits: they are told apart where those have run out, exactly. */
+/*
+ * Returns: >0, 0 or <0: the exact value of a double is above, equal to or below its shortest
+ *          decimal form `d`.
+ */
 static int compare_exact(const struct decimal *d, double number)
 {
     char text[1200];
@@ -331,7 +346,7 @@ static int compare_exact(const struct decimal *d, double number)
     int places = d->count - d->point;
     if (places <= 0 || places > 320)
         return 0;
-    /* All digits of a double end within 1,074 places; those behind the shortest say which way they were rounded. */
+    /* The exact value has at most 1,074 decimal places; its digits are compared with `d`. */
     snprintf(text, sizeof text, "%.*f", 1074, number);
     size_t len = strlen(text), end = len - 1074 + (size_t)places;
     bool rest = strspn(text + end, "0") != len - end;
@@ -339,16 +354,18 @@ static int compare_exact(const struct decimal *d, double number)
     decimal_read(&exact, text);
     bool same =
         exact.point == d->point && exact.count == d->count && memcmp(exact.digits, d->digits, (size_t)d->count) == 0;
-    return same ? rest : -1; /* cut off before the shortest digits: they were rounded up */
+    return same ? rest : -1; /* if they differ, the shortest form was rounded up */
 }
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
+/* Returns: the digit at a position; '0' outside of the stored digits. */
 static char digit_at(const struct decimal *d, int at)
 {
     return at >= 0 && at < d->count ? d->digits[at] : '0';
 }
 
+/* Appends a number without exponent. */
 static void print_plain(struct buf *buf, const struct number_format *format, const struct decimal *d)
 {
     int whole = d->point > (int)format->whole_min ? d->point : (int)format->whole_min;
@@ -366,7 +383,10 @@ static void print_plain(struct buf *buf, const struct number_format *format, con
         buf_byte(buf, digit_at(d, d->point + i));
 }
 
-/* Exponents are multiples of whole_max where that is more than whole_min: "##0.##E0" is what engineers write. */
+/*
+ * Appends a number with exponent. The exponent is a multiple of whole_max if that is above
+ * whole_min: "##0.##E0" is engineering notation.
+ */
 static void print_exponent(struct buf *buf, const struct number_format *format, const struct decimal *d)
 {
     int step = (int)format->whole_max, least = (int)format->whole_min, exponent = d->point;
@@ -393,6 +413,10 @@ static void print_exponent(struct buf *buf, const struct number_format *format, 
     buf_printf(buf, "E%s%0*d", exponent < 0 ? "-" : "", (int)format->exponent_digits, abs(exponent));
 }
 
+/*
+ * Appends a number, rounded as the format requires: to fraction_max places, or with exponents to
+ * whole_max + fraction_max digits. `whole`: it is an integer, so its digits are exact.
+ */
 static void print(struct buf *buf, const struct number_format *format, struct decimal *d, double number, bool whole)
 {
     const struct affixes *around = d->negative ? &format->negative : &format->positive;

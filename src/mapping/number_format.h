@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers in the notation of java.text.DecimalFormat, which is what `format` of a numeric field means to Elasticsearch: "0.00",
- * "#,##0.#", "0.##E0", "0%", "0;(0)". The symbols are those of no country: a point, a comma for groups, a hyphen.
+ * Number formatting by patterns of java.text.DecimalFormat: "0.00", "#,##0.#", "0.##E0", "0%",
+ * "0;(0)". Elasticsearch uses them as `format` of numeric fields. Symbols are those of Java's root
+ * locale: a point, a comma between groups, a hyphen.
  *
- *  1. What is shown is rounded half to even, by the number itself and not by its shortest digits; digits beyond the shortest are zeros.
- *  2. A pattern without any place for a digit shows the whole part: "yyyy" of 5 is "yyyy5".
+ *  1. Numbers are rounded half to even, by their exact value and not by their shortest decimal
+ *     form. Digits beyond the shortest form are zeros.
+ *  2. A pattern without a digit position shows the integer part after its text: "yyyy" of 5 is
+ *     "yyyy5".
  */
 #ifndef TL_MAPPING_NUMBER_FORMAT_H
 #define TL_MAPPING_NUMBER_FORMAT_H
@@ -20,10 +23,15 @@ enum { NUMBER_FORMAT_MALFORMED = 1 };
 
 struct number_format;
 
-/* Returns: 0; NUMBER_FORMAT_MALFORMED with what is wrong with the pattern. Both live in `arena`. */
+/*
+ * Compiles a pattern.
+ * Returns: 0; NUMBER_FORMAT_MALFORMED with the reason in *ret_why.
+ * Owns: the format and the reason are allocated in `arena`.
+ */
 int number_format_parse(struct arena *arena, struct slice pattern, const struct number_format **ret_format,
                         struct slice *ret_why) TL_MUST_USE;
 
+/* Append a number in a format. */
 void number_print_double(struct buf *buf, const struct number_format *format, double number);
 void number_print_i64(struct buf *buf, const struct number_format *format, int64_t number);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters of leaf fields: which there are, what they default to, which may change.
+ * Parameters of leaf fields: which exist, their defaults, and which may change.
  *
- * One table over all types; a field keeps only what departs from the default. The order of the table is that
- * of rendering and of conflicts.
+ * One table lists them for all types; a field stores only those that differ from the default. The
+ * order of the table is the order in rendering and in lists of conflicts.
  */
 #include "base/buf.h"
 #include "mapping/mapping_internal.h"
@@ -20,50 +20,50 @@
 enum parameter_kind { BOOLEAN, COUNT, FLOAT, TEXT, ANY };
 
 enum parameter_change {
-    CHANGES,    /* at will */
-    KEEPS,      /* never */
-    KEEPS_IN_7, /* 5.x lets it change */
+    CHANGES,    /* may change */
+    FIXED,      /* must not change */
+    FIXED_IN_7, /* may change in 5.x only */
 };
 
 static const struct parameter {
     const char *name;
     uint32_t types;
     enum parameter_kind kind;
-    const char *otherwise; /* the default, as JSON; NULL where being absent is the default */
+    const char *otherwise; /* the default as JSON; NULL: absence is the default */
     enum parameter_change change;
-    bool values_change; /* changing it changes what documents are indexed as */
+    bool values_change; /* a change changes the indexed values of documents */
 } parameters[] = {
     {"boost", SCALARS, FLOAT, "1.0", CHANGES, false},
-    {"index", SCALARS, BOOLEAN, "true", KEEPS, false},
-    {"doc_values", SCALARS, BOOLEAN, "true", KEEPS, false},
-    {"doc_values", T(BINARY), BOOLEAN, "false", KEEPS, false},
-    {"store", SCALARS | T(BINARY), BOOLEAN, "false", KEEPS, false},
-    {"index_options", T(TEXT) | T(KEYWORD), TEXT, NULL, KEEPS, false},
-    {"term_vector", T(TEXT), TEXT, NULL, KEEPS, false},
-    {"position_increment_gap", T(TEXT), COUNT, NULL, KEEPS, false},
-    {"scaling_factor", T(SCALED_FLOAT), FLOAT, NULL, KEEPS, false},
-    {"format", T(DATE), TEXT, "\"" DATE_FORMAT_DEFAULT "\"", KEEPS, false},
+    {"index", SCALARS, BOOLEAN, "true", FIXED, false},
+    {"doc_values", SCALARS, BOOLEAN, "true", FIXED, false},
+    {"doc_values", T(BINARY), BOOLEAN, "false", FIXED, false},
+    {"store", SCALARS | T(BINARY), BOOLEAN, "false", FIXED, false},
+    {"index_options", T(TEXT) | T(KEYWORD), TEXT, NULL, FIXED, false},
+    {"term_vector", T(TEXT), TEXT, NULL, FIXED, false},
+    {"position_increment_gap", T(TEXT), COUNT, NULL, FIXED, false},
+    {"scaling_factor", T(SCALED_FLOAT), FLOAT, NULL, FIXED, false},
+    {"format", T(DATE), TEXT, "\"" DATE_FORMAT_DEFAULT "\"", FIXED, false},
     {"locale", T(DATE), TEXT, NULL, CHANGES, false},
-    {"null_value", NUMBERS | T(KEYWORD) | T(DATE) | T(BOOLEAN) | T(IP), ANY, NULL, KEEPS_IN_7, true},
+    {"null_value", NUMBERS | T(KEYWORD) | T(DATE) | T(BOOLEAN) | T(IP), ANY, NULL, FIXED_IN_7, true},
     {"eager_global_ordinals", T(TEXT) | T(KEYWORD), BOOLEAN, "false", CHANGES, false},
     {"ignore_above", T(KEYWORD), COUNT, "2147483647", CHANGES, true},
     {"norms", T(TEXT) | T(KEYWORD), BOOLEAN, NULL, CHANGES, false},
     {"ignore_malformed", NUMBERS | T(DATE) | T(IP), BOOLEAN, "false", CHANGES, true},
     {"coerce", NUMBERS, BOOLEAN, "true", CHANGES, true},
-    {"normalizer", T(KEYWORD), TEXT, NULL, KEEPS, false},
+    {"normalizer", T(KEYWORD), TEXT, NULL, FIXED, false},
     {"split_queries_on_whitespace", T(KEYWORD), BOOLEAN, "false", CHANGES, false},
-    {"analyzer", T(TEXT), TEXT, "\"default\"", KEEPS, false},
+    {"analyzer", T(TEXT), TEXT, "\"default\"", FIXED, false},
     {"search_analyzer", T(TEXT), TEXT, NULL, CHANGES, false},
     {"search_quote_analyzer", T(TEXT), TEXT, NULL, CHANGES, false},
-    {"similarity", STRINGS, TEXT, NULL, KEEPS, false},
+    {"similarity", STRINGS, TEXT, NULL, FIXED, false},
     {"fielddata", T(TEXT), BOOLEAN, "false", CHANGES, false},
     {"fielddata_frequency_filter", T(TEXT), ANY, NULL, CHANGES, false},
-    {"index_prefixes", T(TEXT), ANY, NULL, KEEPS, false},
-    {"index_phrases", T(TEXT), BOOLEAN, "false", KEEPS, false},
+    {"index_prefixes", T(TEXT), ANY, NULL, FIXED, false},
+    {"index_phrases", T(TEXT), BOOLEAN, "false", FIXED, false},
     {"include_in_all", SCALARS, BOOLEAN, NULL, CHANGES, false},
     {"precision_step", NUMBERS | T(DATE), ANY, NULL, CHANGES, false},
-    {"delimiter", T(PATH), TEXT, "\"/\"", KEEPS, false},
-    {"value", T(KEYWORD), TEXT, NULL, KEEPS, false},
+    {"delimiter", T(PATH), TEXT, "\"/\"", FIXED, false},
+    {"value", T(KEYWORD), TEXT, NULL, FIXED, false},
     {"meta", SCALARS | T(BINARY), ANY, NULL, CHANGES, false},
 };
 
@@ -87,7 +87,7 @@ struct slice field__parameter(const struct mapping_field *field, const char *nam
     return SLICE_NONE;
 }
 
-/* The parameter or what it defaults to. */
+/* Returns: the JSON of a parameter or of its default; data NULL if neither exists. */
 static struct slice parameter_or_default(const struct mapping_field *field, const struct parameter *parameter)
 {
     struct slice json = field__parameter(field, parameter->name);
@@ -114,7 +114,7 @@ static struct slice java_slice(struct arena *arena, yyjson_val *value)
     return text;
 }
 
-/* Writes a value in its one form: "true" becomes true, "10" becomes 10. */
+/* Appends a value in canonical form: "true" becomes true, "10" becomes 10. */
 static int canonical(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
                      yyjson_val *value, struct buf *buf)
 {
@@ -144,6 +144,7 @@ static int canonical(struct merge *merge, struct mapping_field *field, const str
     return 0;
 }
 
+/* Refuses a definition with unknown parameters; 5.x lists all, 7.x only `name`. */
 static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjson_val *definition, struct slice name)
 {
     if (merge->dialect == DIALECT_7)
@@ -169,13 +170,14 @@ static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjs
     return r;
 }
 
-/* `index` as 1.x and 2.x gave it: a word. */
+/* Returns: whether `index` has one of the words of 1.x and 2.x. */
 static bool is_index_word(yyjson_val *value)
 {
     struct slice text = json_slice(value);
     return slice_is(text, "not_analyzed") || slice_is(text, "analyzed") || slice_is(text, "no");
 }
 
+/* Checks a parameter and puts it into its slot, unless it has the default. */
 static int put_parameter(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
                          yyjson_val *value, struct field_parameter slots[PARAMETER_COUNT])
 {
@@ -189,7 +191,7 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
         buf_slice(&buf, slice_is(json_slice(value), "no") ? SLICE_LIT("false") : SLICE_LIT("true"));
     else
         r = canonical(merge, field, parameter, value, &buf);
-    /* An analyzer is kept when it is the default's name too: beside a search_analyzer it must be there. */
+    /* The default analyzer is stored too if given: a search_analyzer requires an analyzer. */
     bool is_default = parameter->otherwise != NULL && slice_is(buf_as_slice(&buf), parameter->otherwise);
     if (r == 0 && (!is_default || slice_is(slice_from(parameter->name), "analyzer")))
         slots[parameter - parameters] =
@@ -198,13 +200,13 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     return r;
 }
 
-/* Members of a definition that are no parameters: what the field is, and where its values go besides. */
+/* Returns: whether a member of a definition is not a parameter: the type, and fields it feeds. */
 static bool is_structure(struct slice name)
 {
     return slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to");
 }
 
-/* Of a type nobody searches, everything is kept as it came. */
+/* Stores all parameters of a field that is not searched, unchecked. */
 static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_val *definition)
 {
     struct arena *arena = &merge->mapping->arena;
@@ -252,7 +254,7 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
     return 0;
 }
 
-/* JSON as errors show it: strings without quotes. */
+/* Returns: JSON text as errors show it, strings without quotes. */
 static struct slice shown(struct slice json)
 {
     if (json.data == NULL)
@@ -261,12 +263,13 @@ static struct slice shown(struct slice json)
     return quoted ? slice_make(json.data + 1, json.len - 2) : json;
 }
 
-static bool must_keep(const struct merge *merge, const struct parameter *parameter)
+/* Returns: whether a parameter of an existing field must not change. */
+static bool must_not_change(const struct merge *merge, const struct parameter *parameter)
 {
-    return parameter->change == KEEPS || (parameter->change == KEEPS_IN_7 && merge->dialect == DIALECT_7);
+    return parameter->change == FIXED || (parameter->change == FIXED_IN_7 && merge->dialect == DIALECT_7);
 }
 
-/* Appends one conflict in the words of the dialect. */
+/* Appends one conflict in the wording of the dialect. */
 static void describe_conflict(struct merge *merge, struct buf *list, const struct mapping_field *field,
                               const struct parameter *parameter, struct slice old, struct slice new)
 {
@@ -293,7 +296,7 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field, co
             ((old.data == NULL) == (new.data == NULL) && slice_equal(old, new)))
             continue;
         values_change |= parameter->values_change;
-        if (!must_keep(merge, parameter))
+        if (!must_not_change(merge, parameter))
             continue;
         describe_conflict(merge, &conflicts, field, parameter, old, new);
         number_unindexed |=
@@ -320,13 +323,14 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field, co
     return 0;
 }
 
+/* Returns: whether a parameter has the JSON text `json`; `otherwise` if it is not given. */
 static bool parameter_is(const struct mapping_field *field, const char *name, const char *json, bool otherwise)
 {
     struct slice given = field__parameter(field, name);
     return given.data == NULL ? otherwise : slice_is(given, json);
 }
 
-/* The text of a parameter that is a string. */
+/* Returns: the text of a string parameter; SLICE_NONE if it is not given. */
 static struct slice parameter_text(const struct mapping_field *field, const char *name)
 {
     struct slice json = field__parameter(field, name);
@@ -365,7 +369,7 @@ static int resolve_text(struct merge *merge, struct mapping_field *field)
     return r == 0 ? resolve_analyzer(merge, field, "search_quote_analyzer", &field->quote_analyzer) : r;
 }
 
-/* What a score takes of a field: each type has its own otherwise. */
+/* Sets the members for scoring, whose defaults depend on the type. */
 static void resolve_scores(struct mapping_field *field)
 {
     bool text = field->type == FIELD_TEXT;
@@ -441,7 +445,7 @@ static int resolve_scaling(struct merge *merge, struct mapping_field *field)
     return 0;
 }
 
-/* Whether a null_value is a value of the field. */
+/* Refuses a null_value that is not a valid value of the field. */
 static int check_null_value(struct merge *merge, struct mapping_field *field)
 {
     struct json_doc doc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of parameters that are words of a list, and those that would have no effect here: the latter are refused by name, so that
- * nobody believes otherwise. What is stored already is taken as it is.
+ * Validation of parameter values: those that must be a word of a list or have a certain structure,
+ * and those that would have no effect in this server. The latter are refused, so that clients do
+ * not rely on them. Stored mappings are not checked.
  */
 #include "base/buf.h"
 #include "json/write.h"
@@ -11,12 +12,13 @@
 
 enum { META_ENTRIES_MAX = 5, META_KEY_MAX = 20, META_VALUE_MAX = 50, PREFIX_CHARS_END = 20 };
 
+/* A parameter to be checked. */
 struct parameter_at {
     struct merge *merge;
-    struct slice field; /* its name */
-    bool text;          /* else a keyword, a number, ... */
+    struct slice field; /* name of the field */
+    bool text;          /* the field has type text */
     yyjson_val *value;
-    struct slice shown; /* as Java prints it */
+    struct slice shown; /* the value as Java prints it */
 };
 
 static bool in_7(const struct parameter_at *at)
@@ -32,6 +34,7 @@ static int refuse_word(const struct parameter_at *at, const char *name, const ch
                            SLICE_ARG(at->shown), name, accepted);
 }
 
+/* Returns: whether the value is in a list that ends with NULL. */
 static bool is_word(const struct parameter_at *at, const char *const *words)
 {
     while (*words != NULL && !slice_is(at->shown, *words))
@@ -72,6 +75,7 @@ static int check_similarity(const struct parameter_at *at)
 
 /* --- Objects ------------------------------------------------------------------------------------------------------ */
 
+/* Returns: the Java class that Jackson parses a value into. */
 static const char *java_class(yyjson_val *value)
 {
     if (yyjson_is_obj(value))
@@ -82,7 +86,7 @@ static const char *java_class(yyjson_val *value)
                                                                                                         : "Long";
 }
 
-/* In units of UTF-16, as Java counts. */
+/* Returns: the length in UTF-16 code units, as Java counts. */
 static size_t java_length(struct slice text)
 {
     size_t length = 0;
@@ -175,7 +179,7 @@ static int check_index_prefixes(const struct parameter_at *at)
                                                      (long long)most);
 }
 
-/* --- What there is no effect of ----------------------------------------------------------------------------------- */
+/* --- Parameters without effect -------------------------------------------------------------------- */
 
 static int check_frequency_filter(const struct parameter_at *at)
 {
@@ -195,7 +199,7 @@ static int check_split(const struct parameter_at *at)
                                  "[split_queries_on_whitespace] is not supported here: it would have no effect");
 }
 
-/* Names of days and months are English. */
+/* Refuses locales other than English: names of days and months are always English. */
 static int check_locale(const struct parameter_at *at)
 {
     bool english = at->shown.len == 0 || slice_is(at->shown, "root") || slice_is(at->shown, "ROOT") ||
@@ -206,8 +210,8 @@ static int check_locale(const struct parameter_at *at)
                                      "[locale] [%.*s] is not supported here: names in dates are English", SLICE_ARG(at->shown));
 }
 
-/* Of 5.x and before: unknown to 7.x. */
-static int check_past(const struct parameter_at *at, const struct mapping_field *field, const char *name)
+/* Refuses a parameter of 5.x and before, which 7.x does not know. */
+static int check_legacy(const struct parameter_at *at, const struct mapping_field *field, const char *name)
 {
     return !in_7(at) ? 0
                      : mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
@@ -240,7 +244,7 @@ int field__check_parameter(struct merge *merge, const struct mapping_field *fiel
         if (slice_is(called, checks[i].name))
             r = checks[i].check(&at);
     if (r == 0 && (slice_is(called, "include_in_all") || slice_is(called, "precision_step")))
-        r = check_past(&at, field, name);
+        r = check_legacy(&at, field, name);
     buf_deinit(&text);
     return r;
 }

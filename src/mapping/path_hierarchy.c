@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields whose tokens are the directories of paths that another field holds whole: README.md, invariant 8.
+ * Path-hierarchy fields that are covered by a full-path field: README.md, invariant 8.
  *
- * A field and its multi-fields, a *family*, are given the same scalars. Where one member cuts them by path_hierarchy and
- * another keeps each as it is, the entries of the second find the documents of the first, which then has none of its own.
+ * A field and its multi-fields, a multi-field group, get the same scalars. If one member splits
+ * them by path_hierarchy and another indexes them unchanged, the entries of the second find the
+ * documents of the first, which needs no entries.
  */
 #include "mapping/mapping_internal.h"
 
-/* Whether a field's tokens of a text are its beginnings that end with the text or in front of a delimiter. */
-static bool is_directories(const struct mapping_field *field, char *ret_delimiter)
+/*
+ * Returns: whether the tokens of a field are the full text and its prefixes that a delimiter
+ *          follows. Sets *ret_delimiter if so.
+ */
+static bool is_path_hierarchy(const struct mapping_field *field, char *ret_delimiter)
 {
     return field->type == FIELD_TEXT && field->indexed && analyzer_is_path(field->analyzer, ret_delimiter);
 }
 
-/* Whether every text that a field is given is a value of it, unchanged, and has its entry. */
-static bool holds_whole(const struct mapping_field *field)
+/* Returns: whether a field indexes every text unchanged and has an entry for each value. */
+static bool is_full_path(const struct mapping_field *field)
 {
     return (field->type == FIELD_KEYWORD || field->type == FIELD_PATH) && field_has_entries(field) &&
            field->analyzer == NULL && field->ignore_above == FIELD_IGNORE_ABOVE_NONE;
 }
 
-/* Member 0 of a family is the field itself, the others are its multi-fields. */
-static struct mapping_field *family_member(struct mapping_field *base, size_t place)
+/* Returns: a member of the group of `base`: 0 is `base` itself, the others are its multi-fields. */
+static struct mapping_field *group_member(struct mapping_field *base, size_t position)
 {
-    return place == 0 ? base : base->multi[place - 1];
+    return position == 0 ? base : base->multi[position - 1];
 }
 
-/* The member of another type's family that has the path of `member`, or NULL. */
+/* Returns: the member of the group of `base` in another type with the path of `member`, or NULL. */
 static struct mapping_field *same_member(struct mapping_field *base, const struct mapping_field *member)
 {
     return slice_equal(base->path, member->path) ? base : field__multi(base, member->name);
 }
 
-/* Whether every type that has the family agrees that `whole` finds the documents of `field`. */
+/* Returns: whether `full_path` covers `field` in every type that has the group. */
 static bool types_agree(const struct mapping *mapping, const struct mapping_field *base,
-                        const struct mapping_field *field, const struct mapping_field *whole, char delimiter)
+                        const struct mapping_field *field, const struct mapping_field *full_path, char delimiter)
 {
     for (size_t i = 0; i < mapping->type_count; i++) {
         struct mapping_field *other = field__find(mapping->types[i]->type.root, base->path);
@@ -42,15 +46,16 @@ static bool types_agree(const struct mapping *mapping, const struct mapping_fiel
             continue;
         char own_delimiter;
         const struct mapping_field *own = same_member(other, field);
-        const struct mapping_field *own_whole = same_member(other, whole);
-        if (own_whole == NULL || !holds_whole(own_whole))
+        const struct mapping_field *own_full_path = same_member(other, full_path);
+        if (own_full_path == NULL || !is_full_path(own_full_path))
             return false;
-        if (own != NULL && (!is_directories(own, &own_delimiter) || own_delimiter != delimiter))
+        if (own != NULL && (!is_path_hierarchy(own, &own_delimiter) || own_delimiter != delimiter))
             return false;
     }
     return true;
 }
 
+/* Returns: whether `field` or a field below it has a copy_to with the target `path`. */
 static bool copies_below(const struct mapping_field *field, struct slice path)
 {
     for (size_t i = 0; i < field->copy_to_count; i++) {
@@ -68,7 +73,9 @@ static bool copies_below(const struct mapping_field *field, struct slice path)
     return false;
 }
 
-/* Whether some copy_to gives a field scalars that its family does not get. */
+/*
+ * Returns: whether a copy_to gives a multi-field scalars that the rest of its group does not get.
+ */
 static bool is_copied_alone(const struct mapping *mapping, const struct mapping_field *base,
                             const struct mapping_field *field)
 {
@@ -81,25 +88,26 @@ static bool is_copied_alone(const struct mapping *mapping, const struct mapping_
     return false;
 }
 
-static const struct mapping_field *find_whole(const struct mapping *mapping, struct mapping_field *base,
+/* Returns: the full-path field that covers `field`, a member of the group of `base`; or NULL. */
+static const struct mapping_field *find_full_path_field(const struct mapping *mapping, struct mapping_field *base,
                                               const struct mapping_field *field)
 {
     char delimiter;
-    if (!is_directories(field, &delimiter) || is_copied_alone(mapping, base, field))
+    if (!is_path_hierarchy(field, &delimiter) || is_copied_alone(mapping, base, field))
         return NULL;
     for (size_t i = 0; i <= base->multi_count; i++) {
-        const struct mapping_field *whole = family_member(base, i);
-        if (holds_whole(whole) && types_agree(mapping, base, field, whole, delimiter))
-            return whole;
+        const struct mapping_field *full_path = group_member(base, i);
+        if (is_full_path(full_path) && types_agree(mapping, base, field, full_path, delimiter))
+            return full_path;
     }
     return NULL;
 }
 
-static void seal_family(struct mapping *mapping, struct mapping_field *base)
+static void seal_group(struct mapping *mapping, struct mapping_field *base)
 {
     for (size_t i = 0; i <= base->multi_count; i++) {
-        struct mapping_field *field = family_member(base, i);
-        field->full_path_field = find_whole(mapping, base, field);
+        struct mapping_field *field = group_member(base, i);
+        field->full_path_field = find_full_path_field(mapping, base, field);
     }
 }
 
@@ -110,13 +118,14 @@ static void seal_below(struct mapping *mapping, struct mapping_field *object)
         if (field__is_object(field))
             seal_below(mapping, field);
         else if (field->multi_count > 0)
-            seal_family(mapping, field);
+            seal_group(mapping, field);
     }
 }
 
 /*
- * Takes the entries away from what was found. It gets none from now on, so its own are not complete should it need them
- * again; its number stays with its path.
+ * Removes the field numbers of covered fields, so that documents get no entries for them. Entries
+ * of such a number are marked incomplete, in case a later mapping needs them again. The number
+ * stays assigned to the path.
  */
 static void drop_entries(struct mapping *mapping, struct mapping_field *field)
 {

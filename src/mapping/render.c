@@ -2,9 +2,10 @@
 /*
  * Mappings as JSON: for clients in Elasticsearch's form, and for the catalog.
  *
- * The catalog's form is that form too, all types of it, with what clients do not see beside it:
- *   {"settings": …, "types": [{"name", "mapping", "hidden", "unmapped": [path, …]}], "fields": [[path, complete], …],
- * "path"}
+ * The catalog's form embeds that form of each type, and adds what clients do not see:
+ *
+ *   {"settings": …, "types": [{"name", "mapping", "hidden", "unmapped": [path, …]}, …],
+ *    "fields": [[path, complete], …], "path": …, "tree": …}
  */
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
@@ -38,7 +39,7 @@ static void render_parameters(struct json_writer *w, const struct mapping_field 
     }
 }
 
-/* The type of an object goes without saying where it has properties. */
+/* The type of an object is omitted if the object has properties, as in Elasticsearch. */
 static void render_object(struct json_writer *w, const struct mapping_field *object)
 {
     if (object->type == FIELD_NESTED || object->child_count == 0 || !object->enabled) {
@@ -90,7 +91,8 @@ static void render_field(struct json_writer *w, const struct mapping_field *fiel
     json_end(w, '}');
 }
 
-static void render_kept(struct json_writer *w, const char *key, struct slice json)
+/* Writes a member from stored JSON text; nothing if it is not given. */
+static void render_json(struct json_writer *w, const char *key, struct slice json)
 {
     if (json.data == NULL)
         return;
@@ -113,17 +115,17 @@ static void render_type(struct json_writer *w, const struct type_record *record)
     render_dynamic(w, root);
     if (!root->enabled)
         render_flag(w, "enabled", true, false);
-    render_kept(w, "_meta", record->meta);
-    render_kept(w, "_all", record->all);
-    render_kept(w, "_field_names", record->field_names);
-    render_kept(w, "_parent", record->parent);
-    render_kept(w, "_source", record->source);
+    render_json(w, "_meta", record->meta);
+    render_json(w, "_all", record->all);
+    render_json(w, "_field_names", record->field_names);
+    render_json(w, "_parent", record->parent);
+    render_json(w, "_source", record->source);
     if (record->type.routing_required) {
         json_key(w, "_routing");
         json_raw(w, SLICE_LIT("{\"required\":true}"));
     }
-    render_kept(w, "dynamic_date_formats", record->date_formats);
-    render_kept(w, "dynamic_templates", record->templates);
+    render_json(w, "dynamic_date_formats", record->date_formats);
+    render_json(w, "dynamic_templates", record->templates);
     render_flag(w, "date_detection", record->date_detection_given, record->type.date_detection);
     render_flag(w, "numeric_detection", record->numeric_detection_given, record->type.numeric_detection);
     if (root->child_count > 0) {
@@ -136,7 +138,7 @@ static void render_type(struct json_writer *w, const struct type_record *record)
 void mapping_render_type(const struct mapping *mapping, const struct mapping_type *type, enum dialect dialect,
                          struct buf *buf)
 {
-    (void)dialect; /* both generations print a type alike */
+    (void)dialect; /* the form of a type is the same in both generations */
     struct json_writer w;
     json_writer_init(&w, buf);
     render_type(&w, mapping->types[type->number]);
@@ -171,9 +173,9 @@ void mapping_render_field(const struct mapping_field *field, enum dialect dialec
     json_end(&w, '}');
 }
 
-/*
- * The catalog's form.
- */
+/* --- The catalog's form --------------------------------------------------------------------------- */
+
+/* Encodes field numbers: the position in the array is the number. */
 static void encode_fields(struct json_writer *w, const struct mapping *mapping)
 {
     json_key(w, "fields");
@@ -187,6 +189,7 @@ static void encode_fields(struct json_writer *w, const struct mapping *mapping)
     json_end(w, ']');
 }
 
+/* Encodes the paths of all objects that may have unmapped values. */
 static void encode_unmapped(struct json_writer *w, const struct mapping_field *object)
 {
     if (object->unmapped)
@@ -201,7 +204,7 @@ void mapping_encode(const struct mapping *mapping, struct buf *buf)
     json_writer_init(&w, buf);
     json_begin(&w, '{');
     if (mapping->settings.len > 0)
-        render_kept(&w, "settings", mapping->settings);
+        render_json(&w, "settings", mapping->settings);
     json_key(&w, "types");
     json_begin(&w, '[');
     for (size_t i = 0; i < mapping->type_count; i++) {
@@ -233,7 +236,7 @@ void mapping_encode(const struct mapping *mapping, struct buf *buf)
     json_end(&w, '}');
 }
 
-/* Numbers and completeness, before the types that refer to them. */
+/* Decodes field numbers and completeness; must precede decode_types(). */
 static bool decode_fields(struct mapping *mapping, yyjson_val *fields)
 {
     size_t i, max;
@@ -283,8 +286,8 @@ static bool decode_types(struct mapping *mapping, yyjson_val *types, struct aren
 }
 
 /*
- * Makes a mapping of the encoded `root` on `empty`, which has the settings.
- * Returns: 0; TL_ERR_CORRUPT, with *problem set where the types do not go with the settings.
+ * Creates the mapping of the decoded `root`; `empty` has its settings.
+ * Returns: 0; TL_ERR_CORRUPT, with *problem set if the types do not fit the settings.
  */
 static int decode_on(const struct mapping *empty, yyjson_val *root, struct arena *arena, struct mapping **ret_mapping,
                      struct problem *problem)
@@ -321,25 +324,26 @@ int mapping_decode(struct slice bytes, struct mapping **ret_mapping)
     return r;
 }
 
-/*
- * Other settings.
- */
+/* --- Change of settings --------------------------------------------------------------------------- */
 
-/* Whether all that `old` says, `new` says too. NULL says nothing. */
-static bool says_all(yyjson_val *old, yyjson_val *new)
+/*
+ * Returns: whether `new` has all members of `old`, recursively and with equal values. NULL has no
+ *          members.
+ */
+static bool contains_all(yyjson_val *old, yyjson_val *new)
 {
     size_t i, max;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(old))
         return old == NULL || yyjson_equals(old, new);
     json_obj_foreach (old, i, max, key, value)
-        if (!says_all(value, json_get(new, json_slice(key))))
+        if (!contains_all(value, json_get(new, json_slice(key))))
             return false;
     return true;
 }
 
-/* Entries of what is analyzed are those of another analyzer now: hits are looked for by scan. */
-static void doubt_entries(struct mapping *mapping)
+/* Marks the fields with an analyzer incomplete: their entries have tokens of other analyzers. */
+static void mark_incomplete(struct mapping *mapping)
 {
     for (size_t i = 0; i < mapping->number_count; i++) {
         const struct mapping_field *field = mapping->numbers[i].field;
@@ -348,7 +352,8 @@ static void doubt_entries(struct mapping *mapping)
     }
 }
 
-static int resettle(const struct mapping *base, const struct mapping *empty, struct arena *arena,
+/* Creates the mapping with the types of `base` and the settings of `empty`. */
+static int apply_settings(const struct mapping *base, const struct mapping *empty, struct arena *arena,
                     struct mapping **ret_mapping, struct problem *ret_problem)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -365,7 +370,7 @@ static int resettle(const struct mapping *base, const struct mapping *empty, str
         r = json_parse_stored(arena, empty->settings, &after);
     if (r != 0)
         return tl_trace(r);
-    bool kept = says_all(json_get_lit(before.root, "analysis"),
+    bool kept = contains_all(json_get_lit(before.root, "analysis"),
                          json_get_lit(after.root, "analysis"));
     if (!kept && base->path_name.data != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -375,9 +380,9 @@ static int resettle(const struct mapping *base, const struct mapping *empty, str
     }
     if (decode_on(empty, doc.root, arena, &mapping, ret_problem) != 0)
         return MAPPING_REFUSED;
-    if (!kept) { /* once more, so that the fields agree with their numbers */
-        doubt_entries(mapping);
-        return resettle(mapping, empty, arena, ret_mapping, ret_problem);
+    if (!kept) { /* decode again, so that `complete` of fields follows that of their numbers */
+        mark_incomplete(mapping);
+        return apply_settings(mapping, empty, arena, ret_mapping, ret_problem);
     }
     *ret_mapping = tl_steal(mapping);
     return 0;
@@ -391,6 +396,6 @@ int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, str
     if (r == 0 && slice_equal(empty->settings, base->settings))
         *ret_mapping = mapping_ref(base);
     else if (r == 0)
-        r = resettle(base, empty, arena, ret_mapping, ret_problem);
+        r = apply_settings(base, empty, arena, ret_mapping, ret_problem);
     return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Index settings come flat ("index.analysis.analyzer.tree.type"), nested, or both, with or without "index.":
- * here they become nested objects without it, of which only `analysis` and `mapping` are kept.
+ * Normalization of index settings. Clients send them flat ("index.analysis.analyzer.tree.type"),
+ * nested, or mixed, with or without "index.". The result is nested, without "index.", and has only
+ * the members `analysis` and `mapping`.
  */
 #include "base/buf.h"
 #include "mapping/mapping_internal.h"
@@ -9,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Returns: the object under `name` in `parent`, made where there is none. */
+/* Returns: the object `name` in `parent`, created if it does not exist. */
 static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *parent, struct slice name)
 {
     yyjson_mut_val *object = yyjson_mut_obj_getn(parent, name.data, name.len);
@@ -20,6 +21,9 @@ static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *parent, st
     return object;
 }
 
+/*
+ * Adds the settings to `into`, with dotted names split into nested objects up to a maximum depth.
+ */
 static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings, size_t depth)
 {
     size_t i, max;

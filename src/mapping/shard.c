@@ -5,8 +5,11 @@
 #include "base/check.h"
 #include "mapping/analysis_internal.h"
 
-/* Ids have at most 512 bytes; of a routing value beyond this, the first units decide. */
-enum { UNITS_MAX = 4096 };
+/*
+ * UTF-16 code units that are hashed. Ids have at most 512 bytes; of a longer routing value, only
+ * the first code units count.
+ */
+enum { CODE_UNITS_MAX = 4096 };
 
 static uint32_t rotate_left(uint32_t x, int by)
 {
@@ -45,11 +48,11 @@ uint32_t shard_murmur3(const void *bytes, size_t len, uint32_t seed)
     return finish(hash ^ (uint32_t)len);
 }
 
-/* Writes the UTF-16 units of a text. Returns: how many, at most UNITS_MAX. */
-static size_t utf16_units(struct slice text, uint16_t units[UNITS_MAX])
+/* Writes the UTF-16 code units of a text. Returns: their number, at most CODE_UNITS_MAX. */
+static size_t utf16_units(struct slice text, uint16_t units[CODE_UNITS_MAX])
 {
     size_t count = 0;
-    while (text.len > 0 && count + 2 <= UNITS_MAX) {
+    while (text.len > 0 && count + 2 <= CODE_UNITS_MAX) {
         uint32_t point = utf8__take(&text);
         if (point >= 0x10000) {
             units[count++] = (uint16_t)(0xd7c0 + (point >> 10));
@@ -64,8 +67,8 @@ static size_t utf16_units(struct slice text, uint16_t units[UNITS_MAX])
 uint32_t shard_of(struct slice routing, uint32_t shards)
 {
     REQUIRE(shards > 0);
-    uint16_t units[UNITS_MAX];
-    uint8_t bytes[2 * UNITS_MAX];
+    uint16_t units[CODE_UNITS_MAX];
+    uint8_t bytes[2 * CODE_UNITS_MAX];
     size_t count = utf16_units(routing, units);
     for (size_t i = 0; i < count; i++) {
         bytes[2 * i] = (uint8_t)units[i];
@@ -78,7 +81,7 @@ uint32_t shard_of(struct slice routing, uint32_t shards)
 uint32_t shard_of_djb(struct slice routing, uint32_t shards)
 {
     REQUIRE(shards > 0);
-    uint16_t units[UNITS_MAX];
+    uint16_t units[CODE_UNITS_MAX];
     size_t count = utf16_units(routing, units);
     uint32_t hash = 5381;
     for (size_t i = 0; i < count; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changing tokens: case, accents, stop words; see analysis_internal.h.
+ * Token filters: case, accents, stop words; see analysis_internal.h.
  *
- * Case is mapped by rule for Latin, Greek, Cyrillic, Armenian and full-width letters, one character to one,
- * as Lucene does with Java's tables; other alphabets with case are rare enough to stay as they are.
+ * Case is mapped by rules for Latin, Greek, Cyrillic, Armenian and full-width letters, one
+ * character to one, as Lucene does with Java's tables. Letters of other alphabets are not changed.
  */
 #include "mapping/analysis_internal.h"
 
@@ -17,7 +17,7 @@ const struct slice analysis__english_stopwords[] = {
 const size_t analysis__english_stopword_count =
     sizeof analysis__english_stopwords / sizeof *analysis__english_stopwords;
 
-/* Capitals and small letters that are a fixed step apart. */
+/* Ranges in which lower-case letters follow their capitals at a fixed distance. */
 static const struct {
     uint32_t low, high; /* of the capitals */
     int step;
@@ -27,7 +27,9 @@ static const struct {
     {0x410, 0x42f, 32}, {0x531, 0x556, 48}, {0xff21, 0xff3a, 32}, {0x10400, 0x10427, 40},
 };
 
-/* Stretches in which capitals and small letters alternate; `odd`: the capitals have odd numbers. */
+/*
+ * Ranges in which capital and lower-case letters alternate; `odd`: capitals have odd code points.
+ */
 static const struct {
     uint32_t low, high;
     bool odd;
@@ -66,7 +68,7 @@ static uint32_t upper(uint32_t c)
     return c == 0xff ? 0x178 : c;
 }
 
-/* What the letters U+00C0 to U+017F are without their marks. */
+/* The letters U+00C0 to U+017F without their diacritics; NULL: unchanged. */
 static const char *const folded[] = {
     "A", "A", "A",  "A",  "A", "A", "AE", "C",  "E", "E", "E",  "E",  "I", "I", "I",  "I",  "D", "N",  "O",  "O",
     "O", "O", "O",  NULL, "O", "U", "U",  "U",  "U", "Y", "TH", "ss", "a", "a", "a",  "a",  "a", "a",  "ae", "c",
@@ -107,7 +109,7 @@ static bool any_in(struct slice text, char low, char high)
     return false;
 }
 
-/* The case of an ASCII text; the same bytes where nothing changes. */
+/* Returns: an ASCII text in upper or lower case; `text` itself if nothing changes. */
 static struct slice ascii_case(struct slice text, bool up, struct arena *arena)
 {
     if (up ? !any_in(text, 'a', 'z') : !any_in(text, 'A', 'Z'))
@@ -121,7 +123,7 @@ static struct slice ascii_case(struct slice text, bool up, struct arena *arena)
     return slice_make(copy, text.len);
 }
 
-/* Maps every character beyond ASCII too. */
+/* Returns: a copy of any text, with each character mapped by the filter. */
 static struct slice map_characters(struct slice text, enum token_filter_kind kind, struct arena *arena)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -164,7 +166,10 @@ static struct slice change_case(struct slice text, enum token_filter_kind kind, 
     return utf8__is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
 }
 
-/* How long a stop word is at most. A token of another case has no more than four bytes for one of its own. */
+/*
+ * Returns: the length of the longest stop word, in bytes. A token that equals it but for case has
+ *          at most four times as many.
+ */
 static size_t stopword_bytes_max(const struct token_filter *filter)
 {
     size_t longest = 0;
@@ -176,7 +181,7 @@ static size_t stopword_bytes_max(const struct token_filter *filter)
 static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)
 {
     if (token.len / 4 > stopword_bytes_max(filter))
-        return false; /* not looked at as a whole: a piece of a path may be long */
+        return false; /* skip the comparison: a token of a path may be long */
     if (filter->ignore_case)
         token = change_case(token, FILTER_LOWERCASE, arena);
     for (size_t i = 0; i < filter->stopword_count; i++) {

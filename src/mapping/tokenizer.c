@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cutting texts into tokens; see analysis_internal.h.
+ * Tokenizers; see analysis_internal.h.
  *
- * The standard tokenizer follows the word breaks of Unicode (UAX 29) as far as they matter to names and
- * prose: letters and digits go together, apostrophe and full stop join letters, comma and full stop join
- * digits, the underscore joins all, and each ideograph is a word.
+ * The standard tokenizer approximates the word breaks of Unicode (UAX 29) for names and prose.
+ * Words consist of letters and digits. Apostrophe and full stop join letters, comma and full stop
+ * join digits, the underscore joins both, and each ideograph is a word.
  */
 #include "mapping/analysis_internal.h"
 
@@ -26,7 +26,10 @@ bool analysis_is_ideograph(struct slice text)
     return text.len > 0 && is_ideograph(utf8__take(&text));
 }
 
-/* Punctuation and symbols beyond ASCII: what is none of these is taken for a letter. */
+/*
+ * Returns: whether a character beyond ASCII is punctuation or a symbol; all others count as
+ * letters.
+ */
 static bool is_symbol(uint32_t c)
 {
     return in(c, 0x80, 0xa9) || in(c, 0xab, 0xb4) || in(c, 0xb6, 0xb9) || in(c, 0xbb, 0xbf) || c == 0xd7 || c == 0xf7 ||
@@ -49,15 +52,18 @@ static bool is_space(uint32_t c)
            (in(c, 0x2000, 0x200a) && c != 0x2007) || c == 0x2028 || c == 0x2029 || c == 0x205f || c == 0x3000;
 }
 
-/* Hands out tokens, cutting those that are too long. */
+/* The destination of tokens. */
 struct output {
     analysis_visit *visit;
     void *context;
     struct slice text;
-    uint32_t position;
-    size_t characters_max;
+    uint32_t position;     /* of the next token */
+    size_t characters_max; /* longer tokens are split */
 };
 
+/*
+ * Visits the token at [start, end), split if it is too long. Returns: false if a visit stopped it.
+ */
 static bool put(struct output *out, size_t start, size_t end)
 {
     while (start < end) {
@@ -71,12 +77,13 @@ static bool put(struct output *out, size_t start, size_t end)
     return true;
 }
 
+/* Returns: the offset of `rest`, a suffix of the text. */
 static size_t offset_of(const struct output *out, struct slice rest)
 {
     return out->text.len - rest.len;
 }
 
-/* Whether `c` between two characters of class `before` and `after` keeps them one word. */
+/* Returns: whether `c` joins its neighbours, of class `before` and `after`, to one word. */
 static bool joins(uint32_t c, enum class before, enum class after)
 {
     if (before == LETTER && after == LETTER)
@@ -86,7 +93,7 @@ static bool joins(uint32_t c, enum class before, enum class after)
     return false;
 }
 
-/* Moves `rest` behind the word that begins with a character of class `last`. */
+/* Advances `rest` to the end of a word whose consumed first character has class `last`. */
 static void skip_word(struct slice *rest, enum class last)
 {
     while (rest->len > 0) {
@@ -117,7 +124,7 @@ static bool run_standard(struct output *out)
         enum class kind = classify(utf8__take(&rest));
         if (kind == OTHER)
             continue;
-        bool word = kind != JOINER; /* underscores alone are no word */
+        bool word = kind != JOINER; /* a run of underscores is not a word */
         if (kind != IDEOGRAPH)
             skip_word(&rest, kind);
         for (size_t i = start; !word && i < offset_of(out, rest); i++)
@@ -128,7 +135,7 @@ static bool run_standard(struct output *out)
     return true;
 }
 
-/* Runs of characters that `letters` says belong: letters, or anything but white space. */
+/* Visits maximal runs of letters, or of anything but white space. */
 static bool run_runs(struct output *out, bool letters)
 {
     struct slice rest = out->text;
@@ -151,29 +158,32 @@ static bool run_runs(struct output *out, bool letters)
 }
 
 /*
- * A text whose pieces are all its heads, or all its tails. Together they are as long as its square, so nothing is done piece by
- * piece: the delimiter is replaced, and characters are changed, in the text as a whole, and a piece is a part of that. A piece
- * that is longer than any term of Lucene is none, so no more is looked at than the longest can come from.
+ * The state of path_hierarchy, whose tokens are prefixes of the text, or suffixes with `reverse`.
+ * Their total length is quadratic in that of the text. So the delimiter is replaced, and the
+ * leading filters are applied, once in the whole text, and each token is a slice of the result.
+ * Tokens longer than a term of Lucene are dropped, so only the part of the text from which shorter
+ * ones can come is processed.
  */
 struct path {
     struct output *out;
     const struct analyzer *analyzer;
-    struct slice text;
-    size_t before;    /* bytes of the value in front of it */
-    struct slice cut; /* with its delimiters replaced */
-    struct slice shown;
-    bool even; /* what is shown of a character has as many bytes as the character */
+    struct slice text;  /* the part of the value that is tokenized */
+    size_t before;      /* bytes of the value before `text` */
+    struct slice cut;   /* `text` with its delimiters replaced */
+    struct slice shown; /* `cut` with the filters applied; tokens are slices of it */
+    bool even;          /* every character has the same length in `cut` and `shown` */
 };
 
-enum { CHANGED_LESS_MAX = 4 }; /* a character is changed to no less than a fourth of its bytes */
+enum { CHANGED_LESS_MAX = 4 }; /* filters shorten a character to no less than 1/4 of its bytes */
 #define PATH_LOOKED_AT_MAX (CHANGED_LESS_MAX * (ANALYSIS_PATH_BYTES_MAX + 1))
 
-/* A place in the text, and the same one in what is shown. */
-struct mark {
+/* A position, as an offset in path.text and the corresponding one in path.shown. */
+struct text_position {
     size_t at;
     size_t shown;
 };
 
+/* Returns: `part` after the filters that the tokenizer applies. */
 static struct slice changed(const struct path *path, struct slice part, struct arena *arena)
 {
     for (size_t i = 0; i < tokenizer__applied_filters(path->analyzer); i++)
@@ -181,6 +191,7 @@ static struct slice changed(const struct path *path, struct slice part, struct a
     return part;
 }
 
+/* Returns: `text` with its delimiters replaced. */
 static struct slice replaced(const struct tokenizer *tokenizer, struct slice text, struct arena *arena)
 {
     if (tokenizer->replacement == tokenizer->delimiter)
@@ -191,6 +202,7 @@ static struct slice replaced(const struct tokenizer *tokenizer, struct slice tex
     return slice_make(copy, text.len);
 }
 
+/* Sets the part of the value that is tokenized, and computes its replaced and filtered forms. */
 static void path_prepare(struct path *path, struct slice text, struct arena *arena)
 {
     path->text = text;
@@ -200,19 +212,20 @@ static void path_prepare(struct path *path, struct slice text, struct arena *are
     path->even = tokenizer__applied_filters(path->analyzer) == 0 || utf8__is_ascii(path->cut);
 }
 
-static void move(const struct path *path, struct mark *mark, size_t to)
+/* Advances a position to offset `to` of path.text. */
+static void move(const struct path *path, struct text_position *position, size_t to)
 {
-    size_t moved = to - mark->at;
+    size_t moved = to - position->at;
     if (!path->even) {
         struct arena scratch = ARENA_INIT;
-        moved = changed(path, slice_make(path->cut.data + mark->at, moved), &scratch).len;
+        moved = changed(path, slice_make(path->cut.data + position->at, moved), &scratch).len;
         arena_deinit(&scratch);
     }
-    *mark = (struct mark){to, mark->shown + moved};
+    *position = (struct text_position){to, position->shown + moved};
 }
 
-/* All pieces stand at one position. */
-static bool put_path(const struct path *path, const struct mark *start, const struct mark *end)
+/* Visits one token, unless it is too long. All tokens have position 0. */
+static bool put_path(const struct path *path, const struct text_position *start, const struct text_position *end)
 {
     if (end->shown - start->shown > ANALYSIS_PATH_BYTES_MAX)
         return true;
@@ -221,13 +234,13 @@ static bool put_path(const struct path *path, const struct mark *start, const st
     return path->out->visit(path->out->context, &token);
 }
 
-/* Returns: the place of the first delimiter behind `at`, or the length. */
+/* Returns: the offset of the first delimiter from `at` on, or the length of the text. */
 static size_t next_delimiter(struct slice text, char delimiter, size_t at)
 {
     return at + slice_find_byte(slice_from_offset(text, at), delimiter);
 }
 
-/* "/a/b/c": "/a", "/a/b", "/a/b/c"; each step skipped takes a name off the front. */
+/* Visits prefixes: "/a/b/c" gives "/a", "/a/b", "/a/b/c". `skip` removes names at the front. */
 static bool run_heads(struct path *path, struct arena *arena)
 {
     const struct tokenizer *tokenizer = &path->analyzer->tokenizer;
@@ -239,8 +252,8 @@ static bool run_heads(struct path *path, struct arena *arena)
     text.len = text.len < PATH_LOOKED_AT_MAX ? text.len : PATH_LOOKED_AT_MAX;
     path_prepare(path, text, arena);
 
-    const struct mark start = {0, 0};
-    for (struct mark end = start; end.at < text.len;) {
+    const struct text_position start = {0, 0};
+    for (struct text_position end = start; end.at < text.len;) {
         move(path, &end, next_delimiter(text, tokenizer->delimiter, end.at + 1));
         if (!put_path(path, &start, &end))
             return false;
@@ -248,7 +261,9 @@ static bool run_heads(struct path *path, struct arena *arena)
     return true;
 }
 
-/* "/a/b/c": "/a/b/c", "a/b/c", "b/c", "c"; each step skipped takes a name off the end. */
+/*
+ * Visits suffixes: "/a/b/c" gives "/a/b/c", "a/b/c", "b/c", "c". `skip` removes names at the end.
+ */
 static bool run_tails(struct path *path, struct arena *arena)
 {
     const struct tokenizer *tokenizer = &path->analyzer->tokenizer;
@@ -264,8 +279,8 @@ static bool run_tails(struct path *path, struct arena *arena)
     }
     path_prepare(path, text, arena);
 
-    const struct mark end = {text.len, path->shown.len};
-    for (struct mark start = {0, 0}; start.at < text.len;) {
+    const struct text_position end = {text.len, path->shown.len};
+    for (struct text_position start = {0, 0}; start.at < text.len;) {
         if (!put_path(path, &start, &end))
             return false;
         size_t next = next_delimiter(text, tokenizer->delimiter, start.at) + 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Characters of UTF-8; see analysis_internal.h. */
+/* UTF-8 encoding and decoding; see analysis_internal.h. */
 #include "mapping/analysis_internal.h"
 
+/* Returns: the length of the sequence that a first byte begins; 1 for a continuation byte. */
 static size_t sequence_len(unsigned char first)
 {
     return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing: what is taken, what is refused, and in which words. */
+/* Parsing: accepted texts, refused texts and their errors, positions, early stops. */
 #include "../../lib/unit.h"
 
 #include "base/buf.h"
@@ -27,7 +27,7 @@ static const struct recorded recorded[] = {
 #include "recorded.inc"
 };
 
-/* Leaves out what a server printed of its input: "[Source: …; line" in all places. */
+/* Appends `text` with the server's copy of its input removed: "[Source: …; line". */
 static void hide_source(struct buf *out, struct slice text)
 {
     static const char mark[] = "[Source: ";
@@ -44,8 +44,8 @@ static void hide_source(struct buf *out, struct slice text)
     buf_byte(out, '\0');
 }
 
-/* Goal: every recorded body gets the recorded answer. */
-static void errors_are_those_recorded(void **state)
+/* Goal: every recorded body gets the recorded result. */
+static void test_parse_reports_recorded_errors(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -93,8 +93,11 @@ static int parse(struct arena *arena, struct slice text, unsigned flags, struct 
     return json_parse(arena, text, DIALECT_7, flags, ret_doc, ret_problem);
 }
 
-/* Goal: nesting up to the limit is read, one more is refused, and a megabyte of brackets costs nothing. */
-static void depth_has_a_limit(void **state)
+/*
+ * Goal: nesting up to the limit is accepted; one more level, or a megabyte of brackets, is
+ * refused.
+ */
+static void test_parse_refuses_text_beyond_depth_limit(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -113,7 +116,7 @@ static void depth_has_a_limit(void **state)
     char *text = malloc(many);
     memset(text, '[', many);
     assert_int_equal(parse(&arena, slice_make(text, many), 0, &doc, &problem), JSON_INVALID);
-    /* Brackets in strings do not nest, and many side by side do not either. */
+    /* Brackets in strings, and many consecutive pairs of brackets, do not nest. */
     memset(text, '[', many);
     memcpy(text, "[\"", 2);
     memcpy(text + many - 2, "\"]", 2);
@@ -126,7 +129,7 @@ static void depth_has_a_limit(void **state)
     arena_deinit(&arena);
 }
 
-static void duplicates_are_found_at_any_size(void **state)
+static void test_parse_refuses_duplicate_names_in_objects_of_any_size(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -142,14 +145,14 @@ static void duplicates_are_found_at_any_size(void **state)
         assert_true(slice_starts_with(problem.reason, SLICE_LIT("Duplicate field 'k0'\n")));
         assert_int_equal(parse(&arena, buf_as_slice(&text), JSON_DUPLICATES, &doc, &problem), 0);
         yyjson_val *object = yyjson_arr_get_first(json_get_lit(doc.root, "o"));
-        assert_int_equal(yyjson_get_int(json_get_lit(object, "k0")), 1); /* the last one counts */
+        assert_int_equal(yyjson_get_int(json_get_lit(object, "k0")), 1); /* the last duplicate counts */
         buf_deinit(&text);
     }
     arena_deinit(&arena);
 }
 
-/* Goal: the place of a string in the text is known, also behind comments and repairs. */
-static void strings_know_their_place(void **state)
+/* Goal: json_string_raw() locates strings in the text, also after comments and repaired parts. */
+static void test_string_raw_locates_string_after_comments_and_repairs(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -165,8 +168,8 @@ static void strings_know_their_place(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: surrogates in pairs are kept, lone ones replaced, wherever they stand. */
-static void lone_surrogates_are_replaced(void **state)
+/* Goal: surrogate pairs are kept, lone surrogates replaced, at any position. */
+static void test_parse_replaces_lone_surrogates(void **state)
 {
     (void)state;
     static const struct {
@@ -195,7 +198,7 @@ static void lone_surrogates_are_replaced(void **state)
     arena_deinit(&arena);
 }
 
-static void equality_is_that_of_java(void **state)
+static void test_equal_compares_as_java(void **state)
 {
     (void)state;
     static const struct {
@@ -225,8 +228,8 @@ static void equality_is_that_of_java(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: what is cut short anywhere is refused, and nothing is read past its end. */
-static void every_prefix_is_refused(void **state)
+/* Goal: a text truncated at any byte is refused, and no byte is read beyond its end. */
+static void test_parse_refuses_truncated_text(void **state)
 {
     (void)state;
     static const char text[] =
@@ -247,8 +250,11 @@ static void every_prefix_is_refused(void **state)
     arena_deinit(&arena);
 }
 
-/* Under the sanitizer of undefined behaviour: nothing is counted on from NULL, which yyjson's own macros do. */
-static void what_is_not_there_has_no_members(void **state)
+/*
+ * Goal: iteration accepts NULL and values of other kinds. With the undefined behaviour sanitizer
+ * this also shows that no pointer arithmetic is done on NULL.
+ */
+static void test_iteration_skips_missing_containers(void **state)
 {
     static const char *const texts[] = {"{}", "[]", "1", "\"a\"", "null"};
     struct arena arena = ARENA_INIT;
@@ -272,7 +278,7 @@ static void what_is_not_there_has_no_members(void **state)
     arena_deinit(&arena);
 }
 
-static void members_and_elements_come_in_order(void **state)
+static void test_iteration_visits_members_and_elements_in_order(void **state)
 {
     struct arena arena = ARENA_INIT;
     struct buf seen = BUF_INIT(BUF_UNLIMITED);
@@ -294,13 +300,13 @@ static void members_and_elements_come_in_order(void **state)
     arena_deinit(&arena);
 }
 
-/* --- Ending early ------------------------------------------------------------------------------------------------- */
+/* --- Early stops ---------------------------------------------------------------------------------- */
 
-static uint64_t looks; /* at the clock, which goes on by one each time */
+static uint64_t polls; /* number of reads of the clock, which advances by one with each read */
 
-static uint64_t count_looks(void)
+static uint64_t count_polls(void)
 {
-    return ++looks;
+    return ++polls;
 }
 
 static struct buf long_text(const char *head, const char *item, bool numbered, const char *tail)
@@ -317,16 +323,16 @@ static struct buf long_text(const char *head, const char *item, bool numbered, c
     return text;
 }
 
-/* Parses with a deadline after so many looks. Returns: as json_parse(). */
+/* Parses with a deadline after `deadline` reads of the clock. Returns: as json_parse(). */
 static int parse_until(struct slice text, uint64_t deadline, struct account *ret_account)
 {
     struct arena arena = ARENA_INIT;
     struct json_doc doc;
     struct problem problem;
-    *ret_account = (struct account){.clock_us = count_looks, .deadline_us = deadline};
+    *ret_account = (struct account){.clock_us = count_polls, .deadline_us = deadline};
     struct budget_guard guard = {.account = ret_account};
     arena.guard = &guard;
-    looks = 0;
+    polls = 0;
     int r = json_parse(&arena, text, DIALECT_7, 0, &doc, &problem);
     if (r == JSON_INVALID)
         assert_true(problem.type != PROBLEM_NONE);
@@ -334,23 +340,26 @@ static int parse_until(struct slice text, uint64_t deadline, struct account *ret
     return r;
 }
 
-/* Wherever it is when nobody waits for it any more, a long text is given up at the next look; and there are several a megabyte. */
-static void a_long_text_is_given_up(void **state)
+/*
+ * Goal: in every phase of parsing, a long text is abandoned at the first read of the clock after
+ * the deadline, and the clock is read several times for each megabyte.
+ */
+static void test_parse_stops_at_deadline(void **state)
 {
     static const struct {
         const char *head, *item, *tail;
         bool numbered;
         int result;
-        uint64_t looks; /* at least */
+        uint64_t polls; /* minimum for the whole text */
     } texts[] = {
-        {"{\"a\":1", ",\"%u\":1", "}", true, 0, 8},          /* names that are told apart */
-        {"[1", ",1", "]", false, 0, 8},                         /* a tree that grows */
-        {"[1", ",1", "", false, JSON_INVALID, 8},               /* read again for what is wrong with it */
-        {"\"", "\\ud800", "\"", false, 0, 8},                  /* repaired, then read again */
+        {"{\"a\":1", ",\"%u\":1", "}", true, 0, 8},          /* detection of duplicates */
+        {"[1", ",1", "]", false, 0, 8},                         /* growth of the tree */
+        {"[1", ",1", "", false, JSON_INVALID, 8},               /* scanned for the error */
+        {"\"", "\\ud800", "\"", false, 0, 8},                  /* repaired and parsed again */
         {"[", "/**/", "1]", false, 0, 8},                       /* comments */
         {"\"", "a", "\xff\"", false, JSON_INVALID, 8},          /* in a string */
         {"", "1", "x", false, JSON_INVALID, 8},                 /* in a number */
-        {"[", "[],", "[{},[]", false, JSON_INVALID, 8},         /* brackets that are counted */
+        {"[", "[],", "[{},[]", false, JSON_INVALID, 8},         /* depth check */
     };
     struct account account;
     (void)state;
@@ -358,12 +367,12 @@ static void a_long_text_is_given_up(void **state)
         struct buf text = long_text(texts[i].head, texts[i].item, texts[i].numbered, texts[i].tail);
         assert_int_equal(parse_until(buf_as_slice(&text), UINT64_MAX, &account), texts[i].result);
         assert_false(account_ended(&account));
-        uint64_t all = looks;
-        assert_true(all >= texts[i].looks);
+        uint64_t all = polls;
+        assert_true(all >= texts[i].polls);
         for (uint64_t deadline = 1; deadline < all; deadline += 1 + all / 10) {
             assert_int_equal(parse_until(buf_as_slice(&text), deadline, &account), JSON_INVALID);
             assert_int_equal(account.end, ACCOUNT_LATE);
-            assert_int_equal(looks, deadline + 1);
+            assert_int_equal(polls, deadline + 1);
         }
         buf_deinit(&text);
     }
@@ -372,16 +381,16 @@ static void a_long_text_is_given_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_those_recorded),
-        cmocka_unit_test(depth_has_a_limit),
-        cmocka_unit_test(duplicates_are_found_at_any_size),
-        cmocka_unit_test(strings_know_their_place),
-        cmocka_unit_test(lone_surrogates_are_replaced),
-        cmocka_unit_test(equality_is_that_of_java),
-        cmocka_unit_test(every_prefix_is_refused),
-        cmocka_unit_test(what_is_not_there_has_no_members),
-        cmocka_unit_test(members_and_elements_come_in_order),
-        cmocka_unit_test(a_long_text_is_given_up),
+        cmocka_unit_test(test_parse_reports_recorded_errors),
+        cmocka_unit_test(test_parse_refuses_text_beyond_depth_limit),
+        cmocka_unit_test(test_parse_refuses_duplicate_names_in_objects_of_any_size),
+        cmocka_unit_test(test_string_raw_locates_string_after_comments_and_repairs),
+        cmocka_unit_test(test_parse_replaces_lone_surrogates),
+        cmocka_unit_test(test_equal_compares_as_java),
+        cmocka_unit_test(test_parse_refuses_truncated_text),
+        cmocka_unit_test(test_iteration_skips_missing_containers),
+        cmocka_unit_test(test_iteration_visits_members_and_elements_in_order),
+        cmocka_unit_test(test_parse_stops_at_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

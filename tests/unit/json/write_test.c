@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing, looking up, merging and filtering, as three-column tables. */
+/* Serialization, path lookup, merge and filters, as tables of inputs and outputs. */
 #include "../../lib/unit.h"
 
 #include "base/account.h"
@@ -20,7 +20,7 @@ static yyjson_val *parse(struct arena *arena, const char *text)
     return doc.root;
 }
 
-static void doubles_print_as_java_does(void **state)
+static void test_write_prints_doubles_as_java(void **state)
 {
     (void)state;
     static const struct {
@@ -62,8 +62,8 @@ static void doubles_print_as_java_does(void **state)
     buf_deinit(&buf);
 }
 
-/* Goal: what was recorded of `_source=a` on odd numbers. */
-static void values_are_normalised_as_recorded(void **state)
+/* Goal: unusual numbers are written as recorded from 7.10 and 5.6 with `_source=a`. */
+static void test_write_normalises_numbers_as_recorded(void **state)
 {
     (void)state;
     static const struct {
@@ -95,7 +95,7 @@ static void values_are_normalised_as_recorded(void **state)
     arena_deinit(&arena);
 }
 
-static void pretty_printing_indents(void **state)
+static void test_write_pretty_indents(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -107,7 +107,7 @@ static void pretty_printing_indents(void **state)
     arena_deinit(&arena);
 }
 
-static void writer_puts_commas(void **state)
+static void test_writer_inserts_commas(void **state)
 {
     (void)state;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -140,7 +140,7 @@ static bool collect(void *context, yyjson_val *leaf)
     return true;
 }
 
-static void paths_go_through_arrays_and_dots(void **state)
+static void test_path_visits_arrays_and_dotted_names(void **state)
 {
     (void)state;
     static const struct {
@@ -169,8 +169,8 @@ static void paths_go_through_arrays_and_dots(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: of members of one name, which 5.x lets in, the last counts. */
-static void repeated_members_count_once(void **state)
+/* Goal: of several members with one name, which 5.x accepts, the last one counts. */
+static void test_filter_and_merge_use_last_of_duplicate_members(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -187,7 +187,7 @@ static void repeated_members_count_once(void **state)
     arena_deinit(&arena);
 }
 
-static void merging_keeps_order_and_notices_noops(void **state)
+static void test_merge_keeps_order_and_detects_noop(void **state)
 {
     (void)state;
     static const struct {
@@ -228,7 +228,7 @@ static size_t split(const char *text, struct slice patterns[8])
     return count;
 }
 
-static void sources_are_filtered(void **state)
+static void test_filter_source_applies_includes_and_excludes(void **state)
 {
     (void)state;
     static const char document[] =
@@ -265,7 +265,7 @@ static void sources_are_filtered(void **state)
     arena_deinit(&arena);
 }
 
-static void responses_are_filtered(void **state)
+static void test_filter_path_applies_patterns(void **state)
 {
     (void)state;
     static const char reply[] =
@@ -300,7 +300,7 @@ static void responses_are_filtered(void **state)
     arena_deinit(&arena);
 }
 
-static void wildcards_match(void **state)
+static void test_wildcard_matches(void **state)
 {
     (void)state;
     assert_true(json_wildcard(SLICE_LIT("a*c*"), SLICE_LIT("abcabc")));
@@ -310,18 +310,18 @@ static void wildcards_match(void **state)
     assert_false(json_wildcard(SLICE_LIT("a"), SLICE_LIT("ab")));
 }
 
-/* As one would say it, in time that grows without bound. */
-static bool matches(const char *pattern, const char *text)
+/* A model of json_wildcard(): the definition, in exponential time. */
+static bool matches_by_recursion(const char *pattern, const char *text)
 {
     if (*pattern == '\0')
         return *text == '\0';
     if (*pattern == '*')
-        return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
-    return *text == *pattern && matches(pattern + 1, text + 1);
+        return matches_by_recursion(pattern + 1, text) || (*text != '\0' && matches_by_recursion(pattern, text + 1));
+    return *text == *pattern && matches_by_recursion(pattern + 1, text + 1);
 }
 
-/* All patterns of six signs against all texts of five. */
-static void wildcards_match_as_said(void **state)
+/* Goal: all patterns of six characters on all texts of five give the result of the model. */
+static void test_wildcard_equals_recursive_model(void **state)
 {
     static const char signs[] = {'a', 'b', '*', '\0'};
     (void)state;
@@ -333,14 +333,16 @@ static void wildcards_match_as_said(void **state)
             char text[6] = "";
             for (unsigned at = 0; at < 5; at++)
                 text[at] = "ab\0\0"[j >> (2 * at) & 3];
-            if (json_wildcard(slice_from(pattern), slice_from(text)) != matches(pattern, text))
+            if (json_wildcard(slice_from(pattern), slice_from(text)) != matches_by_recursion(pattern, text))
                 fail_msg("'%s' on '%s'", pattern, text);
         }
     }
 }
 
-/* Nobody wants the rest: what writes it ends, whatever it is at. */
-static void writing_ends_with_its_account(void **state)
+/*
+ * Goal: after the request is abandoned, writers and filters stop within two polls of the account.
+ */
+static void test_write_stops_when_account_ends(void **state)
 {
     atomic_bool left = false;
     struct arena arena = ARENA_INIT;
@@ -379,18 +381,18 @@ static void writing_ends_with_its_account(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(doubles_print_as_java_does),
-        cmocka_unit_test(values_are_normalised_as_recorded),
-        cmocka_unit_test(pretty_printing_indents),
-        cmocka_unit_test(writer_puts_commas),
-        cmocka_unit_test(paths_go_through_arrays_and_dots),
-        cmocka_unit_test(repeated_members_count_once),
-        cmocka_unit_test(merging_keeps_order_and_notices_noops),
-        cmocka_unit_test(sources_are_filtered),
-        cmocka_unit_test(responses_are_filtered),
-        cmocka_unit_test(wildcards_match),
-        cmocka_unit_test(wildcards_match_as_said),
-        cmocka_unit_test(writing_ends_with_its_account),
+        cmocka_unit_test(test_write_prints_doubles_as_java),
+        cmocka_unit_test(test_write_normalises_numbers_as_recorded),
+        cmocka_unit_test(test_write_pretty_indents),
+        cmocka_unit_test(test_writer_inserts_commas),
+        cmocka_unit_test(test_path_visits_arrays_and_dotted_names),
+        cmocka_unit_test(test_filter_and_merge_use_last_of_duplicate_members),
+        cmocka_unit_test(test_merge_keeps_order_and_detects_noop),
+        cmocka_unit_test(test_filter_source_applies_includes_and_excludes),
+        cmocka_unit_test(test_filter_path_applies_patterns),
+        cmocka_unit_test(test_wildcard_matches),
+        cmocka_unit_test(test_wildcard_equals_recursive_model),
+        cmocka_unit_test(test_write_stops_when_account_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Analyzers: texts and their tokens, as tables; and settings that cannot be followed. */
+/* Analyzers: tables of texts and their tokens; invalid settings. */
 #include "mapping_lib.h"
 
 #include "base/buf.h"
@@ -25,7 +25,7 @@ static void assert_tokens(const struct analyzer *analyzer, const char *text, con
     arena_deinit(&arena);
 }
 
-static void built_in_analyzers(void **state)
+static void test_analyzer_built_in_tokens(void **state)
 {
     (void)state;
     static const struct {
@@ -76,7 +76,7 @@ static const char settings[] =
     "\"std\":{\"type\":\"standard\",\"stopwords\":\"_english_\"}},"
     "\"normalizer\":{\"n\":{\"type\":\"custom\",\"filter\":[\"lowercase\",\"asciifolding\"]}}}";
 
-static void analyzers_of_settings(void **state)
+static void test_analyzer_from_settings_tokens(void **state)
 {
     (void)state;
     static const struct {
@@ -145,8 +145,11 @@ static bool extend(void *context, const struct analysis_token *token)
     return true;
 }
 
-/* Pieces of a path share their bytes, whatever is done to their characters: together they are as long as its square. */
-static void pieces_of_a_path_are_parts_of_one_text(void **state)
+/*
+ * Goal: the tokens of a path share their bytes, also with filters, since their total length is
+ * quadratic in that of the path.
+ */
+static void test_path_hierarchy_tokens_share_bytes(void **state)
 {
     (void)state;
     static const char *const analyzers[] = {"p", "pl", "prl", "pw"};
@@ -168,7 +171,7 @@ static void pieces_of_a_path_are_parts_of_one_text(void **state)
     arena_deinit(&arena);
 }
 
-static void settings_are_checked(void **state)
+static void test_analysis_refuses_invalid_settings(void **state)
 {
     (void)state;
     static const struct {
@@ -200,8 +203,8 @@ static void settings_are_checked(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: settings mean the same in all the forms clients write them. */
-static void settings_come_in_many_forms(void **state)
+/* Goal: settings have the same meaning in all forms that clients write. */
+static void test_mapping_accepts_all_forms_of_settings(void **state)
 {
     (void)state;
     static const char *const forms[] = {
@@ -229,11 +232,11 @@ static void settings_come_in_many_forms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(built_in_analyzers),
-        cmocka_unit_test(analyzers_of_settings),
-        cmocka_unit_test(pieces_of_a_path_are_parts_of_one_text),
-        cmocka_unit_test(settings_are_checked),
-        cmocka_unit_test(settings_come_in_many_forms),
+        cmocka_unit_test(test_analyzer_built_in_tokens),
+        cmocka_unit_test(test_analyzer_from_settings_tokens),
+        cmocka_unit_test(test_path_hierarchy_tokens_share_bytes),
+        cmocka_unit_test(test_analysis_refuses_invalid_settings),
+        cmocka_unit_test(test_mapping_accepts_all_forms_of_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

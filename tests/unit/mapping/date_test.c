@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates: reading, writing, math; and the calendar against counting days one by one. */
+/* Dates: parsing, printing, date math, and the calendar against a count day by day. */
 #include "../../lib/unit.h"
 
 #include "base/calendar.h"
@@ -80,7 +80,7 @@ static const struct parse_row parses[] = {
     {"yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis", "2020/01/02", "2020-01-02T00:00:00.000Z"},
 };
 
-static void texts_are_read(void **state)
+static void test_date_parses_texts(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -96,7 +96,7 @@ static void texts_are_read(void **state)
     arena_deinit(&arena);
 }
 
-static void unknown_formats_are_refused(void **state)
+static void test_date_format_refuses_unknown_patterns(void **state)
 {
     (void)state;
     static const char *const patterns[] = {"", "bogus", "yyyy-MM-dd'T", "yyyy[-MM]", "yyyy||", "||yyyy", "QQ"};
@@ -110,7 +110,7 @@ static void unknown_formats_are_refused(void **state)
     arena_deinit(&arena);
 }
 
-static void math_is_done(void **state)
+static void test_date_math_adds_and_rounds(void **state)
 {
     (void)state;
     static const char now[] = "2020-05-15T10:20:30.400Z"; /* a Friday */
@@ -161,7 +161,7 @@ static void math_is_done(void **state)
     }
 }
 
-static void dates_are_written(void **state)
+static void test_date_prints_in_format(void **state)
 {
     (void)state;
     static const char *const patterns[] = {
@@ -189,8 +189,11 @@ static void dates_are_written(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: splitting and joining agree with counting days one by one, and with each other far away. */
-static void calendar_counts_days(void **state)
+/*
+ * Goal: splitting and joining agree with a count day by day, and with each other for distant
+ * years.
+ */
+static void test_date_split_and_join_equal_day_count(void **state)
 {
     (void)state;
     struct date_parts expected = {.year = 1600, .month = 1, .day = 1};
@@ -218,8 +221,11 @@ static void calendar_counts_days(void **state)
     }
 }
 
-/* Days are those of the zone's calendar, hours pass; a clock that shows a time twice shows it first with summer time. */
-static void math_in_a_zone(void **state)
+/*
+ * Goal: days are counted in local time, hours as elapsed time; a local time that occurs twice is
+ * resolved to the first one.
+ */
+static void test_date_math_uses_zone(void **state)
 {
     (void)state;
     static const struct {
@@ -227,7 +233,7 @@ static void math_in_a_zone(void **state)
         bool round_up;
         const char *iso;
     } rows[] = {
-        {"2020-03-29T02:30:00", false, "2020-03-29T01:30:00.000Z"}, /* which the clocks leave out */
+        {"2020-03-29T02:30:00", false, "2020-03-29T01:30:00.000Z"}, /* a local time that does not exist */
         {"2020-10-25T02:30:00", false, "2020-10-25T00:30:00.000Z"},
         {"2020-10-25T02:30:00+01:00", false, "2020-10-25T01:30:00.000Z"},
         {"2020-03-28T12:00:00||+1d", false, "2020-03-29T10:00:00.000Z"},
@@ -236,9 +242,9 @@ static void math_in_a_zone(void **state)
         {"2020-10-25T12:00:00||/d", false, "2020-10-24T22:00:00.000Z"},
         {"2020-10-25T12:00:00||/d", true, "2020-10-25T22:59:59.999Z"},
         {"2020-07-01||/y", false, "2019-12-31T23:00:00.000Z"},
-        {"2050-07-01", false, "2050-06-30T22:00:00.000Z"}, /* by the rule, for ever */
+        {"2050-07-01", false, "2050-06-30T22:00:00.000Z"}, /* beyond the table of transitions, by the rule */
         {"2020-03-29T02:30:00||/h", false, "2020-03-29T01:00:00.000Z"},
-        {"1585443600000", false, "2020-03-29T00:00:00.000Z"}, /* numbers are shifted, too: 01:00 on a clock */
+        {"1585443600000", false, "2020-03-29T00:00:00.000Z"}, /* epoch numbers are shifted too: local time 01:00 */
     };
     struct zone zone = zone_berlin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -252,8 +258,8 @@ static void math_in_a_zone(void **state)
     }
 }
 
-/* Goal: no text makes the arithmetic leave 64 bits (the sanitizers watch). */
-static void extremes_stay_inside(void **state)
+/* Goal: no text makes the arithmetic overflow 64 bits (as the sanitizers would report). */
+static void test_date_extremes_do_not_overflow(void **state)
 {
     (void)state;
     static const char *const texts[] = {"999999999-12-31||+999999y+999999y", "-999999999-01-01",
@@ -272,10 +278,10 @@ static void extremes_stay_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_read),       cmocka_unit_test(unknown_formats_are_refused),
-        cmocka_unit_test(math_is_done),
-        cmocka_unit_test(math_in_a_zone),         cmocka_unit_test(dates_are_written),
-        cmocka_unit_test(calendar_counts_days), cmocka_unit_test(extremes_stay_inside),
+        cmocka_unit_test(test_date_parses_texts),       cmocka_unit_test(test_date_format_refuses_unknown_patterns),
+        cmocka_unit_test(test_date_math_adds_and_rounds),
+        cmocka_unit_test(test_date_math_uses_zone),         cmocka_unit_test(test_date_prints_in_format),
+        cmocka_unit_test(test_date_split_and_join_equal_day_count), cmocka_unit_test(test_date_extremes_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents under mappings: which values they have, what dynamic mapping makes of them, and what is refused
- * in which words. The expected texts were given by servers of 7.10 and 5.6.
+ * Documents: extracted values, dynamic mapping, and errors. The expected texts were recorded from
+ * 7.10 and 5.6 servers.
  */
 #include "../../lib/unit.h"
 
@@ -25,7 +25,10 @@ static const char all_types[] = "{\"properties\":{\"n\":{\"type\":\"long\"},\"i\
                                 "\"st\":{\"dynamic\":\"strict\",\"properties\":{}},\"df\":{\"dynamic\":"
                                 "\"false\",\"properties\":{}}}}";
 
-/* Appends "type: reason || cause's type: reason || …", places of Jackson without their source. */
+/*
+ * Appends "type: reason || type of the cause: reason || …", without the source in Jackson's
+ * positions.
+ */
 static void describe_problem(struct buf *out, const struct problem *problem)
 {
     for (; problem != NULL; problem = problem->caused_by) {
@@ -44,7 +47,7 @@ static void describe_problem(struct buf *out, const struct problem *problem)
 
 struct refusal {
     const char *document;
-    const char *of_7; /* NULL: taken */
+    const char *of_7; /* NULL: accepted */
     const char *of_5;
 };
 
@@ -247,7 +250,7 @@ static const struct refusal refusals[] = {
      "called on some xcontent bytes or compressed xcontent bytes || ",
      "mapper_parsing_exception: failed to parse || not_x_content_exception: Compressor detection can only be "
      "called on some xcontent bytes or compressed xcontent bytes || "},
-    /* conflicts between what one document would add */
+    /* conflicts between fields that one document would add */
     {"{\"x\":1,\"y\":{\"c\":[1,2,{\"d\":null}]}}",
      "illegal_argument_exception: can't merge a non object mapping [y.c] with an object mapping || ",
      "illegal_argument_exception: Can't merge a non object mapping [y.c] with an object mapping [y.c] || "},
@@ -273,7 +276,7 @@ static const struct refusal refusals[] = {
      "[ObjectMapper] || "},
 };
 
-static void refusals_are_those_of_servers(void **state)
+static void test_document_refuses_as_recorded(void **state)
 {
     (void)state;
     int wrong = 0;
@@ -304,8 +307,8 @@ static void refusals_are_those_of_servers(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Goal: what dynamic mapping made of one document on both servers. */
-static void dynamic_mapping_is_that_of_servers(void **state)
+/* Goal: dynamic mapping of one document gives the mappings recorded from both servers. */
+static void test_dynamic_mapping_equals_recorded(void **state)
 {
     (void)state;
     static const char document[] =
@@ -341,7 +344,7 @@ static void dynamic_mapping_is_that_of_servers(void **state)
     }
 }
 
-static void templates_decide(void **state)
+static void test_dynamic_template_determines_mapping(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -402,7 +405,7 @@ static const char values_mapping[] =
     "\"integer\"},\"copy\":{\"type\":\"keyword\"}}},"
     "\"closed\":{\"enabled\":false},\"k\":{\"type\":\"keyword\"}}}";
 
-static void values_are_found(void **state)
+static void test_document_values_are_extracted(void **state)
 {
     (void)state;
     static const struct {
@@ -443,7 +446,10 @@ static void values_are_found(void **state)
         print_values(&buf, mapping, document.values, document.value_count);
         if (!slice_is(buf_as_slice(&buf), rows[i].values))
             fail_msg("%s: got %.*s, expected %s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)), rows[i].values);
-        /* The stored form gives the same values, and so does asking field by field. */
+        /*
+         * document_parse_stored() gives the same values, and so does document_field_values() for
+         * each field.
+         */
         struct document stored;
         assert_int_equal(document_parse_stored(mapping, type, slice_from(rows[i].document), &arena, &stored), 0);
         assert_int_equal(stored.value_count, document.value_count);
@@ -466,15 +472,15 @@ static const char tree_mapping[] =
     "\"paths\"}}},\"name\":{\"type\":\"keyword\"}}}";
 
 /*
- * Goal: a document lies where its first path says, however written; renames can move it where it is the only one. The tree has no
- * entries of its own (README.md of mapping, invariant 8).
+ * Goal: the lock path is the first path of a document; renames can change it if it is the only
+ * one. The path-hierarchy field has no entries (mapping/README.md, invariant 8).
  */
-static void documents_find_their_place(void **state)
+static void test_document_lock_path_is_first_path(void **state)
 {
     (void)state;
     static const struct {
         const char *document;
-        const char *place; /* NULL: none */
+        const char *lock_path; /* NULL: none */
         const char *path;  /* NULL: none */
         const char *values;
     } rows[] = {
@@ -508,8 +514,8 @@ static void documents_find_their_place(void **state)
         print_values(&buf, mapping, document.values, document.value_count);
         if (!slice_is(buf_as_slice(&buf), rows[i].values) || (document.path.data == NULL) != (rows[i].path == NULL))
             fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)), SLICE_ARG(document.path));
-        if (rows[i].place != NULL)
-            assert_slice_equal(document.lock_path, rows[i].place);
+        if (rows[i].lock_path != NULL)
+            assert_slice_equal(document.lock_path, rows[i].lock_path);
         else
             assert_null(document.lock_path.data);
         if (rows[i].path != NULL) {
@@ -528,11 +534,11 @@ static void documents_find_their_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_are_those_of_servers),
-        cmocka_unit_test(dynamic_mapping_is_that_of_servers),
-        cmocka_unit_test(templates_decide),
-        cmocka_unit_test(values_are_found),
-        cmocka_unit_test(documents_find_their_place),
+        cmocka_unit_test(test_document_refuses_as_recorded),
+        cmocka_unit_test(test_dynamic_mapping_equals_recorded),
+        cmocka_unit_test(test_dynamic_template_determines_mapping),
+        cmocka_unit_test(test_document_values_are_extracted),
+        cmocka_unit_test(test_document_lock_path_is_first_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

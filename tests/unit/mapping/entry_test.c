@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries: what is written is found, in order, in both shapes, and from any position on.
+ * Goal: scans find all written entries, in order, in both shapes, and resume at any position.
  *
- * Method: random documents with a few small values are written, changed and deleted through entry sets, as singles and
- * as chunks, against a plain table of who has what; after each command every scan of a field must name, among hits whose
- * batch is the document's, exactly the documents of the table.
+ * Method: random documents with a few small values are written, changed and deleted through entry
+ * sets, as single entries and as posting lists. A table models the values of each document. After
+ * each command, the hits of every scan that have their document's batch must be exactly those of
+ * the table.
  */
 #include "../../lib/unit.h"
 
@@ -109,7 +110,10 @@ static bool has(const struct model_document *d, const struct field_value *value)
     return false;
 }
 
-/* Every document that has the value is named once with its batch, and the single or chunk is found by itself. */
+/*
+ * Asserts that a scan names each document with the value once, and that entry_find() finds its
+ * entry.
+ */
 static void check_value(const struct view *view, const struct field_value *value, bool reverse)
 {
     struct entry_range range = {.index = INDEX, .field = value->field, .low = value, .high = value, .reverse = reverse};
@@ -132,13 +136,13 @@ static void check_value(const struct view *view, const struct field_value *value
         if (!has(&documents[at], value))
             continue;
         assert_true(named[at] >= 1);
-        assert_true(named[at] == 1 || value->bytes.len > 256); /* cut values share an entry */
+        assert_true(named[at] == 1 || value->bytes.len > 256); /* truncated values share an entry */
         assert_int_equal(entry_find(view, INDEX, key_of(&arena, at), value, documents[at].batch), 0);
     }
     arena_deinit(&arena);
 }
 
-static void entries_equal_model(void **state)
+static void test_entries_equal_model(void **state)
 {
     (void)state;
     memset(long_word, 'x', sizeof long_word);
@@ -161,8 +165,8 @@ static void entries_equal_model(void **state)
     }
 }
 
-/* Goal: a value that a field holds twice keeps its entry when it leaves one of its places. */
-static void repeated_values_stay(void **state)
+/* Goal: the entry of a value that a field has twice remains when one of the two is removed. */
+static void test_entry_remains_while_one_of_equal_values_remains(void **state)
 {
     (void)state;
     static const char *const before[] = {"dog", "x", "dog", "ant"};
@@ -193,8 +197,8 @@ static void repeated_values_stay(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: encoded values sort as the values do, and come back. */
-static void values_sort_and_return(void **state)
+/* Goal: encoded values sort as the values do, and decode to the same values. */
+static void test_entry_value_encoding_keeps_order_and_decodes(void **state)
 {
     (void)state;
     const double doubles[] = {-1.0 / 0.0, -1e300, -2, -0.5, 0, 0.5, 2, 1e300, 1.0 / 0.0};
@@ -242,8 +246,8 @@ static size_t collect(struct entry_scan *scan, size_t limit, char (*ids)[8])
     return count;
 }
 
-/* Goal: a scan cut anywhere and resumed from its position gives what one scan gives, inside chunks too. */
-static void scans_resume_anywhere(void **state)
+/* Goal: a scan resumed at any position returns the remaining hits, also inside of posting lists. */
+static void test_entry_scan_resumes_at_any_position(void **state)
 {
     (void)state;
     enum { COUNT = 700 };
@@ -306,10 +310,10 @@ static void scans_resume_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_sort_and_return),
-        cmocka_unit_test(entries_equal_model),
-        cmocka_unit_test(repeated_values_stay),
-        cmocka_unit_test(scans_resume_anywhere),
+        cmocka_unit_test(test_entry_value_encoding_keeps_order_and_decodes),
+        cmocka_unit_test(test_entries_equal_model),
+        cmocka_unit_test(test_entry_remains_while_one_of_equal_values_remains),
+        cmocka_unit_test(test_entry_scan_resumes_at_any_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of mappings share. */
+/* Helpers shared by the tests of mappings. */
 #ifndef TL_TESTS_MAPPING_LIB_H
 #define TL_TESTS_MAPPING_LIB_H
 
@@ -15,7 +15,7 @@ static inline yyjson_val *parse_json(struct arena *arena, const char *text)
     return doc.root;
 }
 
-/* A mapping of one type with these settings and this body, each NULL for none. */
+/* Returns: a mapping of one type with these settings and this body; NULL: none. */
 static inline struct mapping *make_mapping(struct arena *arena, const char *settings, const char *type,
                                            const char *body, enum dialect dialect)
 {
@@ -34,7 +34,7 @@ static inline struct mapping *make_mapping(struct arena *arena, const char *sett
     return mapping;
 }
 
-/* Parses a document and takes over the mapping it grew. */
+/* Parses a document and replaces *mapping by the one extended with its fields. */
 static inline void index_document(struct arena *arena, struct mapping **mapping, const char *source,
                                   enum dialect dialect)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mappings: merging, rendering, types, numbers, the catalog's form. The expected texts were given by servers
- * of 7.10 and 5.6.
+ * Mappings: merging, rendering, types, field numbers, the catalog's form. The expected texts were
+ * recorded from 7.10 and 5.6 servers.
  */
 #include "mapping_lib.h"
 
@@ -158,7 +158,7 @@ static const struct merge_row merges[] = {
     {"{\"t\":{\"properties\":{\"q\":{\"type\":\"long\"}}}}", NULL, NULL},
 };
 
-static void conflicts_are_those_of_servers(void **state)
+static void test_mapping_merge_reports_recorded_conflicts(void **state)
 {
     (void)state;
     int wrong = 0;
@@ -189,8 +189,8 @@ static void conflicts_are_those_of_servers(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Goal: a body with everything comes back as 7.10 printed it, save for the order of keys. */
-static void rendering_keeps_what_is_not_default(void **state)
+/* Goal: a body with all parameters is rendered as 7.10 did, except for the order of members. */
+static void test_mapping_render_keeps_non_default_parameters(void **state)
 {
     (void)state;
     static const char body[] =
@@ -270,8 +270,8 @@ static void rendering_keeps_what_is_not_default(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: numbers stay with their paths through any change, over types, and through the catalog's form. */
-static void numbers_are_stable(void **state)
+/* Goal: the number of a path is the same after any change, in all types, and after decoding. */
+static void test_mapping_field_numbers_are_stable(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -298,7 +298,7 @@ static void numbers_are_stable(void **state)
                            arena_copy(&arena, mapping_field_by_number(two, number)->path).data);
     assert_int_equal(mapping_type(decoded, SLICE_LIT("b"))->number, 1);
     assert_null(mapping_type(decoded, SLICE_LIT("_doc")));
-    /* A field of another type in another type of the index is refused. */
+    /* The same path with another field type in another type of the index is refused. */
     struct mapping *refused;
     assert_int_equal(mapping_merge(two, SLICE_LIT("b"), parse_json(&arena, P("\"m\":{\"type\":\"ip\"}")), DIALECT_5,
                                    false, &arena, &refused, &problem),
@@ -311,7 +311,7 @@ static void numbers_are_stable(void **state)
     arena_deinit(&arena);
 }
 
-static void unchanged_mappings_are_shared(void **state)
+static void test_mapping_merge_without_change_returns_base(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -337,8 +337,8 @@ static bool is_complete(const struct mapping *mapping, const char *path)
     return field_has_entries(mapping_field(mapping, slice_from(path)));
 }
 
-/* Goal: entries are trusted only where every document must have them. */
-static void completeness_is_remembered(void **state)
+/* Goal: a field is complete only if every document must have its entries; decoding keeps that. */
+static void test_mapping_completeness_is_persistent(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -374,7 +374,7 @@ static void completeness_is_remembered(void **state)
     arena_deinit(&arena);
 }
 
-static void limits_hold(void **state)
+static void test_mapping_refuses_beyond_limits(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -421,13 +421,13 @@ static void limits_hold(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: PUT /{index} takes both forms, and wraps what it refuses. */
-static void creation_takes_both_forms(void **state)
+/* Goal: mappings of PUT /{index} are accepted with and without types; errors are wrapped. */
+static void test_mapping_merge_all_accepts_typed_and_typeless_form(void **state)
 {
     (void)state;
     static const struct {
         const char *mappings;
-        const char *outcome; /* rendered with types, or the reason */
+        const char *outcome; /* rendered with types, or the reason of the error */
     } rows[] = {
         {"{\"properties\":{\"a\":{\"type\":\"long\"}}}", "{\"_doc\":{\"properties\":{\"a\":{\"type\":\"long\"}}}}"},
         {"{\"lock\":{\"properties\":{\"a\":{\"type\":\"string\",\"index\":\"not_analyzed\"}}}}",
@@ -463,7 +463,7 @@ static void creation_takes_both_forms(void **state)
     arena_deinit(&arena);
 }
 
-static void type_names_are_checked(void **state)
+static void test_mapping_refuses_invalid_type_names(void **state)
 {
     (void)state;
     static const struct {
@@ -491,8 +491,8 @@ static void type_names_are_checked(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: the path field, once chosen, stays. */
-static void path_field_is_chosen_once(void **state)
+/* Goal: the path field does not change once it is chosen. */
+static void test_mapping_path_field_never_changes(void **state)
 {
     (void)state;
     static const char settings[] =
@@ -516,7 +516,7 @@ static void path_field_is_chosen_once(void **state)
     arena_deinit(&arena);
 }
 
-static void spoiled_records_are_noticed(void **state)
+static void test_mapping_decode_refuses_corrupt_bytes(void **state)
 {
     (void)state;
     static const char *const records[] = {
@@ -540,16 +540,16 @@ static void spoiled_records_are_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conflicts_are_those_of_servers),
-        cmocka_unit_test(rendering_keeps_what_is_not_default),
-        cmocka_unit_test(numbers_are_stable),
-        cmocka_unit_test(unchanged_mappings_are_shared),
-        cmocka_unit_test(completeness_is_remembered),
-        cmocka_unit_test(limits_hold),
-        cmocka_unit_test(creation_takes_both_forms),
-        cmocka_unit_test(type_names_are_checked),
-        cmocka_unit_test(path_field_is_chosen_once),
-        cmocka_unit_test(spoiled_records_are_noticed),
+        cmocka_unit_test(test_mapping_merge_reports_recorded_conflicts),
+        cmocka_unit_test(test_mapping_render_keeps_non_default_parameters),
+        cmocka_unit_test(test_mapping_field_numbers_are_stable),
+        cmocka_unit_test(test_mapping_merge_without_change_returns_base),
+        cmocka_unit_test(test_mapping_completeness_is_persistent),
+        cmocka_unit_test(test_mapping_refuses_beyond_limits),
+        cmocka_unit_test(test_mapping_merge_all_accepts_typed_and_typeless_form),
+        cmocka_unit_test(test_mapping_refuses_invalid_type_names),
+        cmocka_unit_test(test_mapping_path_field_never_changes),
+        cmocka_unit_test(test_mapping_decode_refuses_corrupt_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: numbers look as a real 7.10 showed them in the docvalue_fields of a search, for every odd pattern that could be thought of; what
- * it refused is refused in its words.
+ * Goal: numbers are formatted as recorded from the docvalue_fields of a 7.10 server, for many
+ * unusual patterns; malformed patterns are refused with its errors.
  */
 #include "../../lib/unit.h"
 
@@ -172,7 +172,7 @@ static void expect(struct buf *got, const char *pattern, const char *wanted)
     buf_clear(got);
 }
 
-static void numbers_look_as_recorded(void **state)
+static void test_number_format_prints_as_recorded(void **state)
 {
     (void)state;
     struct buf got = BUF_INIT(BUF_UNLIMITED);
@@ -192,7 +192,7 @@ static void numbers_look_as_recorded(void **state)
     buf_deinit(&got);
 }
 
-static void malformed_patterns_are_refused(void **state)
+static void test_number_format_refuses_malformed_patterns(void **state)
 {
     (void)state;
     static const struct {
@@ -226,8 +226,8 @@ static void malformed_patterns_are_refused(void **state)
     }
 }
 
-/* What is cut off decides by all of its digits, not by the shortest that name the number. */
-static void halves_round_to_even(void **state)
+/* Goal: rounding uses the exact value of a double, not its shortest decimal form. */
+static void test_number_format_rounds_half_to_even(void **state)
 {
     (void)state;
     static const struct {
@@ -269,9 +269,9 @@ static void halves_round_to_even(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_look_as_recorded),
-        cmocka_unit_test(malformed_patterns_are_refused),
-        cmocka_unit_test(halves_round_to_even),
+        cmocka_unit_test(test_number_format_prints_as_recorded),
+        cmocka_unit_test(test_number_format_refuses_malformed_patterns),
+        cmocka_unit_test(test_number_format_rounds_half_to_even),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

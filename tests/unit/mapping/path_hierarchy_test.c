@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields of directories: README.md of mapping, invariant 8.
+ * Path-hierarchy fields: mapping/README.md, invariant 8.
  *
- * Goal: a field loses its entries exactly where those of another find its documents. Method: a table of mappings with what
- * each field must be found by; changes of a mapping, through the catalog's form; and, for texts at random over few
- * characters, the tokens that the analyzer makes against the documents that the ranges name.
+ * Goal: a field has no entries exactly if those of a full-path field find its documents. Method: a
+ * table of mappings with the field that must cover each; changes of a mapping, through the
+ * catalog's form; for random texts over few characters, the tokens of the analyzer against the
+ * documents named by ranges.
  */
 #include "mapping_lib.h"
 
@@ -30,27 +31,27 @@ static const char settings[] =
 #define WITH_TREE(type, parameters, analyzer) \
     "\"p\":{\"type\":\"" type "\"" parameters ",\"fields\":{\"t\":" TREE(analyzer) "}}"
 
-static void assert_found_by(const struct mapping *mapping, const char *path, const char *whole, const char *context)
+static void assert_covered_by(const struct mapping *mapping, const char *path, const char *full_path, const char *context)
 {
     const struct mapping_field *field = mapping_field(mapping, slice_from(path));
     const struct mapping_field *found_by = field_covering(field);
-    if ((whole == NULL) != (field->full_path_field == NULL) || (whole != NULL && !slice_is(found_by->path, whole)))
+    if ((full_path == NULL) != (field->full_path_field == NULL) || (full_path != NULL && !slice_is(found_by->path, full_path)))
         fail_msg("%s: %s is found by %.*s", context, path, SLICE_ARG(found_by->path));
-    if (whole != NULL) {
+    if (full_path != NULL) {
         assert_int_equal(field->number, FIELD_NUMBER_NONE);
         assert_false(field_has_entries(field));
         assert_true(field_is_covered(field));
     }
 }
 
-/* Goal: the parameters for which it holds, and no others. */
-static void parameters_decide(void **state)
+/* Goal: a full-path field covers a path-hierarchy field with these parameters and no others. */
+static void test_path_hierarchy_depends_on_parameters(void **state)
 {
     (void)state;
     static const struct {
         const char *body;
         const char *field;
-        const char *whole; /* NULL: the field has its own entries */
+        const char *full_path; /* NULL: the field has its own entries */
     } rows[] = {
         {P(WITH_TREE("keyword", "", "paths")), "p.t", "p"},
         {P(WITH_TREE("keyword", "", "dots")), "p.t", "p"},
@@ -71,7 +72,7 @@ static void parameters_decide(void **state)
         {P(WITH_TREE("keyword", "", "replacing")), "p.t", NULL},
         {P(WITH_TREE("keyword", "", "lower")), "p.t", NULL},
         {P(WITH_TREE("keyword", "", "standard")), "p.t", NULL},
-        /* No member of the family holds all. */
+        /* No member of the group has all texts. */
         {P(WITH_TREE("keyword", ",\"ignore_above\":100", "paths")), "p.t", NULL},
         {P(WITH_TREE("keyword", ",\"normalizer\":\"low\"", "paths")), "p.t", NULL},
         {P(WITH_TREE("keyword", ",\"index\":false", "paths")), "p.t", NULL},
@@ -82,13 +83,13 @@ static void parameters_decide(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena arena = ARENA_INIT;
         struct mapping *mapping = make_mapping(&arena, settings, "_doc", rows[i].body, DIALECT_7);
-        assert_found_by(mapping, rows[i].field, rows[i].whole, rows[i].body);
+        assert_covered_by(mapping, rows[i].field, rows[i].full_path, rows[i].body);
         mapping_unref(mapping);
         arena_deinit(&arena);
     }
 }
 
-/* The next mapping, after a trip through the catalog. */
+/* Returns: the changed mapping, encoded and decoded. Owns: takes over `mapping`. */
 static struct mapping *change(struct arena *arena, struct mapping *mapping, const char *type, const char *body)
 {
     struct mapping *next, *decoded;
@@ -105,27 +106,33 @@ static struct mapping *change(struct arena *arena, struct mapping *mapping, cons
     return decoded;
 }
 
-/* Goal: a change of the mapping that ends it leaves a field whose documents are read; what begins it later holds at once. */
-static void changes_are_followed(void **state)
+/*
+ * Goal: a change that ends the coverage leaves a field that is searched by scan; a change that
+ * begins it applies at once.
+ */
+static void test_path_hierarchy_follows_mapping_changes(void **state)
 {
     (void)state;
     static const struct {
         const char *first, *type, *second;
-        const char *whole; /* after the change */
-        bool found;        /* whether entries find the field then */
+        const char *full_path; /* after the change */
+        bool found;        /* whether entries cover the field after the change */
     } rows[] = {
         {P(WITH_TREE("keyword", "", "paths")), "_doc", P("\"n\":{\"type\":\"long\"}"), "p", true},
-        /* A multi-field added later: the whole's entries were there before it. */
+        /* A path-hierarchy field added later is covered: the entries of full paths exist. */
         {P("\"p\":" KEYWORD("")), "_doc", P(WITH_TREE("keyword", "", "paths")), "p", true},
-        /* A whole added later is not complete. */
+        /* A full-path field added later is not complete. */
         {P("\"p\":" TREE("paths")), "_doc",
          P("\"p\":{\"type\":\"text\",\"analyzer\":\"paths\",\"fields\":{\"k\":" KEYWORD("") "}}"), NULL, true},
-        /* Nor is one that began to leave values out, nor the field itself, which had no entries until then. */
+        /*
+         * Nor is one that begins to ignore values, nor the field itself, which had no entries
+         * before.
+         */
         {P(WITH_TREE("keyword", "", "paths")), "_doc", P(WITH_TREE("keyword", ",\"ignore_above\":10", "paths")), NULL,
          false},
         {P(WITH_TREE("keyword", ",\"ignore_above\":10", "paths")), "_doc", P(WITH_TREE("keyword", "", "paths")), NULL,
          true},
-        /* Another type: it must agree. */
+        /* Another type must meet the conditions too. */
         {P(WITH_TREE("keyword", "", "paths")), "other", P("\"q\":" KEYWORD("")), "p", true},
         {P(WITH_TREE("keyword", "", "paths")), "other", P("\"p\":" KEYWORD("")), "p", true},
         {P(WITH_TREE("keyword", "", "paths")), "other", P("\"p\":" KEYWORD(",\"ignore_above\":10")), NULL, false},
@@ -136,7 +143,7 @@ static void changes_are_followed(void **state)
         struct mapping *mapping = make_mapping(&arena, settings, "_doc", rows[i].first, DIALECT_5);
         mapping = change(&arena, mapping, rows[i].type, rows[i].second);
         const char *path = mapping_field(mapping, SLICE_LIT("p.t")) != NULL ? "p.t" : "p";
-        assert_found_by(mapping, path, rows[i].whole, rows[i].second);
+        assert_covered_by(mapping, path, rows[i].full_path, rows[i].second);
         if (field_is_covered(mapping_field(mapping, slice_from(path))) != rows[i].found)
             fail_msg("%s: %s is %sfound", rows[i].second, path, rows[i].found ? "not " : "");
         mapping_unref(mapping);
@@ -144,8 +151,10 @@ static void changes_are_followed(void **state)
     }
 }
 
-/* Goal: a store whose catalog an older version wrote, with entries of directories, is read by the whole's. */
-static void older_catalogs_are_read(void **state)
+/*
+ * Goal: in a catalog of an older version, which wrote path-hierarchy entries, full paths are used.
+ */
+static void test_path_hierarchy_reads_older_catalog(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -157,11 +166,11 @@ static void older_catalogs_are_read(void **state)
                      "true],[\"p\",true]],\"path\":\"p\"}",
                      settings, P(WITH_TREE("keyword", "", "paths")));
     assert_int_equal(mapping_decode(stored, &mapping), 0);
-    assert_found_by(mapping, "p.t", "p", "catalog");
+    assert_covered_by(mapping, "p.t", "p", "catalog");
     assert_int_equal(mapping_field(mapping, SLICE_LIT("p"))->number, 1);
     assert_null(mapping_field_by_number(mapping, 0));
     assert_int_equal(mapping_field_count(mapping), 2);
-    mapping_encode(mapping, &again); /* read by the older version, the field is not complete */
+    mapping_encode(mapping, &again); /* to the older version, the field is not complete */
     struct slice fields = SLICE_LIT("\"fields\":[[\"p.t\",false],[\"p\",true]]");
     bool found = false;
     for (size_t i = 0; i + fields.len <= again.len && !found; i++)
@@ -186,7 +195,10 @@ static bool take_token(void *context, const struct analysis_token *token)
     return true;
 }
 
-/* Few characters, so that texts meet: the delimiter, its neighbours in the order of bytes, a letter of two bytes. */
+/*
+ * Returns: a text over few characters: the delimiter, its neighbours in byte order, a two-byte
+ * letter.
+ */
 static struct slice random_text(struct rng *rng, struct arena *arena, bool long_ones)
 {
     static const char *const parts[] = {"/", "/", ".", "0", "a", "b", "\xc3\xa4"};
@@ -201,7 +213,7 @@ static struct slice random_text(struct rng *rng, struct arena *arena, bool long_
     return text;
 }
 
-/* Whether an entry for the whole path would be met by a range, by the rules of entry_key.h alone. */
+/* Returns: whether a range contains the entry of a full path, by the rules of entry_key.h alone. */
 static bool range_names(const struct entry_range *range, struct slice path)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), low = BUF_INIT(BUF_UNLIMITED), high = BUF_INIT(BUF_UNLIMITED);
@@ -269,7 +281,7 @@ static void check_text(const struct mapping_field *field, struct slice text, str
     struct token_list tokens = {.count = 0};
     struct entry_range *ranges;
     struct field_value value = {.kind = FIELD_VALUE_BYTES, .bytes = asked}, bound = {.kind = FIELD_VALUE_BYTES, .bytes = other};
-    bool exact = text.len <= ENTRY_VALUE_CHARACTERS_MAX; /* longer ones are cut: more may be named */
+    bool exact = text.len <= ENTRY_VALUE_CHARACTERS_MAX; /* longer ones are truncated, so ranges may name more */
     analyzer_run(field->analyzer, text, arena, take_token, &tokens);
 
     size_t count = entry_ranges_of_value(1, field, &value, arena, &ranges);
@@ -291,7 +303,7 @@ static void check_text(const struct mapping_field *field, struct slice text, str
     }
 }
 
-static void ranges_name_what_has_the_token(void **state)
+static void test_path_hierarchy_ranges_name_documents_with_token(void **state)
 {
     (void)state;
     static const char *const analyzers[] = {P(WITH_TREE("keyword", "", "paths")), P(WITH_TREE("keyword", "", "dots"))};
@@ -313,8 +325,8 @@ static void ranges_name_what_has_the_token(void **state)
     }
 }
 
-/* Other fields are found by the entries of their values and no others. */
-static void plain_fields_have_plain_ranges(void **state)
+/* Goal: other fields have one range, of the entries of their own values. */
+static void test_entry_ranges_of_other_fields(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -337,11 +349,11 @@ static void plain_fields_have_plain_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters_decide),
-        cmocka_unit_test(changes_are_followed),
-        cmocka_unit_test(older_catalogs_are_read),
-        cmocka_unit_test(ranges_name_what_has_the_token),
-        cmocka_unit_test(plain_fields_have_plain_ranges),
+        cmocka_unit_test(test_path_hierarchy_depends_on_parameters),
+        cmocka_unit_test(test_path_hierarchy_follows_mapping_changes),
+        cmocka_unit_test(test_path_hierarchy_reads_older_catalog),
+        cmocka_unit_test(test_path_hierarchy_ranges_name_documents_with_token),
+        cmocka_unit_test(test_entry_ranges_of_other_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goal: shard numbers are those that servers of 5.6 and 1.7 with five shards gave in recorded replies. */
+/* Goal: shard numbers equal those in recorded replies of 5.6 and 1.7 servers with five shards. */
 #include "../../lib/unit.h"
 
 #include "mapping/shard.h"
 
-static void murmur_matches_replies_of_5_6(void **state)
+static void test_shard_equals_replies_of_5_6(void **state)
 {
     (void)state;
     static const struct {
@@ -25,7 +25,7 @@ static void murmur_matches_replies_of_5_6(void **state)
     }
 }
 
-static void djb_matches_replies_of_1_7(void **state)
+static void test_shard_djb_equals_replies_of_1_7(void **state)
 {
     (void)state;
     static const struct {
@@ -40,8 +40,8 @@ static void djb_matches_replies_of_1_7(void **state)
         assert_int_equal(shard_of_djb(slice_from(rows[i].id), 5), rows[i].shard);
 }
 
-/* Goal: the hash itself, against the published test values. */
-static void murmur_matches_its_publication(void **state)
+/* Goal: the hash gives the published test values. */
+static void test_murmur3_equals_published_values(void **state)
 {
     (void)state;
     assert_int_equal(shard_murmur3("", 0, 0), 0);
@@ -53,9 +53,9 @@ static void murmur_matches_its_publication(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(murmur_matches_replies_of_5_6),
-        cmocka_unit_test(djb_matches_replies_of_1_7),
-        cmocka_unit_test(murmur_matches_its_publication),
+        cmocka_unit_test(test_shard_equals_replies_of_5_6),
+        cmocka_unit_test(test_shard_djb_equals_replies_of_1_7),
+        cmocka_unit_test(test_murmur3_equals_published_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
