@@ -24,8 +24,8 @@ typedef bool fits_function(const struct term_pattern *pattern, struct slice text
 
 static void check_fits(fits_function *fits, const struct term_pattern *pattern, struct slice text)
 {
-    struct account one = {.steps_max = STEPS_MAX, .look_at = STEPS_MAX}, two = one,
-                   few = {.steps_max = 1, .look_at = 1};
+    struct account one = {.steps_max = STEPS_MAX, .poll_at = STEPS_MAX}, two = one,
+                   few = {.steps_max = 1, .poll_at = 1};
     double begin = cpu_seconds();
     bool fitting = fits(pattern, text, &one);
     check_cpu(begin, SECONDS_MAX);
