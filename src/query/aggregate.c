@@ -91,7 +91,7 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
 bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field)
 {
     const struct metadata_field *own = aggregation__metadata(aggregation);
-    if (own != NULL && (own->traits & METADATA_NUMBERS) != 0)
+    if (own != NULL && (own->traits & METADATA_NUMERIC) != 0)
         return false;
     return field == NULL ? aggregation->kind == AGGREGATION_DATE_RANGE : field->type == FIELD_DATE;
 }
@@ -140,7 +140,7 @@ static int check_order(struct binder *binder, const struct aggregation *aggregat
 
 static int by_ends(const void *left, const void *right)
 {
-    const struct range *a = left, *b = right;
+    const struct agg_range *a = left, *b = right;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
     return a->to < b->to ? -1 : a->to > b->to;
@@ -158,7 +158,7 @@ static int bind_limits(struct binder *binder, struct aggregation *aggregation, c
     if (r == 0 && aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
         r = check_order(binder, aggregation, &aggregation->hard, "hard_bounds");
     for (size_t i = 0; i < aggregation->range_count && r == 0; i++) {
-        struct range *range = &aggregation->ranges[i];
+        struct agg_range *range = &aggregation->ranges[i];
         r = bind_limit(binder, aggregation, field, range->from_json, dates, -INFINITY, &range->from);
         if (r == 0)
             r = bind_limit(binder, aggregation, field, range->to_json, dates, INFINITY, &range->to);
@@ -186,7 +186,7 @@ static int bind_interval(struct binder *binder, const struct aggregation *aggreg
 }
 
 static int bind_choice(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
-                       const struct term_choice *choice, const struct term_pattern **ret_pattern, struct field_value **ret_values,
+                       const struct term_inclusion *choice, const struct term_pattern **ret_pattern, struct field_value **ret_values,
                        size_t *ret_count)
 {
     bool text = field == NULL || field_value_kind(field) == FIELD_VALUE_BYTES;
@@ -232,7 +232,7 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
     if (own != NULL && !metadata_has_values(own))
         return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(metadata_refusal(binder->arena, own)));
     if (own != NULL)
-        return numeric && (own->traits & METADATA_NUMBERS) == 0 ? refuse_type(binder, aggregation, aggregation->field)
+        return numeric && (own->traits & METADATA_NUMERIC) == 0 ? refuse_type(binder, aggregation, aggregation->field)
                                                                 : 0;
     if (field == NULL)
         return 0;
@@ -365,7 +365,7 @@ static int bind_part(struct binder *binder, const struct aggregation *last, stru
                        SLICE_ARG(last->name));
 }
 
-struct slice aggregation__step(struct slice *path, struct slice *ret_part)
+struct slice aggregation__next_path_step(struct slice *path, struct slice *ret_part)
 {
     size_t end = slice_find_byte(*path, '>');
     struct slice step = slice_make(path->data, end < path->len ? end : path->len);
@@ -381,10 +381,10 @@ struct slice aggregation__step(struct slice *path, struct slice *ret_part)
 
 static int bind_order(struct binder *binder, const struct aggregation *aggregation, struct bucket_order *order)
 {
-    const struct aggregation *list = aggregation->below;
+    const struct aggregation *list = aggregation->children;
     struct slice path = order->path, part;
     for (;;) {
-        struct slice step = aggregation__step(&path, &part);
+        struct slice step = aggregation__next_path_step(&path, &part);
         const struct aggregation *found = find(list, step);
         if (found == NULL)
             return refuse_path(binder, order, "The provided aggregation [%.*s] either does not exist, or is a pipeline aggregation "
@@ -393,7 +393,7 @@ static int bind_order(struct binder *binder, const struct aggregation *aggregati
             return bind_part(binder, found, part, order);
         if (!is_one_of(found, KINDS_SINGLE))
             return refuse_path(binder, order, PATH_RULE " [%.*s] is not single-bucket.", SLICE_ARG(step));
-        list = found->below;
+        list = found->children;
     }
 }
 
@@ -409,7 +409,7 @@ static int bind_kind(struct binder *binder, struct aggregation *aggregation, con
 
 static int refuse_inner_global(struct binder *binder, const struct aggregation *aggregation)
 {
-    for (const struct aggregation *a = aggregation->below; a != NULL; a = a->next)
+    for (const struct aggregation *a = aggregation->children; a != NULL; a = a->next)
         if (a->kind == AGGREGATION_GLOBAL)
             return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
                           "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can only be defined as top "
@@ -437,10 +437,10 @@ static bool note_rewritten(struct binder *binder, struct aggregation *list)
 {
     bool any = false;
     for (struct aggregation *a = list; a != NULL; a = a->next) {
-        a->made_anew = note_rewritten(binder, a->below);
+        a->has_rewritten_filter = note_rewritten(binder, a->children);
         for (size_t i = 0; i < a->filter_count; i++)
-            a->made_anew |= query_is_rewritten(binder, a->filters[i].query);
-        any |= a->made_anew;
+            a->has_rewritten_filter |= query_is_rewritten(binder, a->filters[i].query);
+        any |= a->has_rewritten_filter;
     }
     return any;
 }
@@ -451,7 +451,7 @@ static int bind_list(struct binder *binder, struct aggregation *list, const stru
     for (struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
         r = bind_one(binder, a, named);
         if (r == 0)
-            r = bind_list(binder, a->below, named);
+            r = bind_list(binder, a->children, named);
     }
     return r;
 }
@@ -474,13 +474,13 @@ bool aggregation_is_global(const struct aggregation *list)
 }
 
 static struct aggregator *new_below(const struct search_context *context, const struct aggregation *list, struct account *account,
-                                    struct taken *taken)
+                                    struct agg_usage *taken)
 {
     struct aggregator *aggregator = mem_zalloc(sizeof *aggregator);
     aggregator->context = context;
     aggregator->account = account;
     aggregator->list = list;
-    aggregator->taken = taken != NULL ? taken : &aggregator->own;
+    aggregator->usage = taken != NULL ? taken : &aggregator->own_usage;
     for (const struct aggregation *a = list; a != NULL; a = a->next)
         aggregator->count++;
     aggregator->metrics = mem_zalloc((aggregator->count + 1) * sizeof *aggregator->metrics);
@@ -494,9 +494,9 @@ struct aggregator *aggregator_new(const struct search_context *context, const st
     return new_below(context, list, account, NULL);
 }
 
-static void bucket_free(struct bucket *bucket)
+static void bucket_free(struct agg_bucket *bucket)
 {
-    aggregator_free(bucket->below);
+    aggregator_free(bucket->children);
     if (bucket->key.kind == FIELD_VALUE_BYTES)
         mem_free((void *)(uintptr_t)bucket->key.bytes.data);
     mem_free(bucket);
@@ -535,21 +535,21 @@ struct slice aggregator__key(const struct field_value *value)
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
-static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
+static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct match_doc *match_doc,
                         struct field_value **ret_values)
 {
     const struct metadata_field *own = aggregation__metadata(aggregation);
     size_t count = 0;
     if (own != NULL) {
-        *ret_values = arena_alloc(&subject->arena, sizeof **ret_values);
-        (*ret_values)[0] = metadata_value(own, subject);
+        *ret_values = arena_alloc(&match_doc->arena, sizeof **ret_values);
+        (*ret_values)[0] = metadata_value(own, match_doc);
         return 1;
     }
     if (bound->field != NULL)
-        count = subject_field(subject, bound->field, ret_values);
+        count = match_doc_field(match_doc, bound->field, ret_values);
     if (count > 0 || !bound->has_missing)
         return count;
-    *ret_values = arena_alloc(&subject->arena, sizeof **ret_values);
+    *ret_values = arena_alloc(&match_doc->arena, sizeof **ret_values);
     (*ret_values)[0] = bound->missing;
     return 1;
 }
@@ -575,7 +575,7 @@ static bool is_chosen(const struct aggregation *aggregation, const struct bound_
     return !has_value(bound->excluded, bound->excluded_count, value);
 }
 
-struct field_value aggregation__interval(const struct aggregation *aggregation, double number)
+struct field_value aggregation__interval_key(const struct aggregation *aggregation, double number)
 {
     if (aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
         return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = rounding_floor(&aggregation->rounding, aggregation__millis(number))};
@@ -587,12 +587,12 @@ static bool round_value(const struct aggregation *aggregation, double number, st
 {
     bool dates = aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
     const struct bounds *hard = &aggregation->hard;
-    *ret_key = aggregation__interval(aggregation, number);
+    *ret_key = aggregation__interval_key(aggregation, number);
     double begin = dates ? (double)ret_key->i64 : ret_key->f64 * aggregation->interval;
     return begin >= hard->low && (dates && hard->high_json != NULL ? begin < hard->high : begin <= hard->high);
 }
 
-static bool in_range(const struct range *range, const struct mapping_field *field, const struct field_value *values, size_t count)
+static bool in_range(const struct agg_range *range, const struct mapping_field *field, const struct field_value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         double number = aggregator__number(field, &values[i]);
@@ -608,13 +608,13 @@ static void add_place(struct field_value *keys, size_t *count, size_t place)
 }
 
 static size_t filter_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                          struct subject *subject, struct field_value **ret_keys)
+                          struct match_doc *match_doc, struct field_value **ret_keys)
 {
-    struct field_value *keys = arena_alloc(&subject->arena, (aggregation->filter_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->filter_count + 1) * sizeof *keys);
     size_t count = 0;
     float ignored;
     for (size_t i = 0; i < aggregation->filter_count; i++)
-        if (bound_query_match(bound->filters[i], subject, &ignored))
+        if (bound_query_match(bound->filters[i], match_doc, &ignored))
             add_place(keys, &count, i);
     if (count == 0 && aggregation->other)
         add_place(keys, &count, aggregation->filter_count);
@@ -623,11 +623,11 @@ static size_t filter_keys(const struct aggregation *aggregation, const struct bo
 }
 
 static size_t range_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct subject *subject, struct field_value *values, size_t value_count, struct field_value **ret_keys)
+                         struct match_doc *match_doc, struct field_value *values, size_t value_count, struct field_value **ret_keys)
 {
-    struct field_value *keys = arena_alloc(&subject->arena, (aggregation->range_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->range_count + 1) * sizeof *keys);
     size_t count = 0;
-    for (size_t i = 0; i < aggregation->range_count && account_take(subject->account, value_count); i++)
+    for (size_t i = 0; i < aggregation->range_count && account_take(match_doc->account, value_count); i++)
         if (in_range(&aggregation->ranges[i], bound->field, values, value_count))
             add_place(keys, &count, i);
     *ret_keys = keys;
@@ -636,41 +636,41 @@ static size_t range_keys(const struct aggregation *aggregation, const struct bou
 
 /* Turns the values of terms and histograms into keys, in their place. */
 static size_t value_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct subject *subject, struct field_value *values, size_t value_count, struct field_value **ret_keys)
+                         struct match_doc *match_doc, struct field_value *values, size_t value_count, struct field_value **ret_keys)
 {
     bool round = is_one_of(aggregation, KINDS_HISTOGRAM), choose = aggregation->include.given || aggregation->exclude.given;
     size_t count = 0;
     *ret_keys = values;
     if (!round && !choose)
         return value_count;
-    struct field_value *keys = arena_alloc(&subject->arena, (value_count + 1) * sizeof *keys);
-    for (size_t i = 0; i < value_count && account_take(subject->account, 20); i++) {
+    struct field_value *keys = arena_alloc(&match_doc->arena, (value_count + 1) * sizeof *keys);
+    for (size_t i = 0; i < value_count && account_take(match_doc->account, 20); i++) {
         keys[count] = values[i];
         if (round)
             count += round_value(aggregation, aggregator__number(bound->field, &values[i]), &keys[count]);
         else
-            count += is_chosen(aggregation, bound, &values[i], subject->account);
+            count += is_chosen(aggregation, bound, &values[i], match_doc->account);
     }
     *ret_keys = keys;
     return count;
 }
 
-static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
+static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct match_doc *match_doc,
                       struct field_value **ret_keys)
 {
     struct field_value *values = NULL;
     if (is_one_of(aggregation, KINDS_FILTER))
-        return filter_keys(aggregation, bound, subject, ret_keys);
+        return filter_keys(aggregation, bound, match_doc, ret_keys);
     bool global = aggregation->kind == AGGREGATION_GLOBAL;
-    size_t count = global ? 0 : values_of(aggregation, bound, subject, &values);
+    size_t count = global ? 0 : values_of(aggregation, bound, match_doc, &values);
     if (global || aggregation->kind == AGGREGATION_MISSING) {
-        *ret_keys = arena_zalloc(&subject->arena, sizeof **ret_keys);
+        *ret_keys = arena_zalloc(&match_doc->arena, sizeof **ret_keys);
         (*ret_keys)->kind = FIELD_VALUE_I64;
         return count == 0;
     }
     if (is_one_of(aggregation, KINDS_RANGE))
-        return range_keys(aggregation, bound, subject, values, count, ret_keys);
-    return value_keys(aggregation, bound, subject, values, count, ret_keys);
+        return range_keys(aggregation, bound, match_doc, values, count, ret_keys);
+    return value_keys(aggregation, bound, match_doc, values, count, ret_keys);
 }
 
 /* --- Counting ----------------------------------------------------------------------------------------------------- */
@@ -685,7 +685,7 @@ int aggregation__too_many(struct arena *arena, struct problem *ret_problem)
 /* Asks the budget for what a bucket takes, a chunk at a time; a search that is refused ends at its next document. */
 static void charge(const struct aggregator *aggregator, size_t bytes)
 {
-    struct taken *taken = aggregator->taken;
+    struct agg_usage *taken = aggregator->usage;
     taken->bytes += bytes;
     if (!budget_guard_asks(aggregator->context->memory, taken->bytes))
         return;
@@ -693,36 +693,36 @@ static void charge(const struct aggregator *aggregator, size_t bytes)
     taken->bytes = 0;
 }
 
-static struct bucket *new_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
+static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
                                  const struct mapping_field *field, const struct field_value *key)
 {
-    struct bucket *bucket = mem_zalloc(sizeof *bucket);
+    struct agg_bucket *bucket = mem_zalloc(sizeof *bucket);
     bucket->key = *key;
     bucket->field = field;
     if (key->kind == FIELD_VALUE_BYTES)
         bucket->key.bytes = (struct slice){mem_dup(key->bytes.data, key->bytes.len), key->bytes.len};
-    if (aggregation->below != NULL)
-        bucket->below = new_below(aggregator->context, aggregation->below, aggregator->account, aggregator->taken);
-    size_t below = bucket->below == NULL ? 0 : sizeof *bucket->below + bucket->below->count * sizeof(struct metric);
+    if (aggregation->children != NULL)
+        bucket->children = new_below(aggregator->context, aggregation->children, aggregator->account, aggregator->usage);
+    size_t below = bucket->children == NULL ? 0 : sizeof *bucket->children + bucket->children->count * sizeof(struct metric);
     charge(aggregator, sizeof *bucket + below + aggregator__key(key).len);
     return bucket;
 }
 
 static int add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
-                         const struct mapping_field *field, const struct field_value *value, struct subject *subject,
+                         const struct mapping_field *field, const struct field_value *value, struct match_doc *match_doc,
                          struct arena *arena, struct problem *ret_problem)
 {
-    struct bucket *bucket = map_get(&metric->buckets, aggregator__key(value));
+    struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(value));
     if (bucket == NULL) {
         bool counts = aggregation->kind != AGGREGATION_CARDINALITY;
-        if ((counts ? aggregator->taken->buckets : metric->buckets.count) >= AGGREGATION_BUCKETS_MAX)
+        if ((counts ? aggregator->usage->buckets : metric->buckets.count) >= AGGREGATION_BUCKETS_MAX)
             return aggregation__too_many(arena, ret_problem);
-        aggregator->taken->buckets += counts;
+        aggregator->usage->buckets += counts;
         bucket = new_bucket(aggregator, aggregation, field, value);
         map_put(&metric->buckets, aggregator__key(&bucket->key), bucket);
     }
     bucket->documents++;
-    return bucket->below != NULL ? aggregator_add(bucket->below, subject, arena, ret_problem) : 0;
+    return bucket->children != NULL ? aggregator_add(bucket->children, match_doc, arena, ret_problem) : 0;
 }
 
 /* Which keys of a document came before, so that each counts once: compared while they are few, then by hashing. */
@@ -740,16 +740,16 @@ static bool seen_before(struct map *seen, const struct field_value *values, size
 }
 
 static int add_keys(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
-                    const struct bound_aggregation *bound, struct subject *subject, struct arena *arena,
+                    const struct bound_aggregation *bound, struct match_doc *match_doc, struct arena *arena,
                     struct problem *ret_problem)
 {
     struct field_value *keys = NULL;
-    size_t count = keys_of(aggregation, bound, subject, &keys);
+    size_t count = keys_of(aggregation, bound, match_doc, &keys);
     struct map seen = MAP_INIT;
     int r = 0;
-    for (size_t i = 0; i < count && r == 0 && account_take(subject->account, 20); i++) {
+    for (size_t i = 0; i < count && r == 0 && account_take(match_doc->account, 20); i++) {
         if (!seen_before(&seen, keys, count, i))
-            r = add_to_bucket(aggregator, aggregation, metric, bound->field, &keys[i], subject, arena, ret_problem);
+            r = add_to_bucket(aggregator, aggregation, metric, bound->field, &keys[i], match_doc, arena, ret_problem);
     }
     map_deinit(&seen);
     return r;
@@ -757,12 +757,12 @@ static int add_keys(const struct aggregator *aggregator, const struct aggregatio
 
 /* Texts and addresses of a document are a set to Elasticsearch, numbers are not. */
 static void add_numbers(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
-                        struct subject *subject)
+                        struct match_doc *match_doc)
 {
     struct field_value *values = NULL;
-    size_t count = values_of(aggregation, bound, subject, &values);
+    size_t count = values_of(aggregation, bound, match_doc, &values);
     struct map seen = MAP_INIT;
-    for (size_t i = 0; i < count && account_take(subject->account, 20); i++) {
+    for (size_t i = 0; i < count && account_take(match_doc->account, 20); i++) {
         if (values[i].kind == FIELD_VALUE_BYTES && seen_before(&seen, values, count, i))
             continue;
         double number = aggregator__number(bound->field, &values[i]);
@@ -774,29 +774,29 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
     map_deinit(&seen);
 }
 
-static int add(struct aggregator *aggregator, bool global, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+static int add(struct aggregator *aggregator, bool global, struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
 {
-    size_t i = 0, position = (size_t)(subject->index - aggregator->context->indices);
+    size_t i = 0, position = (size_t)(match_doc->index - aggregator->context->indices);
     int r = 0;
     for (const struct aggregation *a = aggregator->list; a != NULL && r == 0; a = a->next, i++) {
         if ((a->kind == AGGREGATION_GLOBAL) != global)
             continue;
         if (a->kind == AGGREGATION_TOP_HITS)
-            charge(aggregator, aggregator__keep_hit(a, &aggregator->metrics[i], &a->bound[position], subject, position));
+            charge(aggregator, aggregator__offer_hit(a, &aggregator->metrics[i], &a->bound[position], match_doc, position));
         else if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
-            add_numbers(a, &aggregator->metrics[i], &a->bound[position], subject);
+            add_numbers(a, &aggregator->metrics[i], &a->bound[position], match_doc);
         else
-            r = add_keys(aggregator, a, &aggregator->metrics[i], &a->bound[position], subject, arena, ret_problem);
+            r = add_keys(aggregator, a, &aggregator->metrics[i], &a->bound[position], match_doc, arena, ret_problem);
     }
     return r;
 }
 
-int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
 {
-    return add(aggregator, false, subject, arena, ret_problem);
+    return add(aggregator, false, match_doc, arena, ret_problem);
 }
 
-int aggregator_add_global(struct aggregator *aggregator, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
 {
-    return add(aggregator, true, subject, arena, ret_problem);
+    return add(aggregator, true, match_doc, arena, ret_problem);
 }

@@ -20,7 +20,7 @@ struct account;
 struct binder;
 struct named_list;
 struct search_context;
-struct subject;
+struct match_doc;
 
 /* Returns: 0; QUERY_REFUSED. */
 int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth,
@@ -44,9 +44,9 @@ void aggregator_free(struct aggregator *aggregator);
  * Counts a document in that the query found, with subject->score; the second one of all that there are, for those that are global.
  * Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets.
  */
-int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
+int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
                    struct problem *ret_problem) TL_MUST_USE;
-int aggregator_add_global(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
+int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 /*
  * Writes {"name": {…}, …}, {"kind#name": …} with the context's typed_keys.

@@ -77,7 +77,7 @@ struct bounds {
     double low, high;                 /* once bound */
 };
 
-struct range {
+struct agg_range {
     struct slice key; /* data NULL: made of its ends */
     yyjson_val *from_json, *to_json;
     double from, to; /* once bound; infinite: open */
@@ -89,7 +89,7 @@ struct named_filter {
 };
 
 /* What `include` and `exclude` of terms let through. */
-struct term_choice {
+struct term_inclusion {
     bool given;
     struct slice regexp; /* data NULL: values */
     yyjson_val *values;  /* an array */
@@ -116,8 +116,8 @@ struct aggregation {
     yyjson_val *missing; /* NULL: none */
     struct slice meta;   /* JSON that comes back with the result; empty: none */
     bool
-        made_anew; /* a filter in it is rewritten for the first index: without a meta of its own it shows an empty one */
-    struct aggregation *below;
+        has_rewritten_filter; /* a filter in it is rewritten for the first index: without a meta of its own it shows an empty one */
+    struct aggregation *children;
 
     unsigned size;
     unsigned min_doc_count;
@@ -127,7 +127,7 @@ struct aggregation {
     struct slice hint; /* execution_hint of terms; data NULL: none */
     struct bucket_order orders[BUCKET_ORDERS_MAX];
     size_t order_count;
-    struct term_choice include, exclude;
+    struct term_inclusion include, exclude;
 
     double interval, offset;   /* of a histogram of numbers */
     struct rounding rounding;  /* of one of dates */
@@ -137,7 +137,7 @@ struct aggregation {
     struct slice format_text;         /* of whichever kind the field turns out to want; data NULL: none */
     const struct number_format *numbers; /* that, for a field of numbers; NULL: as they are */
 
-    struct range *ranges;
+    struct agg_range *ranges;
     size_t range_count;
     struct named_filter *filters;
     size_t filter_count;
@@ -154,26 +154,26 @@ struct metadata_field;
 const struct metadata_field *aggregation__metadata(const struct aggregation *aggregation);
 
 /* Takes the next step off an order's path, and the part named behind it (data NULL: none). Returns: the step's name. */
-struct slice aggregation__step(struct slice *path, struct slice *ret_part);
+struct slice aggregation__next_path_step(struct slice *path, struct slice *ret_part);
 
 /* --- What it comes to --------------------------------------------------------------------------------------------- */
 
-struct bucket {
+struct agg_bucket {
     struct field_value key;
     const struct mapping_field *field; /* NULL: one of every document */
     uint64_t documents;
-    struct aggregator *below;
+    struct aggregator *children;
 };
 
 struct metric {
     uint64_t values;
     double sum, low, high;
-    struct kept_hits *kept; /* of TOP_HITS, whose best score is `high`; NULL: none yet */
-    struct map buckets; /* by encoded key: struct bucket *; of CARDINALITY and all that have buckets */
+    struct hit_queue *top_hits; /* of TOP_HITS, whose best score is `high`; NULL: none yet */
+    struct map buckets; /* by encoded key: struct agg_bucket *; of CARDINALITY and all that have buckets */
 };
 
 /* What buckets take. */
-struct taken {
+struct agg_usage {
     size_t buckets;
     size_t bytes; /* that the search's budget has not been asked for yet */
 };
@@ -184,16 +184,16 @@ struct aggregator {
     const struct aggregation *list;
     size_t count;
     struct metric *metrics; /* one for each of the list */
-    struct taken *taken;    /* by all aggregators of the search */
-    struct taken own;       /* what that of the topmost points to */
+    struct agg_usage *usage;    /* by all aggregators of the search */
+    struct agg_usage own_usage;       /* what that of the topmost points to */
 };
 
 /* top_hits.c. The last three: of a bucket. Returns of keeping: the bytes that it took. */
 int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation) TL_MUST_USE;
 int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation, const struct named_list *named,
                                struct bound_aggregation *bound) TL_MUST_USE;
-size_t aggregator__keep_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
-                            struct subject *subject, size_t index);
+size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
+                            struct match_doc *match_doc, size_t index);
 void aggregator__drop_hits(struct metric *metric);
 int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct metric *metric,
                                struct json_writer *w, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
@@ -208,7 +208,7 @@ static inline int64_t aggregation__millis(double number)
     return isnan(number) ? 0 : number > most ? (int64_t)most : number < -most ? -(int64_t)most : (int64_t)number;
 }
 /* The key of the interval in which a number lies: when it begins, or of numbers which one it is. */
-struct field_value aggregation__interval(const struct aggregation *aggregation, double number);
+struct field_value aggregation__interval_key(const struct aggregation *aggregation, double number);
 int aggregation__too_many(struct arena *arena, struct problem *ret_problem);
 struct slice aggregator__key(const struct field_value *key);
 double aggregator__number(const struct mapping_field *field, const struct field_value *value);

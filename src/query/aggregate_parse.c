@@ -43,7 +43,7 @@ static int refuse_argument(struct query_parser *parser, yyjson_val *at, const ch
 static int refuse_value(struct query_parser *parser, struct slice option, yyjson_val *value,
                         const struct aggregation *aggregation)
 {
-    query_position(parser->doc, value, false, &parser->line, &parser->column);
+    query_location(parser->doc, value, false, &parser->line, &parser->column);
     return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s doesn't support values of type: %s",
                          parser->line, parser->column, kind_name(aggregation), SLICE_ARG(option), json_token(value));
 }
@@ -210,7 +210,7 @@ static int refuse_partition(struct query_parser *parser, struct slice option, yy
 static int take_choice(struct query_parser *parser, struct slice option, yyjson_val *value,
                        struct aggregation *aggregation)
 {
-    struct term_choice *choice = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
+    struct term_inclusion *choice = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
     if (yyjson_is_obj(value))
         return refuse_partition(parser, option, value);
     choice->given = true;
@@ -275,7 +275,7 @@ static int take_fixed(struct query_parser *parser, struct slice text, yyjson_val
 static int take_date_interval(struct query_parser *parser, struct slice option, struct slice text, yyjson_val *value,
                               struct aggregation *aggregation)
 {
-    bool calendar = rounding_calendar(text, &aggregation->rounding);
+    bool calendar = rounding_parse_calendar_unit(text, &aggregation->rounding);
     if (slice_is(option, "calendar_interval") && !calendar)
         return refuse_argument(parser, value, "The supplied interval [%.*s] could not be parsed as a calendar interval.",
                                SLICE_ARG(text));
@@ -331,7 +331,7 @@ static int take_bounds(struct query_parser *parser, struct slice option, yyjson_
             continue;
         int unknown = query__refuse_unknown_of(parser, date_histogram(aggregation) ? SLICE_LIT("bounds") : SLICE_LIT("double_bounds"),
                                                key, known, 2);
-        query_position(parser->doc, member, false, &parser->line, &parser->column); /* where what is around tells of it */
+        query_location(parser->doc, member, false, &parser->line, &parser->column); /* where what is around tells of it */
         return unknown;
     }
     bounds->low_json = json_get_lit(value, "min");
@@ -365,7 +365,7 @@ static int take_time_zone(struct query_parser *parser, struct slice option, yyjs
                                    (long long)hours);
         zone = zone_fixed((int32_t)hours * 3600);
     } else if (zone_parse(parser->zones, query__scalar_text(parser->arena, value), parser->arena, &zone, parser->problem) != 0) {
-        query_position(parser->doc, value, false, &parser->line, &parser->column);
+        query_location(parser->doc, value, false, &parser->line, &parser->column);
         return QUERY_REFUSED;
     }
     aggregation->rounding.zone = zone_copy(&zone, parser->arena);
@@ -397,7 +397,7 @@ static int take_any_format(struct query_parser *parser, struct slice option, yyj
 static int take_range(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
 {
     static const char *const known[] = {"key", "from", "to"};
-    struct range *range = &aggregation->ranges[aggregation->range_count++];
+    struct agg_range *range = &aggregation->ranges[aggregation->range_count++];
     size_t i, count;
     yyjson_val *key, *member;
     if (!yyjson_is_obj(value))
@@ -494,7 +494,7 @@ static int refuse_option(struct query_parser *parser, const struct aggregation *
     bool inner = slice_is(option, "ranges") || slice_is(option, "extended_bounds") || slice_is(option, "hard_bounds");
     bool itself = (parser->problem->type == PROBLEM_X_CONTENT_PARSE && !inner) ||
                   (parser->problem->type == PROBLEM_PARSING && !slice_is(option, "order"));
-    return itself ? QUERY_REFUSED : query__refuse_around(parser, kind_name(aggregation), option);
+    return itself ? QUERY_REFUSED : query__wrap_refusal(parser, kind_name(aggregation), option);
 }
 
 static unsigned kind_of_value(yyjson_val *value)
@@ -628,7 +628,7 @@ static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjs
                                  "aggregation type [%.*s] is not supported by this server", SLICE_ARG(name));
     int r = query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]", SLICE_ARG(name));
     size_t line, column;
-    query_position(parser->doc, value, false, &line, &column);
+    query_location(parser->doc, value, false, &line, &column);
     parser->problem->caused_by = arena_zalloc(parser->arena, sizeof *parser->problem->caused_by);
     problem_set(parser->problem->caused_by, parser->arena, PROBLEM_PARSING, "[%zu:%zu] unknown field [%.*s]", line, column,
                 SLICE_ARG(name));
@@ -688,7 +688,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
     json_obj_foreach (value, index, count, key, member) {
         int r;
         if (slice_is(json_slice(key), "aggs") || slice_is(json_slice(key), "aggregations")) {
-            r = aggregation_parse(parser, member, depth + 1, &aggregation->below);
+            r = aggregation_parse(parser, member, depth + 1, &aggregation->children);
         } else if (slice_is(json_slice(key), "meta")) {
             r = 0;
             aggregation->meta = keep_json(parser, member);
@@ -705,7 +705,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
     if (!kind)
         return query__refuse(parser, value, true, PROBLEM_PARSING, "Missing definition for aggregation [%.*s]",
                              SLICE_ARG(aggregation->name));
-    if (aggregation->below != NULL && (kind_bit(aggregation->kind) & KINDS_LEAF) != 0)
+    if (aggregation->children != NULL && (kind_bit(aggregation->kind) & KINDS_LEAF) != 0)
         return query__refuse(parser, value, true, PROBLEM_PARSING,
                              "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
                              SLICE_ARG(aggregation->name), kind_name(aggregation));
@@ -756,7 +756,7 @@ int aggregation_resolve_lookups(struct aggregation *list, struct arena *arena, t
         for (size_t i = 0; i < a->filter_count && r == 0; i++)
             r = query_resolve_lookups(a->filters[i].query, arena, fetch, context, ret_problem);
         if (r == 0)
-            r = aggregation_resolve_lookups(a->below, arena, fetch, context, ret_problem);
+            r = aggregation_resolve_lookups(a->children, arena, fetch, context, ret_problem);
     }
     return r;
 }

@@ -137,13 +137,13 @@ static void write_stats(struct json_writer *w, const struct aggregation *aggrega
 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
-static struct bucket *bucket_at(const struct metric *metric, size_t place)
+static struct agg_bucket *bucket_at(const struct metric *metric, size_t place)
 {
     struct field_value key = {.kind = FIELD_VALUE_I64, .i64 = (int64_t)place};
     return map_get(&metric->buckets, aggregator__key(&key));
 }
 
-static double part_of(const struct metric *metric, const struct bucket *bucket, enum result_part part)
+static double part_of(const struct metric *metric, const struct agg_bucket *bucket, enum result_part part)
 {
     bool none = metric->values == 0;
     switch (part) {
@@ -163,29 +163,29 @@ static double result_of(const struct aggregator *aggregator, const struct bucket
 {
     struct slice path = order->path, part;
     for (;;) {
-        struct slice step = aggregation__step(&path, &part);
+        struct slice step = aggregation__next_path_step(&path, &part);
         size_t i = 0;
         for (const struct aggregation *a = aggregator->list; !slice_equal(a->name, step); a = a->next)
             i++;
         const struct metric *metric = &aggregator->metrics[i];
-        const struct bucket *bucket = bucket_at(metric, 0); /* of those that have a single one */
+        const struct agg_bucket *bucket = bucket_at(metric, 0); /* of those that have a single one */
         if (path.len == 0)
             return part_of(metric, bucket, order->part);
-        if (bucket == NULL || bucket->below == NULL)
+        if (bucket == NULL || bucket->children == NULL)
             return NAN;
-        aggregator = bucket->below;
+        aggregator = bucket->children;
     }
 }
 
-static int by_key(const struct bucket *a, const struct bucket *b)
+static int by_key(const struct agg_bucket *a, const struct agg_bucket *b)
 {
     return a->key.kind == b->key.kind ? field_value_compare(&a->key, &b->key) : (int)a->key.kind - (int)b->key.kind;
 }
 
 /* What has no number comes last, whichever the direction. */
-static int by_result(const struct bucket *a, const struct bucket *b, const struct bucket_order *order)
+static int by_result(const struct agg_bucket *a, const struct agg_bucket *b, const struct bucket_order *order)
 {
-    double x = a->below == NULL ? NAN : result_of(a->below, order), y = b->below == NULL ? NAN : result_of(b->below, order);
+    double x = a->children == NULL ? NAN : result_of(a->children, order), y = b->children == NULL ? NAN : result_of(b->children, order);
     if (isnan(x) || isnan(y))
         return (int)isnan(x) - (int)isnan(y);
     if (x == y)
@@ -193,7 +193,7 @@ static int by_result(const struct bucket *a, const struct bucket *b, const struc
     return (x < y) == order->descending ? 1 : -1;
 }
 
-static int by_one_order(const struct bucket *a, const struct bucket *b, const struct bucket_order *order)
+static int by_one_order(const struct agg_bucket *a, const struct agg_bucket *b, const struct bucket_order *order)
 {
     if (order->by == BY_RESULT)
         return by_result(a, b, order);
@@ -208,7 +208,7 @@ static int by_one_order(const struct bucket *a, const struct bucket *b, const st
 static int by_order(const void *left, const void *right, void *context)
 {
     static const struct bucket_order most_first = {.by = BY_COUNT, .descending = true};
-    const struct bucket *a = *(struct bucket *const *)left, *b = *(struct bucket *const *)right;
+    const struct agg_bucket *a = *(struct agg_bucket *const *)left, *b = *(struct agg_bucket *const *)right;
     const struct aggregation *aggregation = context;
     int r = aggregation->order_count == 0 && aggregation->kind == AGGREGATION_TERMS ? by_one_order(a, b, &most_first) : 0;
     for (size_t i = 0; i < aggregation->order_count && r == 0; i++)
@@ -220,7 +220,7 @@ static int by_order(const void *left, const void *right, void *context)
 
 /* doc_count and what is below, of a bucket that no document may have made. */
 static void write_inside(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
-                         const struct bucket *bucket)
+                         const struct agg_bucket *bucket)
 {
     json_key(&out->w, "doc_count");
     json_u64(&out->w, bucket == NULL ? 0 : bucket->documents);
@@ -228,21 +228,21 @@ static void write_inside(struct output *out, const struct aggregator *aggregator
         json_key(&out->w, "doc_count_error_upper_bound");
         json_i64(&out->w, 0);
     }
-    if (aggregation->below == NULL)
+    if (aggregation->children == NULL)
         return;
-    struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->below, aggregator->account) : NULL;
-    write_list(out, bucket == NULL ? nothing : bucket->below);
+    struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->children, aggregator->account) : NULL;
+    write_list(out, bucket == NULL ? nothing : bucket->children);
     aggregator_free(nothing);
 }
 
-static struct bucket **all_buckets(const struct metric *metric, uint64_t least, size_t *ret_count)
+static struct agg_bucket **all_buckets(const struct metric *metric, uint64_t least, size_t *ret_count)
 {
-    struct bucket **buckets = mem_alloc((metric->buckets.count + 1) * sizeof(struct bucket *));
+    struct agg_bucket **buckets = mem_alloc((metric->buckets.count + 1) * sizeof(struct agg_bucket *));
     struct slice key;
     void *bucket;
     *ret_count = 0;
     for (size_t position = 0; map_next(&metric->buckets, &position, &key, &bucket);)
-        if (((struct bucket *)bucket)->documents >= least)
+        if (((struct agg_bucket *)bucket)->documents >= least)
             buckets[(*ret_count)++] = bucket;
     return buckets;
 }
@@ -261,7 +261,7 @@ static void write_number_key(struct json_writer *w, const struct aggregation *ag
     buf_deinit(&text);
 }
 
-static void write_terms_key(struct json_writer *w, const struct aggregation *aggregation, const struct bucket *bucket)
+static void write_terms_key(struct json_writer *w, const struct aggregation *aggregation, const struct agg_bucket *bucket)
 {
     const struct mapping_field *field = bucket->field;
     json_key(w, "key");
@@ -289,7 +289,7 @@ static void write_terms(struct output *out, const struct aggregator *aggregator,
                                                                                    : aggregation->shard_min_doc_count;
     uint64_t others = 0;
     size_t count;
-    struct bucket **buckets = all_buckets(metric, least, &count);
+    struct agg_bucket **buckets = all_buckets(metric, least, &count);
     qsort_r(buckets, count, sizeof *buckets, by_order, (void *)(uintptr_t)aggregation);
     for (size_t i = aggregation->size; i < count; i++)
         others += buckets[i]->documents;
@@ -333,7 +333,7 @@ static void widen(struct field_value *low, struct field_value *high, bool *any, 
 }
 
 /* The intervals between which there are no gaps. Returns: whether there are any. */
-static bool histogram_span(const struct aggregation *aggregation, struct bucket *const *buckets, size_t count,
+static bool histogram_span(const struct aggregation *aggregation, struct agg_bucket *const *buckets, size_t count,
                            struct field_value *low, struct field_value *high)
 {
     const struct bounds *bounds = &aggregation->extended;
@@ -341,29 +341,29 @@ static bool histogram_span(const struct aggregation *aggregation, struct bucket 
     for (size_t i = 0; i < count; i++)
         widen(low, high, &any, buckets[i]->key);
     if (any && bounds->low_json != NULL)
-        widen(low, high, &any, aggregation__interval(aggregation, bounds->low));
+        widen(low, high, &any, aggregation__interval_key(aggregation, bounds->low));
     else if (!any && (bounds->low_json == NULL || bounds->high_json == NULL))
         return false;
     if (!any)
-        widen(low, high, &any, aggregation__interval(aggregation, bounds->low));
+        widen(low, high, &any, aggregation__interval_key(aggregation, bounds->low));
     if (bounds->high_json != NULL)
-        widen(low, high, &any, aggregation__interval(aggregation, bounds->high));
+        widen(low, high, &any, aggregation__interval_key(aggregation, bounds->high));
     return any;
 }
 
 /* Puts a bucket of no documents where there is a gap; `empty` holds them. Returns: false where there would be too many. */
-static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct bucket ***buckets, size_t *count,
+static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct agg_bucket ***buckets, size_t *count,
                       struct arena *empty)
 {
     struct field_value low = {0}, high = {0};
     size_t filled = 0, capacity = 0;
-    struct bucket **all = NULL;
+    struct agg_bucket **all = NULL;
     if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
         return true;
     for (struct field_value key = low; field_value_compare(&key, &high) <= 0; key = next_interval(aggregation, &key)) {
         if (filled >= AGGREGATION_BUCKETS_MAX)
             return false;
-        struct bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));
+        struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));
         if (bucket == NULL) {
             bucket = arena_zalloc(empty, sizeof *bucket);
             bucket->key = key;
@@ -372,19 +372,19 @@ static bool fill_gaps(const struct aggregation *aggregation, const struct metric
         all[filled++] = bucket;
     }
     mem_free(*buckets);
-    *buckets = mem_dup(all, (filled + 1) * sizeof(struct bucket *));
+    *buckets = mem_dup(all, (filled + 1) * sizeof(struct agg_bucket *));
     *count = filled;
     return true;
 }
 
-static double histogram_key(const struct aggregation *aggregation, const struct bucket *bucket)
+static double histogram_key(const struct aggregation *aggregation, const struct agg_bucket *bucket)
 {
     return of_dates(aggregation) ? (double)bucket->key.i64
                                  : bucket->key.f64 * aggregation->interval + aggregation->offset;
 }
 
 static void write_interval(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
-                           const struct bucket *bucket, const struct mapping_field *field)
+                           const struct agg_bucket *bucket, const struct mapping_field *field)
 {
     bool text = has_text(aggregation, field) || aggregation->format != NULL;
     double key = histogram_key(aggregation, bucket);
@@ -415,7 +415,7 @@ static void write_histogram(struct output *out, const struct aggregator *aggrega
                             const struct metric *metric, const struct mapping_field *field)
 {
     size_t count;
-    struct bucket **buckets = all_buckets(metric, aggregation->min_doc_count, &count);
+    struct agg_bucket **buckets = all_buckets(metric, aggregation->min_doc_count, &count);
     struct arena empty = ARENA_INIT;
     if (!fill_gaps(aggregation, metric, &buckets, &count, &empty)) {
         out->failed = true;
@@ -455,7 +455,7 @@ static void write_end(struct json_writer *w, const char *key, const char *text_k
         write_text(w, text_key, aggregation, field, end, true);
 }
 
-static void write_range(struct output *out, const struct aggregation *aggregation, const struct range *range,
+static void write_range(struct output *out, const struct aggregation *aggregation, const struct agg_range *range,
                         const struct mapping_field *field)
 {
     bool own_text = has_text(aggregation, field) || aggregation__is_of_dates(aggregation, field);
@@ -546,7 +546,7 @@ static const char *typed_name(const struct aggregation *aggregation, const struc
         return aggregation__names[aggregation->kind];
     const struct metadata_field *own = aggregation__metadata(aggregation);
     if (field == NULL)
-        return own != NULL && (own->traits & METADATA_NUMBERS) != 0 ? "lterms" : "sterms";
+        return own != NULL && (own->traits & METADATA_NUMERIC) != 0 ? "lterms" : "sterms";
     enum field_value_kind kind = field_value_kind(field);
     bool fraction = kind == FIELD_VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
     return kind == FIELD_VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
@@ -578,7 +578,7 @@ static void write_list(struct output *out, const struct aggregator *aggregator)
         if (a->meta.len > 0) {
             json_key(&out->w, "meta");
             json_raw(&out->w, a->meta);
-        } else if (a->made_anew) {
+        } else if (a->has_rewritten_filter) {
             json_key(&out->w, "meta");
             json_raw(&out->w, SLICE_LIT("{}"));
         }

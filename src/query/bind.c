@@ -57,7 +57,7 @@ int bind__refuse_plain(struct binder *binder, const char *format, ...)
     return QUERY_REFUSED;
 }
 
-bool bind__goes_on(struct binder *binder, uint64_t steps)
+bool bind__charge(struct binder *binder, uint64_t steps)
 {
     const struct budget_guard *memory = binder->context->memory;
     return account_take(binder->account, steps) && (memory == NULL || !memory->refused);
@@ -395,7 +395,7 @@ static int bind_function(struct binder *binder, const struct query *query, struc
             const struct metadata_field *metadata = metadata_find(function->spec->field);
             function->field = mapping_field(binder->index->mapping, function->spec->field);
             function->metadata = function->field == NULL && metadata_has_values(metadata) &&
-                                         (metadata->traits & METADATA_NUMBERS) != 0
+                                         (metadata->traits & METADATA_NUMERIC) != 0
                                      ? metadata
                                      : NULL;
             if (function->field == NULL && metadata != NULL && binder->context->dialect == DIALECT_7 &&
@@ -514,7 +514,7 @@ enum { BIND_STEPS = 100 };
 
 int query_bind(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
-    if (!bind__goes_on(binder, BIND_STEPS))
+    if (!bind__charge(binder, BIND_STEPS))
         return QUERY_REFUSED;
     if (query->kind == QUERY_REGEXP && check_regexp(binder, query) != 0)
         return QUERY_REFUSED;
@@ -524,7 +524,7 @@ int query_bind(struct binder *binder, const struct query *query, struct bound_qu
     binder->depth++;
     int r = bind_node(binder, query, ret_matcher);
     binder->depth--;
-    if (r == QUERY_REFUSED && query->lenient && bind__goes_on(binder, 0)) {
+    if (r == QUERY_REFUSED && query->lenient && bind__charge(binder, 0)) {
         *binder->problem = (struct problem){0};
         *ret_matcher = none(binder);
         r = 0;

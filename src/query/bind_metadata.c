@@ -161,9 +161,9 @@ static int in_any_case(struct binder *binder, const struct metadata_field *field
                        struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
-    if ((field->traits & METADATA_NAMES) != 0)
+    if ((field->traits & METADATA_CONSTANT) != 0)
         *ret_matcher = by_pattern(binder, field, query);
-    if ((field->traits & METADATA_CASE) != 0)
+    if ((field->traits & METADATA_REFUSES_CASE) != 0)
         return bind__refuse_plain(binder,
                                   "[%s] field which is of type [%s], does not support case insensitive term queries",
                                   field->name, field->name);
@@ -173,8 +173,8 @@ static int in_any_case(struct binder *binder, const struct metadata_field *field
 static int bind_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query,
                         struct bound_query **ret_matcher)
 {
-    bool names = (field->traits & METADATA_NAMES) != 0;
-    if ((field->traits & METADATA_WORDS) != 0) {
+    bool names = (field->traits & METADATA_CONSTANT) != 0;
+    if ((field->traits & METADATA_KEYWORD) != 0) {
         *ret_matcher = bind__new(binder, BOUND_ROUTING_PATTERN, query->boost);
         int r =
             bind__pattern_text(binder, query, query__scalar_text(binder->arena, query->pattern.value), *ret_matcher);
@@ -238,7 +238,7 @@ static int bind_range(struct binder *binder, const struct metadata_field *field,
 {
     if (query->range.low == NULL && query->range.high == NULL) /* which every value is in */
         return bind_exists(binder, field, query, ret_matcher);
-    if ((field->traits & METADATA_ORDER) == 0)
+    if ((field->traits & METADATA_RANGES) == 0)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%s] of type [%s] does not support range queries",
                             field->name, field->name);
     if (field->number == METADATA_SEQ_NO)
@@ -253,19 +253,19 @@ static int bind_range(struct binder *binder, const struct metadata_field *field,
 
 static int refuse(struct binder *binder, const struct metadata_field *field, const char *words)
 {
-    return (field->traits & METADATA_PLAIN) != 0 ? bind__refuse_plain(binder, "%s", words)
+    return (field->traits & METADATA_NO_CAUSE) != 0 ? bind__refuse_plain(binder, "%s", words)
                                                  : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
 }
 
 static bool is_refused_here(const struct binder *binder, const struct metadata_field *field)
 {
-    return binder->context->dialect == DIALECT_7 || (field->traits & METADATA_PLAIN) != 0;
+    return binder->context->dialect == DIALECT_7 || (field->traits & METADATA_NO_CAUSE) != 0;
 }
 
 static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
                        struct bound_query **ret_matcher)
 {
-    *ret_matcher = (field->traits & METADATA_EVERYWHERE) != 0 ? all(binder, query->boost)
+    *ret_matcher = (field->traits & METADATA_ALWAYS_PRESENT) != 0 ? all(binder, query->boost)
                    : field->number == METADATA_ROUTING        ? bind__new(binder, BOUND_ROUTING, query->boost)
                                                               : none(binder);
     bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;

@@ -24,7 +24,7 @@ static bool take_token(void *context, const struct analysis_token *token)
         arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
     tokens->items[tokens->count] = *token;
     tokens->items[tokens->count++].text = arena_copy(tokens->binder->arena, token->text);
-    return tokens->count < QUERY_CLAUSES_MAX * 8 && bind__goes_on(tokens->binder, TOKEN_STEPS);
+    return tokens->count < QUERY_CLAUSES_MAX * 8 && bind__charge(tokens->binder, TOKEN_STEPS);
 }
 
 static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options,
@@ -38,7 +38,7 @@ static int analyse(struct binder *binder, const struct mapping_field *field, con
     if (analyzer == NULL)
         return bind__refuse_plain(binder, "[match] analyzer [%.*s] not found", SLICE_ARG(options->analyzer));
     *ret_tokens = (struct tokens){.binder = binder};
-    if (!bind__goes_on(binder, ANALYSE_STEPS + text.len)) /* for each field anew */
+    if (!bind__charge(binder, ANALYSE_STEPS + text.len)) /* for each field anew */
         return QUERY_REFUSED;
     analyzer_run(analyzer, text, binder->arena, take_token, ret_tokens);
     return 0;
@@ -195,7 +195,7 @@ static int match_lenient(struct binder *binder, const struct query *query, const
                          struct bound_query **ret_matcher)
 {
     int r = match_field(binder, query, field, form, value, options, ret_matcher);
-    if (r == QUERY_REFUSED && options->lenient && bind__goes_on(binder, 0)) {
+    if (r == QUERY_REFUSED && options->lenient && bind__charge(binder, 0)) {
         *ret_matcher = bind__new(binder, BOUND_NONE, 1);
         return 0;
     }
@@ -207,7 +207,7 @@ static int match_metadata(struct binder *binder, const struct metadata_field *fi
                           yyjson_val *value, double boost, const struct match_options *options,
                           struct bound_query **ret_matcher)
 {
-    bool prefix = form == MATCH_BOOL_PREFIX && (field->traits & METADATA_PREFIXED) != 0;
+    bool prefix = form == MATCH_BOOL_PREFIX && (field->traits & METADATA_BOOL_PREFIX) != 0;
     struct slice name = slice_from(field->name);
     if (form == MATCH_PHRASE_PREFIX && binder->context->dialect == DIALECT_7 && !options->lenient)
         return refuse_phrase_prefix(binder, name, name);

@@ -193,7 +193,7 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
                struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
-    if (!bind__goes_on(binder, TERM_STEPS))
+    if (!bind__charge(binder, TERM_STEPS))
         return QUERY_REFUSED;
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;

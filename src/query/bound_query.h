@@ -47,7 +47,7 @@ struct term_weight {
     bool scored;        /* false: constant, the matcher's boost */
     bool norms;         /* the length of the field counts; without: every field is one long */
     bool frequencies;   /* how often the value is there counts; without: a length is of distinct values, too */
-    bool old;           /* as Lucene 6 computes it, for 5.6 */
+    bool lucene6;           /* as Lucene 6 computes it, for 5.6 */
     uint64_t documents; /* that hold the field */
     uint64_t with_term;
     double mean_length;
@@ -133,16 +133,16 @@ struct bound_query {
     };
 };
 
-/* The document at hand. Everything derived from it lives in `arena`, which subject_set() resets. */
-struct subject {
+/* The document at hand. Everything derived from it lives in `arena`, which match_doc_set() resets. */
+struct match_doc {
     const struct search_index *index;
     struct arena arena;
     uint16_t type;
     struct slice id;
     const struct doc *doc;
     yyjson_val *root;              /* NULL until asked for */
-    struct subject_values *values; /* read so far */
-    struct subject_text *texts;    /* analysed so far, for phrases */
+    struct match_doc_values *values; /* read so far */
+    struct match_doc_text *texts;    /* analysed so far, for phrases */
     float score;                   /* of a document that the query found, for aggregations */
     int error;                     /* fatal, of parsing the source */
     struct problem *problem;       /* of a script that failed; in `problems` */
@@ -151,8 +151,8 @@ struct subject {
 };
 
 /* The values of one field, read once a document. */
-struct subject_values {
-    struct subject_values *next;
+struct match_doc_values {
+    struct match_doc_values *next;
     const struct mapping_field *field;
     struct field_value *values;
     size_t count;
@@ -161,36 +161,36 @@ struct subject_values {
 };
 
 /* The tokens of one text field, analysed once a document. */
-struct subject_text {
-    struct subject_text *next;
+struct match_doc_text {
+    struct match_doc_text *next;
     const struct mapping_field *field;
-    struct placed_token *tokens; /* their positions never decrease */
+    struct positioned_token *tokens; /* their positions never decrease */
     size_t count, capacity;
 };
 
-void subject_init(struct subject *subject, const struct search_index *index, struct arena *problems);
-void subject_deinit(struct subject *subject);
+void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems);
+void match_doc_deinit(struct match_doc *match_doc);
 /* Turns to another document, whose slices outlive the use. */
-void subject_set(struct subject *subject, uint16_t type, struct slice id, const struct doc *doc);
+void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, const struct doc *doc);
 /* Returns: the parsed source, or NULL where it is corrupt (then subject->error). */
-yyjson_val *subject_root(struct subject *subject);
-/* Returns: what is read of a field; valid until subject_set(). */
-struct subject_values *subject_values(struct subject *subject, const struct mapping_field *field);
+yyjson_val *match_doc_root(struct match_doc *match_doc);
+/* Returns: what is read of a field; valid until match_doc_set(). */
+struct match_doc_values *match_doc_values(struct match_doc *match_doc, const struct mapping_field *field);
 /* Returns: the values of a field of the document. */
-size_t subject_field(struct subject *subject, const struct mapping_field *field, struct field_value **ret_values);
+size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field, struct field_value **ret_values);
 
 /* Returns: where a field's values stand in the source: a multi-field's are its parent's. */
-struct slice subject_source_path(const struct mapping_field *field);
+struct slice field_source_path(const struct mapping_field *field);
 
 /* A parameter of the field's mapping that is true or false. */
-bool subject_field_flag(const struct mapping_field *field, const char *name, bool otherwise);
+bool field_parameter_flag(const struct mapping_field *field, const char *name, bool otherwise);
 
 /* Returns: whether the document matches; then its score in *ret_score. Errors are the subject's. */
-bool bound_query_match(const struct bound_query *matcher, struct subject *subject, float *ret_score);
+bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score);
 
 /* Runs a script on the subject for a boolean or a number; failures are the subject's. */
 struct script_value;
-int subject_run_script(struct subject *subject, const struct script *script, struct slice params, float score,
+int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
                        struct script_value *ret_value) TL_MUST_USE;
 
 /* --- Binding ----------------------------------------------------------------------------------------------
@@ -215,14 +215,14 @@ int query_bind(struct binder *binder, const struct query *query, struct bound_qu
 /* Returns: how many of the values are others than those before them. */
 size_t field_value_distinct(const struct field_value *values, size_t count, struct arena *arena);
 /* Fills the weights of binder->terms. Returns: 0 or a fatal code. */
-int query_weigh(struct binder *binder, const struct view *view) TL_MUST_USE;
+int query_load_term_stats(struct binder *binder, const struct view *view) TL_MUST_USE;
 void binder_deinit(struct binder *binder);
 
 /*
  * Takes steps of the search's account, before what they pay for is done. Returns: false: the search is over, or may have no more memory. Whoever
  * is told so ends with QUERY_REFUSED, of which the search then tells nobody.
  */
-bool bind__goes_on(struct binder *binder, uint64_t steps) TL_MUST_USE;
+bool bind__charge(struct binder *binder, uint64_t steps) TL_MUST_USE;
 struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost);
 void bind__list_add(struct binder *binder, struct bound_query_list *list, struct bound_query *matcher);
 /* "failed to create query: …" around a cause; the kind of problem that a value which does not fit makes. */

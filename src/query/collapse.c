@@ -11,7 +11,7 @@
 
 static int refuse_kind(struct query_parser *parser, struct slice option, yyjson_val *value)
 {
-    query_position(parser->doc, value, false, &parser->line, &parser->column);
+    query_location(parser->doc, value, false, &parser->line, &parser->column);
     return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
                          "[%zu:%zu] [collapse] %.*s doesn't support values of type: %s", parser->line, parser->column,
                          SLICE_ARG(option), json_token(value));
@@ -21,8 +21,8 @@ static int refuse_kind(struct query_parser *parser, struct slice option, yyjson_
 static int refuse_value(struct query_parser *parser, struct slice option, yyjson_val *value, const char *reason)
 {
     query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "%s", reason);
-    query_position(parser->doc, value, false, &parser->line, &parser->column);
-    return query__refuse_around(parser, "collapse", option);
+    query_location(parser->doc, value, false, &parser->line, &parser->column);
+    return query__wrap_refusal(parser, "collapse", option);
 }
 
 static int take_searches(struct query_parser *parser, struct slice option, yyjson_val *value)
@@ -111,7 +111,7 @@ int collapse_bind(struct binder *binder, const struct search_request *request, c
     if (field == NULL || !is_groupable(field))
         return refuse_field(binder, "unknown type for collapse field", name,
                             ", only keywords and numbers are accepted");
-    if (!subject_field_flag(field, "doc_values", true))
+    if (!field_parameter_flag(field, "doc_values", true))
         return refuse_field(binder, "cannot collapse on field", name, " without `doc_values`");
     *ret_field = field;
     return 0;
@@ -126,16 +126,16 @@ static bool is_single(const struct field_value *values, size_t count)
     return true;
 }
 
-int collapse_read(struct subject *subject, const struct mapping_field *field, uint64_t ordinal, struct slice *ret_group)
+int collapse_read(struct match_doc *match_doc, const struct mapping_field *field, uint64_t ordinal, struct slice *ret_group)
 {
     struct field_value *values = NULL;
-    size_t count = subject_field(subject, field, &values);
+    size_t count = match_doc_field(match_doc, field, &values);
     *ret_group = SLICE_LIT("");
     if (count == 0)
         return 0;
     if (!is_single(values, count)) {
-        subject->problem = arena_alloc(subject->problems, sizeof *subject->problem);
-        problem_set(subject->problem, subject->problems, PROBLEM_ILLEGAL_STATE,
+        match_doc->problem = arena_alloc(match_doc->problems, sizeof *match_doc->problem);
+        problem_set(match_doc->problem, match_doc->problems, PROBLEM_ILLEGAL_STATE,
                     "failed to collapse %llu, the collapse field must be single valued", (unsigned long long)ordinal);
         return QUERY_REFUSED;
     }
@@ -143,7 +143,7 @@ int collapse_read(struct subject *subject, const struct mapping_field *field, ui
                            : values[0].kind == FIELD_VALUE_F64
                                ? slice_make((const char *)&values[0].f64, sizeof values[0].f64)
                                : slice_make((const char *)&values[0].i64, sizeof values[0].i64);
-    char *bytes = arena_alloc(&subject->arena, payload.len + 1);
+    char *bytes = arena_alloc(&match_doc->arena, payload.len + 1);
     bytes[0] = (char)('0' + values[0].kind);
     if (payload.len > 0)
         memcpy(bytes + 1, payload.data, payload.len);

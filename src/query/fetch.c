@@ -58,7 +58,7 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
 /* Fields gathered for one hit: name and the inside of its array. */
 struct fields_writer {
     const struct fetcher *fetcher;
-    struct subject *subject;
+    struct match_doc *match_doc;
     struct buf *buf;
     const struct field_format *format;
     const struct date_format *dates;     /* what `format` says for the field at hand; NULL: nothing */
@@ -91,10 +91,10 @@ static void begin_value(struct fields_writer *w)
 
 static void refuse_field(struct fields_writer *w, struct slice reason)
 {
-    struct subject *subject = w->subject;
-    subject->problem = arena_zalloc(subject->problems, sizeof *subject->problem);
-    *subject->problem =
-        (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = arena_copy(subject->problems, reason)};
+    struct match_doc *match_doc = w->match_doc;
+    match_doc->problem = arena_zalloc(match_doc->problems, sizeof *match_doc->problem);
+    *match_doc->problem =
+        (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = arena_copy(match_doc->problems, reason)};
     w->result = QUERY_REFUSED;
 }
 
@@ -107,7 +107,7 @@ static bool is_number(const struct mapping_field *field)
 /* Makes the format that the request asks for, of a kind that the field's values can be shown in. Returns: false: refused. */
 static bool set_format(struct fields_writer *w, const struct mapping_field *field)
 {
-    struct arena *arena = &w->subject->arena;
+    struct arena *arena = &w->match_doc->arena;
     struct slice wanted = w->format != NULL ? w->format->format : SLICE_NONE, why;
     w->dates = NULL;
     w->numbers = NULL;
@@ -117,7 +117,7 @@ static bool set_format(struct fields_writer *w, const struct mapping_field *fiel
         if (date_format_parse(arena, wanted, &w->dates) == 0)
             return true;
         refuse_field(w, SLICE_NONE);
-        date_format_describe_error(w->subject->problems, wanted, w->subject->problem);
+        date_format_describe_error(w->match_doc->problems, wanted, w->match_doc->problem);
     } else if (is_number(field)) {
         if (number_format_parse(arena, wanted, &w->numbers, &why) == 0)
             return true;
@@ -193,7 +193,7 @@ static void write_docvalues(void *context, const struct mapping_field *field)
     struct field_value *values = NULL;
     if (field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 || !set_format(w, field))
         return;
-    size_t count = subject_field(w->subject, field, &values);
+    size_t count = match_doc_field(w->match_doc, field, &values);
     if (count == 0)
         return;
     qsort(values, count, sizeof *values, by_value);
@@ -225,7 +225,7 @@ static bool has_leaf(void *context, yyjson_val *leaf)
 static void write_source_values(struct fields_writer *w, struct slice name, struct slice path)
 {
     bool found = false;
-    yyjson_val *root = subject_root(w->subject);
+    yyjson_val *root = match_doc_root(w->match_doc);
     if (root == NULL)
         return;
     json_path_each(root, path, has_leaf, &found);
@@ -243,12 +243,12 @@ static void write_field(void *context, const struct mapping_field *field)
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return;
     if (field->type != FIELD_DATE && w->format->format.data != NULL && w->result == 0)
-        refuse_field(w, arena_printf(&w->subject->arena, "Field [%.*s] of type [%.*s] doesn't support formats.",
+        refuse_field(w, arena_printf(&w->match_doc->arena, "Field [%.*s] of type [%.*s] doesn't support formats.",
                                      SLICE_ARG(w->name), SLICE_ARG(field->type_name)));
     if (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN)
         write_docvalues(context, field);
     else
-        write_source_values(w, w->name, subject_source_path(field));
+        write_source_values(w, w->name, field_source_path(field));
 }
 
 static bool is_stored(const struct mapping_field *field)
@@ -264,17 +264,17 @@ static void write_stored(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
     if (is_stored(field))
-        write_source_values(w, w->name, subject_source_path(field));
+        write_source_values(w, w->name, field_source_path(field));
 }
 
 static void write_script_field(struct fields_writer *w, size_t i)
 {
     const struct script_field *spec = &w->fetcher->request->script_fields[i];
     struct script_value value;
-    int r = subject_run_script(w->subject, w->fetcher->scripts[i], spec->script->params, 0, &value);
+    int r = match_doc_run_script(w->match_doc, w->fetcher->scripts[i], spec->script->params, 0, &value);
     if (r != 0) {
         if (spec->ignore_failure && r > 0)
-            w->subject->problem = NULL;
+            w->match_doc->problem = NULL;
         else
             w->result = r > 0 ? QUERY_REFUSED : r;
         return;
@@ -292,7 +292,7 @@ static void write_script_field(struct fields_writer *w, size_t i)
 /* The value that a metadata field has in every document; refused where it has none. */
 static void write_metadata(struct fields_writer *w, const struct metadata_field *field)
 {
-    struct arena *arena = &w->subject->arena;
+    struct arena *arena = &w->match_doc->arena;
     if (w->result != 0)
         return;
     if (w->format->format.data != NULL) {
@@ -304,7 +304,7 @@ static void write_metadata(struct fields_writer *w, const struct metadata_field 
         refuse_field(w, metadata_refusal(arena, field));
         return;
     }
-    struct field_value value = metadata_value(field, w->subject);
+    struct field_value value = metadata_value(field, w->match_doc);
     begin_field(w, slice_from(field->name));
     if (value.kind == FIELD_VALUE_I64)
         buf_i64(w->buf, value.i64);
@@ -360,10 +360,10 @@ static bool is_shown(const struct search_request *request, struct slice name)
     return false;
 }
 
-static int write_fields(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)
+static int write_fields(const struct fetcher *fetcher, struct match_doc *match_doc, struct buf *buf)
 {
     const struct search_request *request = fetcher->request;
-    struct fields_writer w = {.fetcher = fetcher, .subject = subject, .buf = buf};
+    struct fields_writer w = {.fetcher = fetcher, .match_doc = match_doc, .buf = buf};
     for (size_t i = 0; i < request->stored_field_count; i++)
         each_pattern(&w, request->stored_fields[i], write_stored);
     for (size_t i = 0; i < request->docvalue_count; i++) {
@@ -387,9 +387,9 @@ static int write_fields(const struct fetcher *fetcher, struct subject *subject, 
 
 /* --- The hit ------------------------------------------------------------------------------------------------------ */
 
-static void write_head(const struct fetcher *fetcher, const struct subject *subject, struct buf *buf)
+static void write_head(const struct fetcher *fetcher, const struct match_doc *match_doc, struct buf *buf)
 {
-    const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, subject->type);
+    const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, match_doc->type);
     buf_lit(buf, "{\"_index\":");
     buf_slice(buf, fetcher->index_json);
     if (!fetcher->context->no_types && (fetcher->ids || fetcher->context->dialect == DIALECT_7)) {
@@ -398,15 +398,15 @@ static void write_head(const struct fetcher *fetcher, const struct subject *subj
     }
     if (fetcher->ids) {
         buf_lit(buf, ",\"_id\":");
-        buf_json_string(buf, subject->id);
+        buf_json_string(buf, match_doc->id);
     }
     if (fetcher->request->version) {
         buf_lit(buf, ",\"_version\":");
-        buf_i64(buf, subject->doc->version);
+        buf_i64(buf, match_doc->doc->version);
     }
     if (fetcher->request->seq_no_primary_term) {
         buf_lit(buf, ",\"_seq_no\":");
-        buf_i64(buf, subject->doc->seq_no);
+        buf_i64(buf, match_doc->doc->seq_no);
         buf_lit(buf, ",\"_primary_term\":1");
     }
 }
@@ -427,19 +427,19 @@ static int write_shown(const struct fetcher *fetcher, const struct mapping_type 
     return r != 0 ? tl_trace(r) : 0;
 }
 
-static int write_source(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)
+static int write_source(const struct fetcher *fetcher, struct match_doc *match_doc, struct buf *buf)
 {
-    const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, subject->type);
+    const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, match_doc->type);
     buf_lit(buf, ",\"_source\":");
     if (fetcher->source_whole && mapping_shows_whole_source(type)) {
-        buf_slice(buf, subject->doc->source);
+        buf_slice(buf, match_doc->doc->source);
         return 0;
     }
     if (!mapping_shows_whole_source(type))
-        return write_shown(fetcher, type, subject->doc->source, buf);
-    yyjson_val *root = subject_root(subject);
+        return write_shown(fetcher, type, match_doc->doc->source, buf);
+    yyjson_val *root = match_doc_root(match_doc);
     if (root == NULL)
-        return tl_trace(subject->error);
+        return tl_trace(match_doc->error);
     json_filter_source(buf, root, &fetcher->request->source, fetcher->context->dialect);
     return 0;
 }
@@ -459,31 +459,31 @@ static void write_score(struct fetcher *fetcher, float score, struct buf *buf)
     buf_append(buf, fetcher->score_text, fetcher->score_len);
 }
 
-int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values,
+int fetch_hit(struct fetcher *fetcher, struct match_doc *match_doc, const float *score, const struct sort_value *values,
               struct buf *buf)
 {
     int r = 0;
-    write_head(fetcher, subject, buf);
+    write_head(fetcher, match_doc, buf);
     if (score != NULL) {
         buf_lit(buf, ",\"_score\":");
         write_score(fetcher, *score, buf);
     } else {
         buf_lit(buf, ",\"_score\":null");
     }
-    if (subject->doc->routing.data != NULL && fetcher->ids) {
+    if (match_doc->doc->routing.data != NULL && fetcher->ids) {
         buf_lit(buf, ",\"_routing\":");
-        buf_json_string(buf, subject->doc->routing);
+        buf_json_string(buf, match_doc->doc->routing);
     }
     if (fetcher->source)
-        r = write_source(fetcher, subject, buf);
+        r = write_source(fetcher, match_doc, buf);
     if (r == 0 && fetcher->fields)
-        r = write_fields(fetcher, subject, buf);
+        r = write_fields(fetcher, match_doc, buf);
     if (r == 0 && values != NULL) {
         buf_byte(buf, ',');
         sort_write(buf, fetcher->request->sort, fetcher->request->sort_count, values);
     }
     if (r == 0)
-        named_write(fetcher->named, subject, buf);
+        named_write(fetcher->named, match_doc, buf);
     buf_byte(buf, '}');
     return r;
 }

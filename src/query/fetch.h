@@ -35,7 +35,7 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
  * Appends one hit. `score` is NULL where it reads null.
  * Returns: 0; QUERY_REFUSED where a script failed (subject->problem); TL_ERR_CORRUPT.
  */
-int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values,
+int fetch_hit(struct fetcher *fetcher, struct match_doc *match_doc, const float *score, const struct sort_value *values,
               struct buf *buf) TL_MUST_USE;
 
 #endif

@@ -6,29 +6,29 @@
 
 #include <stdlib.h>
 
-void kept_hits_init(struct kept_hits *kept, const struct sort_key *keys, size_t key_count, size_t limit)
+void hit_queue_init(struct hit_queue *kept, const struct sort_key *keys, size_t key_count, size_t limit)
 {
-    *kept = (struct kept_hits){.keys = keys, .key_count = key_count, .limit = limit};
+    *kept = (struct hit_queue){.keys = keys, .key_count = key_count, .limit = limit};
 }
 
-void kept_hits_deinit(struct kept_hits *kept)
+void hit_queue_deinit(struct hit_queue *kept)
 {
     for (size_t i = 0; i < kept->count; i++)
         mem_free(kept->items[i]);
     mem_free(kept->items);
     map_deinit(&kept->groups);
-    *kept = (struct kept_hits){.keys = NULL};
+    *kept = (struct hit_queue){.keys = NULL};
 }
 
-struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
+struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
                                size_t count, struct slice group)
 {
-    size_t bytes = sizeof(struct kept_hit) + count * sizeof *values + key.len + group.len;
+    size_t bytes = sizeof(struct queued_hit) + count * sizeof *values + key.len + group.len;
     for (size_t i = 0; i < count; i++)
         bytes += sort_kind_is_bytes(values[i].kind) ? values[i].bytes.len : 0;
-    struct kept_hit *hit = mem_alloc(bytes);
+    struct queued_hit *hit = mem_alloc(bytes);
     char *at = (char *)&hit->values[count];
-    *hit = (struct kept_hit){.index = index, .score = score, .bytes = bytes, .value_count = count};
+    *hit = (struct queued_hit){.index = index, .score = score, .bytes = bytes, .value_count = count};
     hit->key = (struct slice){memcpy(at, key.data, key.len), key.len};
     at += key.len;
     for (size_t i = 0; i < count; i++) {
@@ -47,8 +47,8 @@ struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, co
     return hit;
 }
 
-static int compare(const struct kept_hits *kept, uint32_t index, float score, struct slice key,
-                   const struct sort_value *values, const struct kept_hit *b)
+static int compare(const struct hit_queue *kept, uint32_t index, float score, struct slice key,
+                   const struct sort_value *values, const struct queued_hit *b)
 {
     int order = kept->key_count > 0 ? sort_compare(kept->keys, kept->key_count, values, b->values)
                                     : (score < b->score) - (score > b->score);
@@ -58,25 +58,25 @@ static int compare(const struct kept_hits *kept, uint32_t index, float score, st
 }
 
 /* <0, 0, >0: the total order. */
-static int compare_hits(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b)
+static int compare_hits(const struct hit_queue *kept, const struct queued_hit *a, const struct queued_hit *b)
 {
     return compare(kept, a->index, a->score, a->key, a->values, b);
 }
 
-static void place(struct kept_hits *kept, size_t at, struct kept_hit *hit)
+static void place(struct hit_queue *kept, size_t at, struct queued_hit *hit)
 {
     kept->items[at] = hit;
-    hit->at = at;
+    hit->heap_index = at;
 }
 
-static void swap(struct kept_hits *kept, size_t a, size_t b)
+static void swap(struct hit_queue *kept, size_t a, size_t b)
 {
-    struct kept_hit *moved = kept->items[a];
+    struct queued_hit *moved = kept->items[a];
     place(kept, a, kept->items[b]);
     place(kept, b, moved);
 }
 
-static void sink(struct kept_hits *kept, size_t at)
+static void sink(struct hit_queue *kept, size_t at)
 {
     for (;;) {
         size_t worst = at;
@@ -91,7 +91,7 @@ static void sink(struct kept_hits *kept, size_t at)
     }
 }
 
-static void rise(struct kept_hits *kept, size_t at)
+static void rise(struct hit_queue *kept, size_t at)
 {
     while (at > 0 && compare_hits(kept, kept->items[at], kept->items[(at - 1) / 2]) > 0) {
         swap(kept, at, (at - 1) / 2);
@@ -99,18 +99,18 @@ static void rise(struct kept_hits *kept, size_t at)
     }
 }
 
-static void add(struct kept_hits *kept, struct kept_hit *hit)
+static void add(struct hit_queue *kept, struct queued_hit *hit)
 {
     if (kept->count == kept->capacity) {
         kept->capacity = kept->capacity > 0 ? kept->capacity * 2 : 16;
-        kept->items = mem_realloc(kept->items, kept->capacity * sizeof(struct kept_hit *));
+        kept->items = mem_realloc(kept->items, kept->capacity * sizeof(struct queued_hit *));
     }
     place(kept, kept->count++, hit);
     kept->bytes += hit->bytes;
     rise(kept, kept->count - 1);
 }
 
-static void drop_last(struct kept_hits *kept)
+static void drop_last(struct hit_queue *kept)
 {
     kept->bytes -= kept->items[0]->bytes;
     if (kept->items[0]->group.data != NULL)
@@ -122,7 +122,7 @@ static void drop_last(struct kept_hits *kept)
     sink(kept, 0);
 }
 
-void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+void hit_queue_offer(struct hit_queue *kept, uint32_t index, float score, struct slice key,
                      const struct sort_value *values)
 {
     if (kept->limit == 0)
@@ -131,15 +131,15 @@ void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct
         return;
     if (kept->count == kept->limit && compare(kept, index, score, key, values, kept->items[0]) >= 0)
         return;
-    add(kept, kept_hit_copy(index, score, key, values, kept->key_count, SLICE_NONE));
+    add(kept, queued_hit_copy(index, score, key, values, kept->key_count, SLICE_NONE));
     if (kept->count > kept->limit)
         drop_last(kept);
 }
 
 /* A better hit of a group that is kept: the old one's place is too high up the heap for it, never too low. */
-static void replace(struct kept_hits *kept, struct kept_hit *old, struct kept_hit *better)
+static void replace(struct hit_queue *kept, struct queued_hit *old, struct queued_hit *better)
 {
-    size_t at = old->at;
+    size_t at = old->heap_index;
     kept->bytes += better->bytes;
     kept->bytes -= old->bytes;
     (void)map_put(&kept->groups, better->group, better);
@@ -148,16 +148,16 @@ static void replace(struct kept_hits *kept, struct kept_hit *old, struct kept_hi
     sink(kept, at);
 }
 
-void kept_hits_offer_group(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+void hit_queue_offer_group(struct hit_queue *kept, uint32_t index, float score, struct slice key,
                            const struct sort_value *values, struct slice group)
 {
     if (kept->limit == 0)
         return;
-    struct kept_hit *old = map_get(&kept->groups, group);
-    const struct kept_hit *rival = old != NULL ? old : kept->count == kept->limit ? kept->items[0] : NULL;
+    struct queued_hit *old = map_get(&kept->groups, group);
+    const struct queued_hit *rival = old != NULL ? old : kept->count == kept->limit ? kept->items[0] : NULL;
     if (rival != NULL && compare(kept, index, score, key, values, rival) >= 0)
         return;
-    struct kept_hit *hit = kept_hit_copy(index, score, key, values, kept->key_count, group);
+    struct queued_hit *hit = queued_hit_copy(index, score, key, values, kept->key_count, group);
     if (old != NULL) {
         replace(kept, old, hit);
         return;
@@ -170,10 +170,10 @@ void kept_hits_offer_group(struct kept_hits *kept, uint32_t index, float score, 
 
 static int by_order(const void *a, const void *b, void *context)
 {
-    return compare_hits(context, *(struct kept_hit *const *)a, *(struct kept_hit *const *)b);
+    return compare_hits(context, *(struct queued_hit *const *)a, *(struct queued_hit *const *)b);
 }
 
-void kept_hits_finish(struct kept_hits *kept)
+void hit_queue_finish(struct hit_queue *kept)
 {
     if (kept->count > 1)
         qsort_r(kept->items, kept->count, sizeof *kept->items, by_order, kept);

@@ -20,7 +20,7 @@ static size_t closing_bracket(struct slice text, size_t at)
     return at;
 }
 
-void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column)
+void query_location(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column)
 {
     size_t start, behind;
     json_locate(doc, value, &start, &behind);

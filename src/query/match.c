@@ -18,10 +18,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool matches(const struct bound_query *matcher, struct subject *subject)
+static bool matches(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     float ignored;
-    return bound_query_match(matcher, subject, &ignored);
+    return bound_query_match(matcher, match_doc, &ignored);
 }
 
 /* --- Names -------------------------------------------------------------------------------------------------------- */
@@ -42,10 +42,10 @@ static bool has_name(const struct bound_query *matcher, struct slice name)
     return false;
 }
 
-static bool match_type(const struct bound_query *matcher, const struct subject *subject)
+static bool match_type(const struct bound_query *matcher, const struct match_doc *match_doc)
 {
     for (size_t i = 0; i < matcher->types.count; i++) {
-        if (matcher->types.numbers[i] == subject->type)
+        if (matcher->types.numbers[i] == match_doc->type)
             return true;
     }
     return false;
@@ -97,9 +97,9 @@ static float bm25(const struct term_weight *weight, float frequency, size_t leng
     const float k1 = 1.2f, b = 0.75f;
     float count = frequency, long_as = 1;
     if (weight->norms)
-        long_as = weight->old ? length_of_old(length) : length_in_byte(length);
+        long_as = weight->lucene6 ? length_of_old(length) : length_in_byte(length);
     float norm = weight->mean_length > 0 ? (1 - b) + b * long_as / (float)weight->mean_length : 1.0f;
-    if (weight->old)
+    if (weight->lucene6)
         return weight->weight * count / (count + k1 * norm);
     return weight->weight - weight->weight / (1.0f + count * (1.0f / (k1 * norm)));
 }
@@ -127,44 +127,44 @@ static size_t count_below(const struct field_value *sorted, size_t count, const 
 /* Where a query has many terms of a field, its values are sorted rather than walked for each. */
 enum { SORTED_VALUES_MIN = 32, SORTED_LOOKUPS_MIN = 8, VALUE_STEPS = 2, SORT_STEPS = 40 };
 
-static bool are_sorted(struct subject *subject, struct subject_values *values)
+static bool are_sorted(struct match_doc *match_doc, struct match_doc_values *values)
 {
     if (values->sorted != NULL || values->count < SORTED_VALUES_MIN || ++values->lookups < SORTED_LOOKUPS_MIN)
         return values->sorted != NULL;
-    if (!account_take(subject->account, values->count * SORT_STEPS))
+    if (!account_take(match_doc->account, values->count * SORT_STEPS))
         return false;
-    values->sorted = arena_alloc(&subject->arena, values->count * sizeof *values->sorted);
+    values->sorted = arena_alloc(&match_doc->arena, values->count * sizeof *values->sorted);
     memcpy(values->sorted, values->values, values->count * sizeof *values->sorted);
     qsort(values->sorted, values->count, sizeof *values->sorted, by_value);
     return true;
 }
 
 /* Returns: how many values are among the terms; at most one where it does not count how often they are there. */
-static size_t term_frequency(const struct bound_query *matcher, struct subject *subject, struct subject_values *values)
+static size_t term_frequency(const struct bound_query *matcher, struct match_doc *match_doc, struct match_doc_values *values)
 {
     bool once = !matcher->terms.weight.frequencies;
     size_t frequency = 0;
-    if (matcher->terms.count < values->count / SORTED_LOOKUPS_MIN && are_sorted(subject, values)) {
+    if (matcher->terms.count < values->count / SORTED_LOOKUPS_MIN && are_sorted(match_doc, values)) {
         for (size_t i = 0; i < matcher->terms.count && !(once && frequency > 0); i++)
             frequency += count_below(values->sorted, values->count, &matcher->terms.values[i], true) -
                          count_below(values->sorted, values->count, &matcher->terms.values[i], false);
         return once && frequency > 1 ? 1 : frequency;
     }
-    if (!account_take(subject->account, values->count * VALUE_STEPS))
+    if (!account_take(match_doc->account, values->count * VALUE_STEPS))
         return 0;
     for (size_t i = 0; i < values->count && !(once && frequency > 0); i++)
         frequency += has_value(matcher, &values->values[i]);
     return frequency;
 }
 
-static bool match_terms(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+static bool match_terms(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
-    struct subject_values *values = subject_values(subject, matcher->field);
-    size_t count = values->count, frequency = term_frequency(matcher, subject, values);
+    struct match_doc_values *values = match_doc_values(match_doc, matcher->field);
+    size_t count = values->count, frequency = term_frequency(matcher, match_doc, values);
     if (frequency == 0)
         return false;
     if (matcher->terms.weight.norms && !matcher->terms.weight.frequencies)
-        count = field_value_distinct(values->values, count, &subject->arena);
+        count = field_value_distinct(values->values, count, &match_doc->arena);
     *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
     return true;
 }
@@ -184,24 +184,24 @@ static bool in_range(const struct bound_query *matcher, const struct field_value
     return !(value->kind == FIELD_VALUE_F64 && isnan(value->f64));
 }
 
-static bool match_range(const struct bound_query *matcher, struct subject *subject)
+static bool match_range(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     struct field_value *values = NULL;
-    size_t count = subject_field(subject, matcher->field, &values);
-    for (size_t i = 0; i < count && account_take(subject->account, VALUE_STEPS); i++) {
+    size_t count = match_doc_field(match_doc, matcher->field, &values);
+    for (size_t i = 0; i < count && account_take(match_doc->account, VALUE_STEPS); i++) {
         if (in_range(matcher, &values[i]))
             return true;
     }
     return false;
 }
 
-static bool match_pattern(const struct bound_query *matcher, struct subject *subject)
+static bool match_pattern(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     struct field_value *values = NULL;
-    size_t count = subject_field(subject, matcher->field, &values);
-    for (size_t i = 0; i < count && account_take(subject->account, VALUE_STEPS); i++) {
+    size_t count = match_doc_field(match_doc, matcher->field, &values);
+    for (size_t i = 0; i < count && account_take(match_doc->account, VALUE_STEPS); i++) {
         if (values[i].kind == FIELD_VALUE_BYTES &&
-            matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes, subject->account))
+            matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes, match_doc->account))
             return true;
     }
     return false;
@@ -214,17 +214,17 @@ static bool found_leaf(void *context, yyjson_val *leaf)
     return !*found;
 }
 
-static bool match_exists(const struct bound_query *matcher, struct subject *subject)
+static bool match_exists(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     for (size_t i = 0; i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
         struct field_value *values = NULL;
         bool found = false;
-        if (field_value_kind(field) != FIELD_VALUE_NONE && subject_field(subject, field, &values) > 0)
+        if (field_value_kind(field) != FIELD_VALUE_NONE && match_doc_field(match_doc, field, &values) > 0)
             return true;
         bool unread =
             field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
-        yyjson_val *root = unread ? subject_root(subject) : NULL;
+        yyjson_val *root = unread ? match_doc_root(match_doc) : NULL;
         if (root != NULL)
             json_path_each(root, field->path, found_leaf, &found);
         if (found)
@@ -235,25 +235,25 @@ static bool match_exists(const struct bound_query *matcher, struct subject *subj
 
 /* --- Made of others ----------------------------------------------------------------------------------------------- */
 
-static bool match_bool(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+static bool match_bool(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
     float total = 0, score = 0;
     size_t matched = 0;
     for (size_t i = 0; i < matcher->boolean.filter.count; i++) {
-        if (!matches(matcher->boolean.filter.items[i], subject))
+        if (!matches(matcher->boolean.filter.items[i], match_doc))
             return false;
     }
     for (size_t i = 0; i < matcher->boolean.must_not.count; i++) {
-        if (matches(matcher->boolean.must_not.items[i], subject))
+        if (matches(matcher->boolean.must_not.items[i], match_doc))
             return false;
     }
     for (size_t i = 0; i < matcher->boolean.must.count; i++) {
-        if (!bound_query_match(matcher->boolean.must.items[i], subject, &score))
+        if (!bound_query_match(matcher->boolean.must.items[i], match_doc, &score))
             return false;
         total += score;
     }
     for (size_t i = 0; i < matcher->boolean.should.count; i++) {
-        if (bound_query_match(matcher->boolean.should.items[i], subject, &score)) {
+        if (bound_query_match(matcher->boolean.should.items[i], match_doc, &score)) {
             matched++;
             total += score;
         }
@@ -262,12 +262,12 @@ static bool match_bool(const struct bound_query *matcher, struct subject *subjec
     return matched >= matcher->boolean.minimum;
 }
 
-static bool match_dis_max(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+static bool match_dis_max(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
     float best = 0, others = 0, score = 0;
     bool any = false;
     for (size_t i = 0; i < matcher->compound.queries.count; i++) {
-        if (!bound_query_match(matcher->compound.queries.items[i], subject, &score))
+        if (!bound_query_match(matcher->compound.queries.items[i], match_doc, &score))
             continue;
         if (!any || score > best) {
             others += any ? best : 0;
@@ -281,20 +281,20 @@ static bool match_dis_max(const struct bound_query *matcher, struct subject *sub
     return any;
 }
 
-static bool match_boosting(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+static bool match_boosting(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
-    if (!bound_query_match(matcher->compound.queries.items[0], subject, ret_score))
+    if (!bound_query_match(matcher->compound.queries.items[0], match_doc, ret_score))
         return false;
-    if (matches(matcher->compound.queries.items[1], subject))
+    if (matches(matcher->compound.queries.items[1], match_doc))
         *ret_score *= matcher->compound.number;
     *ret_score *= matcher->boost;
     return true;
 }
 
-static bool match_script(const struct bound_query *matcher, struct subject *subject)
+static bool match_script(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     struct script_value value;
-    return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
+    return match_doc_run_script(match_doc, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
 }
 
 /* --- Functions ---------------------------------------------------------------------------------------------------- */
@@ -320,13 +320,13 @@ static double modified(struct slice modifier, double x)
     return slice_is(modifier, "reciprocal") ? 1 / x : x;
 }
 
-static double field_factor(const struct bound_function *function, struct subject *subject)
+static double field_factor(const struct bound_function *function, struct match_doc *match_doc)
 {
     struct field_value *values = NULL;
-    size_t count = function->field != NULL ? subject_field(subject, function->field, &values) : 0;
+    size_t count = function->field != NULL ? match_doc_field(match_doc, function->field, &values) : 0;
     double x = isnan(function->spec->missing) ? 1 : function->spec->missing;
     if (function->metadata != NULL)
-        x = (double)metadata_value(function->metadata, subject).i64;
+        x = (double)metadata_value(function->metadata, match_doc).i64;
     else if (count > 0 && values[0].kind == FIELD_VALUE_F64)
         x = values[0].f64;
     else if (count > 0 && values[0].kind == FIELD_VALUE_I64)
@@ -335,14 +335,14 @@ static double field_factor(const struct bound_function *function, struct subject
     return modified(function->spec->modifier, x * function->spec->factor);
 }
 
-static double function_value(const struct bound_function *function, struct subject *subject, float score)
+static double function_value(const struct bound_function *function, struct match_doc *match_doc, float score)
 {
     double value = 1;
     if (function->spec->field_factor)
-        value = field_factor(function, subject);
+        value = field_factor(function, match_doc);
     if (function->script != NULL) {
         struct script_value result;
-        if (subject_run_script(subject, function->script, function->spec->script->params, score, &result) == 0)
+        if (match_doc_run_script(match_doc, function->script, function->spec->script->params, score, &result) == 0)
             value = result.number;
     }
     return isnan(function->spec->weight) ? value : value * function->spec->weight;
@@ -361,19 +361,19 @@ static double joined(int mode, double a, double b)
     }
 }
 
-static bool match_function(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+static bool match_function(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
     const struct query *spec = matcher->function.spec;
     float score;
-    if (!bound_query_match(matcher->function.query, subject, &score))
+    if (!bound_query_match(matcher->function.query, match_doc, &score))
         return false;
     double factor = 1, weights = 0;
     size_t applied = 0;
     for (size_t i = 0; i < spec->function.count; i++) {
         const struct bound_function *function = &matcher->function.functions[i];
-        if (function->filter != NULL && !matches(function->filter, subject))
+        if (function->filter != NULL && !matches(function->filter, match_doc))
             continue;
-        double value = function_value(function, subject, score);
+        double value = function_value(function, match_doc, score);
         factor = applied++ == 0 ? value : joined(spec->function.score_mode, factor, value);
         weights += isnan(function->spec->weight) ? 1 : function->spec->weight;
     }
@@ -390,10 +390,10 @@ static bool match_function(const struct bound_query *matcher, struct subject *su
 
 /* --- Phrases ------------------------------------------------------------------------------------------------------ */
 
-static bool match_phrase(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+static bool match_phrase(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
     size_t length = 0;
-    float frequency = phrase_frequency(matcher, subject, &length);
+    float frequency = phrase_frequency(matcher, match_doc, &length);
     if (frequency == 0)
         return false;
     double idf = 0; /* of all words together, as Lucene sums it */
@@ -408,37 +408,37 @@ static bool match_phrase(const struct bound_query *matcher, struct subject *subj
 /* Of an account, for each matcher that is asked: there may be a million in a query, of one document. */
 enum { MATCH_STEPS = 2 };
 
-bool bound_query_match(const struct bound_query *matcher, struct subject *subject, float *ret_score)
+bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
     *ret_score = matcher->boost;
-    if (!account_take(subject->account, MATCH_STEPS))
+    if (!account_take(match_doc->account, MATCH_STEPS))
         return false;
     switch (matcher->kind) {
     case BOUND_ALL: return true;
     case BOUND_NONE: return false;
-    case BOUND_IDS: return has_name(matcher, subject->id);
-    case BOUND_TYPES: return match_type(matcher, subject);
+    case BOUND_IDS: return has_name(matcher, match_doc->id);
+    case BOUND_TYPES: return match_type(matcher, match_doc);
     case BOUND_ROUTING:
-        return subject->doc->routing.data != NULL &&
-               (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
+        return match_doc->doc->routing.data != NULL &&
+               (matcher->names.count == 0 || has_name(matcher, match_doc->doc->routing));
     case BOUND_ROUTING_PATTERN:
-        return subject->doc->routing.data != NULL &&
-               matcher->pattern.fits(matcher->pattern.pattern, subject->doc->routing, subject->account);
+        return match_doc->doc->routing.data != NULL &&
+               matcher->pattern.fits(matcher->pattern.pattern, match_doc->doc->routing, match_doc->account);
     case BOUND_ROUTING_RANGE:
-        return subject->doc->routing.data != NULL &&
-               in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = subject->doc->routing});
-    case BOUND_SEQ_NO: return in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_I64, .i64 = subject->doc->seq_no});
-    case BOUND_TERMS: return match_terms(matcher, subject, ret_score);
-    case BOUND_RANGE: return match_range(matcher, subject);
-    case BOUND_PATTERN: return match_pattern(matcher, subject);
-    case BOUND_EXISTS: return match_exists(matcher, subject);
-    case BOUND_PHRASE: return match_phrase(matcher, subject, ret_score);
-    case BOUND_BOOL: return match_bool(matcher, subject, ret_score);
-    case BOUND_DIS_MAX: return match_dis_max(matcher, subject, ret_score);
-    case BOUND_CONSTANT: return matches(matcher->compound.queries.items[0], subject);
-    case BOUND_BOOSTING: return match_boosting(matcher, subject, ret_score);
-    case BOUND_FUNCTION: return match_function(matcher, subject, ret_score);
-    case BOUND_SCRIPT: return match_script(matcher, subject);
+        return match_doc->doc->routing.data != NULL &&
+               in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = match_doc->doc->routing});
+    case BOUND_SEQ_NO: return in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_I64, .i64 = match_doc->doc->seq_no});
+    case BOUND_TERMS: return match_terms(matcher, match_doc, ret_score);
+    case BOUND_RANGE: return match_range(matcher, match_doc);
+    case BOUND_PATTERN: return match_pattern(matcher, match_doc);
+    case BOUND_EXISTS: return match_exists(matcher, match_doc);
+    case BOUND_PHRASE: return match_phrase(matcher, match_doc, ret_score);
+    case BOUND_BOOL: return match_bool(matcher, match_doc, ret_score);
+    case BOUND_DIS_MAX: return match_dis_max(matcher, match_doc, ret_score);
+    case BOUND_CONSTANT: return matches(matcher->compound.queries.items[0], match_doc);
+    case BOUND_BOOSTING: return match_boosting(matcher, match_doc, ret_score);
+    case BOUND_FUNCTION: return match_function(matcher, match_doc, ret_score);
+    case BOUND_SCRIPT: return match_script(matcher, match_doc);
     case BOUND_KIND_COUNT: break;
     }
     UNREACHABLE();

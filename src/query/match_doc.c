@@ -7,71 +7,71 @@
 #include "mapping/document.h"
 #include "script/script.h"
 
-void subject_init(struct subject *subject, const struct search_index *index, struct arena *problems)
+void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems)
 {
-    *subject = (struct subject){.index = index, .arena = ARENA_INIT, .problems = problems};
+    *match_doc = (struct match_doc){.index = index, .arena = ARENA_INIT, .problems = problems};
 }
 
-void subject_deinit(struct subject *subject)
+void match_doc_deinit(struct match_doc *match_doc)
 {
-    arena_deinit(&subject->arena);
+    arena_deinit(&match_doc->arena);
 }
 
-void subject_set(struct subject *subject, uint16_t type, struct slice id, const struct doc *doc)
+void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, const struct doc *doc)
 {
-    if (subject->root != NULL || subject->values != NULL)
-        arena_reset(&subject->arena);
-    subject->type = type;
-    subject->id = id;
-    subject->doc = doc;
-    subject->root = NULL;
-    subject->values = NULL;
-    subject->texts = NULL;
+    if (match_doc->root != NULL || match_doc->values != NULL)
+        arena_reset(&match_doc->arena);
+    match_doc->type = type;
+    match_doc->id = id;
+    match_doc->doc = doc;
+    match_doc->root = NULL;
+    match_doc->values = NULL;
+    match_doc->texts = NULL;
 }
 
-yyjson_val *subject_root(struct subject *subject)
+yyjson_val *match_doc_root(struct match_doc *match_doc)
 {
     struct json_doc json;
-    if (subject->root != NULL || subject->error != 0)
-        return subject->root;
-    int r = json_parse_stored(&subject->arena, subject->doc->source, &json);
+    if (match_doc->root != NULL || match_doc->error != 0)
+        return match_doc->root;
+    int r = json_parse_stored(&match_doc->arena, match_doc->doc->source, &json);
     if (r != 0)
-        subject->error = r;
+        match_doc->error = r;
     else
-        subject->root = json.root;
-    return subject->root;
+        match_doc->root = json.root;
+    return match_doc->root;
 }
 
-struct subject_values *subject_values(struct subject *subject, const struct mapping_field *field)
+struct match_doc_values *match_doc_values(struct match_doc *match_doc, const struct mapping_field *field)
 {
-    for (struct subject_values *known = subject->values; known != NULL; known = known->next)
+    for (struct match_doc_values *known = match_doc->values; known != NULL; known = known->next)
         if (known->field == field)
             return known;
-    yyjson_val *root = subject_root(subject);
-    struct subject_values *read = arena_zalloc(&subject->arena, sizeof *read);
+    yyjson_val *root = match_doc_root(match_doc);
+    struct match_doc_values *read = arena_zalloc(&match_doc->arena, sizeof *read);
     read->field = field;
     if (root != NULL)
-        read->count = document_field_values(subject->index->mapping, field, root, &subject->arena, &read->values);
-    read->next = subject->values;
-    subject->values = read;
+        read->count = document_field_values(match_doc->index->mapping, field, root, &match_doc->arena, &read->values);
+    read->next = match_doc->values;
+    match_doc->values = read;
     return read;
 }
 
-size_t subject_field(struct subject *subject, const struct mapping_field *field, struct field_value **ret_values)
+size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field, struct field_value **ret_values)
 {
-    const struct subject_values *read = subject_values(subject, field);
+    const struct match_doc_values *read = match_doc_values(match_doc, field);
     *ret_values = read->values;
     return read->count;
 }
 
-struct slice subject_source_path(const struct mapping_field *field)
+struct slice field_source_path(const struct mapping_field *field)
 {
     const struct mapping_field *parent = field->parent;
     bool multi = parent != NULL && parent->type != FIELD_OBJECT && parent->type != FIELD_NESTED;
     return multi ? parent->path : field->path;
 }
 
-bool subject_field_flag(const struct mapping_field *field, const char *name, bool otherwise)
+bool field_parameter_flag(const struct mapping_field *field, const char *name, bool otherwise)
 {
     for (size_t i = 0; i < field->parameter_count; i++)
         if (slice_is(field->parameters[i].name, name))
@@ -98,19 +98,19 @@ static int compare_strings(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-static void doc_numbers(struct subject *subject, const struct field_value *values, struct script_doc_field *field)
+static void doc_numbers(struct match_doc *match_doc, const struct field_value *values, struct script_doc_field *field)
 {
-    int64_t *integers = arena_alloc(&subject->arena, (field->count + 1) * sizeof *integers);
+    int64_t *integers = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *integers);
     for (size_t i = 0; i < field->count; i++)
         integers[i] = values[i].i64;
     qsort(integers, field->count, sizeof *integers, compare_integers);
     field->integers = integers;
 }
 
-static void doc_doubles(struct subject *subject, const struct field_value *values, double factor,
+static void doc_doubles(struct match_doc *match_doc, const struct field_value *values, double factor,
                         struct script_doc_field *field)
 {
-    double *doubles = arena_alloc(&subject->arena, (field->count + 1) * sizeof *doubles);
+    double *doubles = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *doubles);
     for (size_t i = 0; i < field->count; i++)
         doubles[i] = values[i].kind == FIELD_VALUE_I64 ? (double)values[i].i64 / factor : values[i].f64;
     qsort(doubles, field->count, sizeof *doubles, compare_doubles);
@@ -119,9 +119,9 @@ static void doc_doubles(struct subject *subject, const struct field_value *value
 }
 
 /* Texts are a set. */
-static void doc_strings(struct subject *subject, const struct field_value *values, struct script_doc_field *field)
+static void doc_strings(struct match_doc *match_doc, const struct field_value *values, struct script_doc_field *field)
 {
-    struct slice *strings = arena_alloc(&subject->arena, (field->count + 1) * sizeof *strings);
+    struct slice *strings = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *strings);
     size_t kept = 0;
     for (size_t i = 0; i < field->count; i++)
         strings[i] = values[i].bytes;
@@ -136,25 +136,25 @@ static void doc_strings(struct subject *subject, const struct field_value *value
 
 static bool doc_lookup(void *user, struct slice name, struct script_doc_field *ret_field)
 {
-    struct subject *subject = user;
-    const struct mapping_field *field = mapping_field(subject->index->mapping, name);
+    struct match_doc *match_doc = user;
+    const struct mapping_field *field = mapping_field(match_doc->index->mapping, name);
     struct field_value *values = NULL;
     if (field == NULL || field_value_kind(field) == FIELD_VALUE_NONE)
         return false;
-    if (field->type == FIELD_TEXT && !subject_field_flag(field, "fielddata", false)) {
+    if (field->type == FIELD_TEXT && !field_parameter_flag(field, "fielddata", false)) {
         *ret_field = (struct script_doc_field){.refused = true};
         return true;
     }
-    size_t count = subject_field(subject, field, &values);
+    size_t count = match_doc_field(match_doc, field, &values);
     *ret_field = (struct script_doc_field){.kind = SCRIPT_DOC_LONG, .count = count};
     if (field->type == FIELD_SCALED_FLOAT)
-        doc_doubles(subject, values, field->scaling_factor, ret_field);
+        doc_doubles(match_doc, values, field->scaling_factor, ret_field);
     else if (field_value_kind(field) == FIELD_VALUE_F64)
-        doc_doubles(subject, values, 1, ret_field);
+        doc_doubles(match_doc, values, 1, ret_field);
     else if (field_value_kind(field) == FIELD_VALUE_BYTES)
-        doc_strings(subject, values, ret_field);
+        doc_strings(match_doc, values, ret_field);
     else
-        doc_numbers(subject, values, ret_field);
+        doc_numbers(match_doc, values, ret_field);
     if (field->type == FIELD_DATE)
         ret_field->kind = SCRIPT_DOC_DATE;
     if (field->type == FIELD_BOOLEAN)
@@ -162,27 +162,27 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
     return true;
 }
 
-int subject_run_script(struct subject *subject, const struct script *script, struct slice params, float score,
+int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
                        struct script_value *ret_value)
 {
     struct problem problem;
     *ret_value = (struct script_value){.params = params,
-                                       .source = subject->doc->source,
-                                       .zones = subject->index->zones,
+                                       .source = match_doc->doc->source,
+                                       .zones = match_doc->index->zones,
                                        .doc = doc_lookup,
-                                       .doc_user = subject,
+                                       .doc_user = match_doc,
                                        .score = score,
-                                       .account = subject->account};
-    if (subject->account != NULL && subject->account->steps_max == SEARCH_SHORT_STEPS) {
-        subject->account->end =
+                                       .account = match_doc->account};
+    if (match_doc->account != NULL && match_doc->account->steps_max == SEARCH_SHORT_STEPS) {
+        match_doc->account->end =
             ACCOUNT_SPENT; /* what is to be short runs no scripts: one may take a tenth of a second */
         return SCRIPT_FAILED;
     }
-    (void)subject_root(subject); /* so that the arena is known to be in use */
-    int r = script_run_value(script, NULL, &subject->arena, ret_value, &problem);
-    if (r > 0 && subject->problem == NULL) {
-        subject->problem = arena_alloc(subject->problems, sizeof problem);
-        problem_copy(subject->problem, &problem, subject->problems);
+    (void)match_doc_root(match_doc); /* so that the arena is known to be in use */
+    int r = script_run_value(script, NULL, &match_doc->arena, ret_value, &problem);
+    if (r > 0 && match_doc->problem == NULL) {
+        match_doc->problem = arena_alloc(match_doc->problems, sizeof problem);
+        problem_copy(match_doc->problem, &problem, match_doc->problems);
     }
     return r;
 }

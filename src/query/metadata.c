@@ -28,7 +28,7 @@ const struct metadata_field *metadata_at(enum metadata_number number)
 
 bool metadata_has_values(const struct metadata_field *field)
 {
-    return field != NULL && (field->traits & METADATA_VALUES) != 0;
+    return field != NULL && (field->traits & METADATA_DOC_VALUES) != 0;
 }
 
 struct slice metadata_refusal(struct arena *arena, const struct metadata_field *field)
@@ -36,19 +36,19 @@ struct slice metadata_refusal(struct arena *arena, const struct metadata_field *
     return arena_printf(arena, "Fielddata is not supported on field [%s] of type [%s]", field->name, field->name);
 }
 
-static struct slice type_of(const struct subject *subject)
+static struct slice type_of(const struct match_doc *match_doc)
 {
-    const struct mapping_type *type = mapping_type_by_number(subject->index->mapping, subject->type);
+    const struct mapping_type *type = mapping_type_by_number(match_doc->index->mapping, match_doc->type);
     return type != NULL ? type->name : SLICE_LIT("_doc");
 }
 
-struct field_value metadata_value(const struct metadata_field *field, const struct subject *subject)
+struct field_value metadata_value(const struct metadata_field *field, const struct match_doc *match_doc)
 {
     switch (field->number) {
-    case METADATA_ID: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = subject->id};
-    case METADATA_INDEX: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = subject->index->name};
-    case METADATA_TYPE: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = type_of(subject)};
-    case METADATA_SEQ_NO: return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = subject->doc->seq_no};
+    case METADATA_ID: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = match_doc->id};
+    case METADATA_INDEX: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = match_doc->index->name};
+    case METADATA_TYPE: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = type_of(match_doc)};
+    case METADATA_SEQ_NO: return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = match_doc->doc->seq_no};
     case METADATA_ROUTING:
     case METADATA_VERSION:
     case METADATA_SOURCE:

@@ -13,15 +13,15 @@ enum metadata_number {
 };
 
 enum metadata_trait {
-    METADATA_VALUES = 1 << 0,     /* may be sorted by, aggregated, and fetched as a doc value */
-    METADATA_NUMBERS = 1 << 1,    /* the values are numbers; else texts */
-    METADATA_EVERYWHERE = 1 << 2, /* every document has it */
-    METADATA_NAMES = 1 << 3,      /* of the index or the type: also by prefix, wildcard, and in any case */
-    METADATA_WORDS = 1 << 4,      /* of some documents: by every kind of pattern, as a keyword is */
-    METADATA_ORDER = 1 << 5,      /* takes ranges with bounds */
-    METADATA_PLAIN = 1 << 6,      /* its refusals are told with no cause; those of terms in 5.x, too */
-    METADATA_CASE = 1 << 7,       /* says that it cannot be asked in any case; else nothing matches */
-    METADATA_PREFIXED = 1 << 8    /* the last word of a match_bool_prefix is a prefix, not a term */
+    METADATA_DOC_VALUES = 1 << 0,     /* may be sorted by, aggregated, and fetched as a doc value */
+    METADATA_NUMERIC = 1 << 1,    /* the values are numbers; else texts */
+    METADATA_ALWAYS_PRESENT = 1 << 2, /* every document has it */
+    METADATA_CONSTANT = 1 << 3,      /* of the index or the type: also by prefix, wildcard, and in any case */
+    METADATA_KEYWORD = 1 << 4,      /* of some documents: by every kind of pattern, as a keyword is */
+    METADATA_RANGES = 1 << 5,      /* takes ranges with bounds */
+    METADATA_NO_CAUSE = 1 << 6,      /* its refusals are told with no cause; those of terms in 5.x, too */
+    METADATA_REFUSES_CASE = 1 << 7,       /* says that it cannot be asked in any case; else nothing matches */
+    METADATA_BOOL_PREFIX = 1 << 8    /* the last word of a match_bool_prefix is a prefix, not a term */
 };
 
 struct metadata_field {
@@ -40,7 +40,7 @@ bool metadata_has_values(const struct metadata_field *field);
 /* "Fielddata is not supported …", of one that has none. */
 struct slice metadata_refusal(struct arena *arena, const struct metadata_field *field);
 /* The one value that a document has in a field that has values. */
-struct field_value metadata_value(const struct metadata_field *field, const struct subject *subject);
+struct field_value metadata_value(const struct metadata_field *field, const struct match_doc *match_doc);
 
 /* A leaf of a query that asks for it: TERM to FUZZY, RANGE, EXISTS. Returns: 0; QUERY_REFUSED with the problem. */
 int bind__metadata(struct binder *binder, const struct metadata_field *field, const struct query *query,

@@ -66,12 +66,12 @@ void named_put(struct named_list *list, struct arena *arena, struct slice name, 
     sort_by_bucket(list);
 }
 
-void named_write(const struct named_list *list, struct subject *subject, struct buf *buf)
+void named_write(const struct named_list *list, struct match_doc *match_doc, struct buf *buf)
 {
     bool begun = false;
     float score;
     for (size_t i = 0; i < list->count; i++) {
-        if (!bound_query_match(list->items[i].matcher, subject, &score))
+        if (!bound_query_match(list->items[i].matcher, match_doc, &score))
             continue;
         if (begun)
             buf_byte(buf, ',');

@@ -20,6 +20,6 @@ struct named_list {
 /* Lives: in the arena, as the name does. */
 void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct bound_query *matcher);
 /* Appends ,"matched_queries":[…] where the document matches any. What a script did wrong is the subject's. */
-void named_write(const struct named_list *list, struct subject *subject, struct buf *buf);
+void named_write(const struct named_list *list, struct match_doc *match_doc, struct buf *buf);
 
 #endif

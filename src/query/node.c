@@ -77,7 +77,7 @@ struct query *query_filtered(struct arena *arena, struct query *query, struct qu
     return both;
 }
 
-struct query *query_both(struct arena *arena, struct query *a, struct query *b)
+struct query *query_and(struct arena *arena, struct query *a, struct query *b)
 {
     struct query *both = query__new(arena, QUERY_BOOL);
     query__list_add(arena, &both->boolean.filter, a);
@@ -85,7 +85,7 @@ struct query *query_both(struct arena *arena, struct query *a, struct query *b)
     return both;
 }
 
-struct query *query_either(struct arena *arena, struct query *a, struct query *b)
+struct query *query_or(struct arena *arena, struct query *a, struct query *b)
 {
     struct query *either = query__new(arena, QUERY_BOOL);
     query__list_add(arena, &either->boolean.should, a);

@@ -176,7 +176,7 @@ void query__write_ip(struct buf *buf, struct slice address);
  * Takes steps of the account of who asks, before what they pay for is done. Returns: false, with a problem of which nobody is told: it is over, or may
  * have no more memory.
  */
-bool query__goes_on(struct query_parser *parser, uint64_t steps) TL_MUST_USE;
+bool query__charge(struct query_parser *parser, uint64_t steps) TL_MUST_USE;
 int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
                   ...) TL_PRINTF(5, 6);
 /* "[term] query does not support [x]". */
@@ -187,11 +187,11 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
 
 /*
  * Puts what was refused inside an object that Elasticsearch reads with a parser of objects: "[bool] failed to parse field [must]",
- * with the refusal at hand as its cause. query__refuse_leaf() says the same once more as a parsing_exception, as leaves do.
+ * with the refusal at hand as its cause. query__wrap_leaf_refusal() says the same once more as a parsing_exception, as leaves do.
  * Returns: QUERY_REFUSED.
  */
-int query__refuse_leaf(struct query_parser *parser, yyjson_val *at) TL_MUST_USE;
-int query__refuse_around(struct query_parser *parser, const char *name, struct slice option) TL_MUST_USE;
+int query__wrap_leaf_refusal(struct query_parser *parser, yyjson_val *at) TL_MUST_USE;
+int query__wrap_refusal(struct query_parser *parser, const char *name, struct slice option) TL_MUST_USE;
 typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,
                                  struct query **ret_query);
 query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene, query__parse_function_score;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/idle_option.h"
+#include "query/noop_option.h"
 
 enum {
     OF_MATCH = 1,
@@ -84,7 +84,7 @@ static int judge(struct query_parser *parser, struct slice query, const struct i
                          SLICE_ARG(query), found->name, SLICE_ARG(text));
 }
 
-int query__idle_option(struct query_parser *parser, struct slice query, struct slice option, yyjson_val *value)
+int query__noop_option(struct query_parser *parser, struct slice query, struct slice option, yyjson_val *value)
 {
     unsigned bit = which(query);
     if (parser->dialect == DIALECT_5 && (bit & OF_WORDS) != 0)
@@ -92,5 +92,5 @@ int query__idle_option(struct query_parser *parser, struct slice query, struct s
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (slice_is(option, options[i].name) && (options[i].queries & bit) != 0)
             return judge(parser, query, &options[i], value);
-    return IDLE_OTHER;
+    return NOOP_OPTION_UNKNOWN;
 }

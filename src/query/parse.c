@@ -25,7 +25,7 @@ int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum pr
     va_end(arguments);
     *parser->problem = (struct problem){.type = type, .reason = reason};
     if (at != NULL && parser->doc != NULL)
-        query_position(parser->doc, at, end, &parser->line, &parser->column);
+        query_location(parser->doc, at, end, &parser->line, &parser->column);
     if (type == PROBLEM_PARSING)
         problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line, parser->column);
     return QUERY_REFUSED;
@@ -41,7 +41,7 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
                              size_t known_count)
 {
     if (parser->doc != NULL)
-        query_position(parser->doc, key, false, &parser->line, &parser->column);
+        query_location(parser->doc, key, false, &parser->line, &parser->column);
     if (parser->dialect == DIALECT_5)
         return query__refuse(parser, key, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "[%.*s] unknown field [%.*s], parser not found", SLICE_ARG(name),
@@ -51,7 +51,7 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
                          SLICE_ARG(query_suggest(parser->arena, json_slice(key), known, known_count)));
 }
 
-int query__refuse_leaf(struct query_parser *parser, yyjson_val *at)
+int query__wrap_leaf_refusal(struct query_parser *parser, yyjson_val *at)
 {
     struct problem *cause = arena_alloc(parser->arena, sizeof *cause);
     *cause = *parser->problem;
@@ -60,7 +60,7 @@ int query__refuse_leaf(struct query_parser *parser, yyjson_val *at)
     return QUERY_REFUSED;
 }
 
-int query__refuse_around(struct query_parser *parser, const char *name, struct slice option)
+int query__wrap_refusal(struct query_parser *parser, const char *name, struct slice option)
 {
     struct problem *cause = arena_alloc(parser->arena, sizeof *cause);
     *cause = *parser->problem;
@@ -90,7 +90,7 @@ int query__take_zone(struct query_parser *parser, yyjson_val *value, const struc
     return QUERY_REFUSED;
 }
 
-bool query__goes_on(struct query_parser *parser, uint64_t steps)
+bool query__charge(struct query_parser *parser, uint64_t steps)
 {
     const struct budget_guard *guard = parser->arena->guard;
     if (guard == NULL || (account_take(guard->account, steps) && !guard->refused))
@@ -244,14 +244,14 @@ static int bool_member(struct query_parser *parser, struct slice name, yyjson_va
     if (list != NULL && yyjson_is_ctn(value)) {
         int r = parse_clauses(parser, value, list);
         bool around = r == QUERY_REFUSED && seven && !parser->too_deep; /* it would be said at each depth */
-        return around ? query__refuse_around(parser, "bool", option) : r;
+        return around ? query__wrap_refusal(parser, "bool", option) : r;
     }
     if (!seven && yyjson_is_arr(value) && unsafe_yyjson_get_len(value) == 0)
         return 0;
     if (seven && list == NULL && !is_bool_scalar(option))
         return query__refuse_unknown_of(parser, name, key, bool_names, BOOL_NAME_COUNT);
     if (seven && (list != NULL || yyjson_is_ctn(value))) {
-        query_position(parser->doc, value, false, &parser->line, &parser->column);
+        query_location(parser->doc, value, false, &parser->line, &parser->column);
         return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
                              "[%zu:%zu] [bool] %.*s doesn't support values of type: %s", parser->line, parser->column,
                              SLICE_ARG(option), json_token(value));
@@ -259,7 +259,7 @@ static int bool_member(struct query_parser *parser, struct slice name, yyjson_va
     if (yyjson_is_ctn(value))
         return query__refuse_option(parser, name, option, value);
     int r = bool_scalar(parser, name, option, value, query);
-    return r == QUERY_REFUSED && seven ? query__refuse_around(parser, "bool", option) : r;
+    return r == QUERY_REFUSED && seven ? query__wrap_refusal(parser, "bool", option) : r;
 }
 
 static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
@@ -573,7 +573,7 @@ static int refuse_unknown(struct query_parser *parser, struct slice name, yyjson
 static int refuse_empty(struct query_parser *parser, yyjson_val *value)
 {
     if (parser->doc != NULL)
-        query_position(parser->doc, value, true, &parser->line, &parser->column);
+        query_location(parser->doc, value, true, &parser->line, &parser->column);
     return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
                          "query malformed, empty clause found at [%zu:%zu]", parser->line, parser->column);
 }
@@ -604,11 +604,11 @@ static int check_name(struct query_parser *parser, const struct query_name *foun
     if (!whole)
         return query__refuse(parser, name, false, PROBLEM_PARSING, "[%s] unknown token [%s] after [_name]", found->name,
                              json_token(name));
-    query_position(parser->doc, name, false, &parser->line, &parser->column);
+    query_location(parser->doc, name, false, &parser->line, &parser->column);
     query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
                   "[%zu:%zu] [%s] _name doesn't support values of type: %s", parser->line, parser->column, found->name,
                   json_token(name));
-    return found->parse == parse_bool ? QUERY_REFUSED : query__refuse_leaf(parser, name);
+    return found->parse == parse_bool ? QUERY_REFUSED : query__wrap_leaf_refusal(parser, name);
 }
 
 static int parse_named(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
@@ -636,7 +636,7 @@ static int parse_named(struct query_parser *parser, yyjson_val *value, struct qu
 
 int query_parse(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
 {
-    if (!query__goes_on(parser, PARSE_STEPS))
+    if (!query__charge(parser, PARSE_STEPS))
         return QUERY_REFUSED;
     if (!yyjson_is_obj(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING,

@@ -2,7 +2,7 @@
 /* Parsing the queries over values: term, terms, range, patterns, exists, ids. */
 #include "query/parse_leaf.h"
 
-#include "query/idle_option.h"
+#include "query/noop_option.h"
 
 #include "json/write.h"
 
@@ -86,7 +86,7 @@ static int refuse_unknown_leaf(struct query_parser *parser, struct slice name, y
                                const char *const *known, size_t known_count)
 {
     int r = query__refuse_unknown_of(parser, name, key, known, known_count);
-    return r == QUERY_REFUSED ? query__refuse_leaf(parser, parser->dialect == DIALECT_5 ? key : value) : r;
+    return r == QUERY_REFUSED ? query__wrap_leaf_refusal(parser, parser->dialect == DIALECT_5 ? key : value) : r;
 }
 
 /* --- match_all, match_none ---------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static int take_scalars(struct query_parser *parser, yyjson_val *value, struct q
     yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
     query->values.items = arena_alloc(parser->arena, count * sizeof(yyjson_val *));
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
-        if (i % SCALARS_ROW == 0 && !query__goes_on(parser, SCALARS_ROW))
+        if (i % SCALARS_ROW == 0 && !query__charge(parser, SCALARS_ROW))
             return QUERY_REFUSED;
         if (yyjson_is_ctn(item) || yyjson_is_null(item))
             return query__refuse(parser, item, false, PROBLEM_PARSING, "No value specified for %s query",
@@ -145,13 +145,13 @@ static int refuse_null_id(struct query_parser *parser, yyjson_val *at, struct sl
 {
     if (parser->dialect == DIALECT_5) {
         query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "expected value but got [VALUE_NULL]");
-        return query__refuse_around(parser, "ids", option);
+        return query__wrap_refusal(parser, "ids", option);
     }
     query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "%s", "");
     query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "Can't get text on a VALUE_NULL at %zu:%zu", parser->line,
                   parser->column);
-    int r = query__refuse_around(parser, "ids", option);
-    return r == QUERY_REFUSED ? query__refuse_leaf(parser, at) : r;
+    int r = query__wrap_refusal(parser, "ids", option);
+    return r == QUERY_REFUSED ? query__wrap_leaf_refusal(parser, at) : r;
 }
 
 static int refuse_ids_object(struct query_parser *parser, yyjson_val *at)
@@ -164,7 +164,7 @@ static int refuse_ids_object(struct query_parser *parser, yyjson_val *at)
         query__refuse(parser, at, false, PROBLEM_X_CONTENT_PARSE,
                       "[%zu:%zu] [ids] values doesn't support values of type: START_OBJECT", parser->line,
                       parser->column);
-    return query__refuse_leaf(parser, at);
+    return query__wrap_leaf_refusal(parser, at);
 }
 
 int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
@@ -391,8 +391,8 @@ static int take_pattern(struct query_parser *parser, struct slice name, struct s
     }
     if (slice_is(option, "case_insensitive") && !slice_is(name, "fuzzy"))
         return query__take_bool(parser, value, &query->pattern.case_insensitive);
-    int idle = query__idle_option(parser, name, option, value);
-    if (idle != IDLE_OTHER)
+    int idle = query__noop_option(parser, name, option, value);
+    if (idle != NOOP_OPTION_UNKNOWN)
         return idle;
     if (!slice_is(name, "fuzzy"))
         return query__refuse_option(parser, name, option, value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing the queries about words: the match family, multi_match, query_string and simple_query_string. */
-#include "query/idle_option.h"
+#include "query/noop_option.h"
 #include "query/parse_leaf.h"
 
 #include <math.h>
@@ -67,8 +67,8 @@ static int take_match_option(struct query_parser *parser, struct slice query, st
 
 static int take_idle(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value)
 {
-    int r = slice_is(option, "_name") ? 0 : query__idle_option(parser, name, option, value);
-    return r == IDLE_OTHER ? query__refuse_option(parser, name, option, value) : r;
+    int r = slice_is(option, "_name") ? 0 : query__noop_option(parser, name, option, value);
+    return r == NOOP_OPTION_UNKNOWN ? query__refuse_option(parser, name, option, value) : r;
 }
 
 /* --- match ------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
     if (option.len == 0 && yyjson_is_arr(value)) {
         size_t line = 0, column = 0;
         if (parser->doc != NULL)
-            query_position(parser->doc, value, false, &line, &column);
+            query_location(parser->doc, value, false, &line, &column);
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_STATE, "Can't get text on a START_ARRAY at %zu:%zu",
                              line, column);
     }

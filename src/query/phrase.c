@@ -20,7 +20,7 @@ enum { PHRASE_TOKENS_MAX = 100000 };
 /* Of an account: to analyse a token, to look it up among the words of a phrase. */
 enum { TOKEN_STEPS = 20, LOOKUP_STEPS = 5 };
 
-struct placed_token {
+struct positioned_token {
     struct slice text;
     uint32_t position;
 };
@@ -69,8 +69,8 @@ void phrase_bind(struct bound_query *matcher, struct arena *arena)
 /* --- The text ----------------------------------------------------------------------------------------------------- */
 
 struct analysing {
-    struct subject *subject;
-    struct subject_text *text;
+    struct match_doc *match_doc;
+    struct match_doc_text *text;
     uint32_t base; /* position of the first token of the value at hand */
     uint32_t last;
 };
@@ -78,32 +78,32 @@ struct analysing {
 static bool take_token(void *context, const struct analysis_token *token)
 {
     struct analysing *at = context;
-    struct subject_text *text = at->text;
-    text->tokens = arena_grow(&at->subject->arena, text->tokens, text->count, &text->capacity, sizeof *text->tokens);
+    struct match_doc_text *text = at->text;
+    text->tokens = arena_grow(&at->match_doc->arena, text->tokens, text->count, &text->capacity, sizeof *text->tokens);
     at->last = at->base + token->position;
-    text->tokens[text->count++] = (struct placed_token){token->text, at->last};
-    return text->count < PHRASE_TOKENS_MAX && account_take(at->subject->account, TOKEN_STEPS);
+    text->tokens[text->count++] = (struct positioned_token){token->text, at->last};
+    return text->count < PHRASE_TOKENS_MAX && account_take(at->match_doc->account, TOKEN_STEPS);
 }
 
 /* Returns: the text of a field, analysed at the first call; NULL: there is no source. */
-static const struct subject_text *text_of(struct subject *subject, const struct mapping_field *field)
+static const struct match_doc_text *text_of(struct match_doc *match_doc, const struct mapping_field *field)
 {
     struct field_value *values = NULL;
-    for (const struct subject_text *known = subject->texts; known != NULL; known = known->next)
+    for (const struct match_doc_text *known = match_doc->texts; known != NULL; known = known->next)
         if (known->field == field)
             return known;
-    yyjson_val *root = subject_root(subject);
+    yyjson_val *root = match_doc_root(match_doc);
     if (root == NULL)
         return NULL;
-    struct analysing at = {.subject = subject, .text = arena_zalloc(&subject->arena, sizeof *at.text)};
-    size_t count = document_field_texts(subject->index->mapping, field, root, &subject->arena, &values);
+    struct analysing at = {.match_doc = match_doc, .text = arena_zalloc(&match_doc->arena, sizeof *at.text)};
+    size_t count = document_field_texts(match_doc->index->mapping, field, root, &match_doc->arena, &values);
     for (size_t i = 0; i < count && at.text->count < PHRASE_TOKENS_MAX; i++) {
-        analyzer_run(field->analyzer, values[i].bytes, &subject->arena, take_token, &at);
+        analyzer_run(field->analyzer, values[i].bytes, &match_doc->arena, take_token, &at);
         at.base = at.last + field->position_gap + 1;
     }
     at.text->field = field;
-    at.text->next = subject->texts;
-    subject->texts = at.text;
+    at.text->next = match_doc->texts;
+    match_doc->texts = at.text;
     return at.text;
 }
 
@@ -122,14 +122,14 @@ static bool fits_prefix(const struct bound_query *matcher, struct slice text)
  * Finds the words of a phrase in a text: each token of the text is looked up once.
  * Returns: an array by words, the prefix last; NULL: one is missing, or the account is over.
  */
-static struct places *find_places(const struct bound_query *matcher, struct subject *subject,
-                                  const struct subject_text *text)
+static struct places *find_places(const struct bound_query *matcher, struct match_doc *match_doc,
+                                  const struct match_doc_text *text)
 {
     size_t words = matcher->phrase.word_count + matcher->phrase.last_is_prefix, total = 0;
-    struct places *places = arena_zalloc(&subject->arena, (words + 1) * sizeof *places);
-    uint32_t *found = arena_alloc(&subject->arena, (text->count + 1) * sizeof *found);
+    struct places *places = arena_zalloc(&match_doc->arena, (words + 1) * sizeof *places);
+    uint32_t *found = arena_alloc(&match_doc->arena, (text->count + 1) * sizeof *found);
     for (size_t i = 0; i < text->count; i++) {
-        if (!account_take(subject->account, LOOKUP_STEPS + text->tokens[i].text.len / 16))
+        if (!account_take(match_doc->account, LOOKUP_STEPS + text->tokens[i].text.len / 16))
             return NULL;
         found[i] = (uint32_t)find_word(matcher, text->tokens[i].text);
         if (found[i] < matcher->phrase.word_count)
@@ -142,7 +142,7 @@ static struct places *find_places(const struct bound_query *matcher, struct subj
             return NULL;
         total += places[word].count;
     }
-    uint32_t *items = arena_alloc(&subject->arena, (total + 1) * sizeof *items);
+    uint32_t *items = arena_alloc(&match_doc->arena, (total + 1) * sizeof *items);
     for (size_t word = 0; word < words; word++) {
         places[word].items = items;
         items += places[word].count;
@@ -175,7 +175,7 @@ static size_t rarest(const struct bound_query *matcher, const struct places *pla
  * Returns: whether the text has all tokens of a phrase that begins at `begin`. `next` has for each token the first of its places that is left: calls
  * are in rising order of `begin`, so that each place is passed once.
  */
-static bool all_at(const struct bound_query *matcher, struct subject *subject, const struct places *places, size_t *next,
+static bool all_at(const struct bound_query *matcher, struct match_doc *match_doc, const struct places *places, size_t *next,
                    int64_t begin)
 {
     for (size_t i = 0; i < matcher->phrase.count; i++) {
@@ -184,22 +184,22 @@ static bool all_at(const struct bound_query *matcher, struct subject *subject, c
         size_t from = next[i];
         while (next[i] < of->count && of->items[next[i]] < wanted)
             next[i]++;
-        if (!account_take(subject->account, 2 + next[i] - from) || next[i] == of->count || of->items[next[i]] != wanted)
+        if (!account_take(match_doc->account, 2 + next[i] - from) || next[i] == of->count || of->items[next[i]] != wanted)
             return false;
     }
     return true;
 }
 
 /* Returns: how often the text has the phrase: once for each token that can be its first. */
-static size_t exact_frequency(const struct bound_query *matcher, struct subject *subject, const struct places *places)
+static size_t exact_frequency(const struct bound_query *matcher, struct match_doc *match_doc, const struct places *places)
 {
     size_t token = rarest(matcher, places), frequency = 0;
     const struct places *of = &places[matcher->phrase.word_of[token]];
     const struct places *first = &places[matcher->phrase.word_of[0]];
-    size_t *next = arena_zalloc(&subject->arena, matcher->phrase.count * sizeof *next);
-    for (size_t i = 0; i < of->count && account_take(subject->account, 1); i++) {
+    size_t *next = arena_zalloc(&match_doc->arena, matcher->phrase.count * sizeof *next);
+    for (size_t i = 0; i < of->count && account_take(match_doc->account, 1); i++) {
         int64_t begin = (int64_t)of->items[i] - matcher->phrase.positions[token];
-        if ((i > 0 && of->items[i] == of->items[i - 1]) || !all_at(matcher, subject, places, next, begin))
+        if ((i > 0 && of->items[i] == of->items[i - 1]) || !all_at(matcher, match_doc, places, next, begin))
             continue;
         for (size_t at = next[0]; at < first->count && first->items[at] == first->items[next[0]]; at++)
             frequency++;
@@ -328,13 +328,13 @@ static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
     return frequency;
 }
 
-static float frequency_with_slop(const struct bound_query *matcher, struct subject *subject, const struct places *places)
+static float frequency_with_slop(const struct bound_query *matcher, struct match_doc *match_doc, const struct places *places)
 {
     size_t count = matcher->phrase.count, words = matcher->phrase.word_count;
-    struct sloppy sloppy = {.words = arena_zalloc(&subject->arena, count * sizeof *sloppy.words),
+    struct sloppy sloppy = {.words = arena_zalloc(&match_doc->arena, count * sizeof *sloppy.words),
                             .count = count,
-                            .account = subject->account};
-    struct word **last = arena_zalloc(&subject->arena, (words + 1) * sizeof(struct word *)); /* that is the same */
+                            .account = match_doc->account};
+    struct word **last = arena_zalloc(&match_doc->arena, (words + 1) * sizeof(struct word *)); /* that is the same */
     heap_init(&sloppy.queue, queued_before);
     for (size_t i = 0; i < count; i++) {
         struct word *word = &sloppy.words[i];
@@ -356,18 +356,18 @@ static float frequency_with_slop(const struct bound_query *matcher, struct subje
     return frequency;
 }
 
-float phrase_frequency(const struct bound_query *matcher, struct subject *subject, size_t *ret_length)
+float phrase_frequency(const struct bound_query *matcher, struct match_doc *match_doc, size_t *ret_length)
 {
-    const struct subject_text *text = text_of(subject, matcher->field);
+    const struct match_doc_text *text = text_of(match_doc, matcher->field);
     if (text == NULL)
         return 0;
     *ret_length = text->count;
-    struct arena_mark mark = arena_mark(&subject->arena);
-    const struct places *places = find_places(matcher, subject, text);
+    struct arena_mark mark = arena_mark(&match_doc->arena);
+    const struct places *places = find_places(matcher, match_doc, text);
     float frequency = 0;
     if (places != NULL)
-        frequency = matcher->phrase.slop > 0 ? frequency_with_slop(matcher, subject, places)
-                                             : (float)exact_frequency(matcher, subject, places);
-    arena_rewind(&subject->arena, mark);
+        frequency = matcher->phrase.slop > 0 ? frequency_with_slop(matcher, match_doc, places)
+                                             : (float)exact_frequency(matcher, match_doc, places);
+    arena_rewind(&match_doc->arena, mark);
     return frequency;
 }

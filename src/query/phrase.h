@@ -15,6 +15,6 @@ void phrase_bind(struct bound_query *matcher, struct arena *arena);
  *          words are moved by a distance counts 1 / (1 + distance) times.
  *          *ret_length is the number of the field's tokens.
  */
-float phrase_frequency(const struct bound_query *matcher, struct subject *subject, size_t *ret_length);
+float phrase_frequency(const struct bound_query *matcher, struct match_doc *match_doc, size_t *ret_length);
 
 #endif

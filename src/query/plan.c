@@ -28,7 +28,7 @@ struct access {
     size_t range_count, range_capacity;
     struct slice *ids;
     size_t id_count, id_capacity;
-    struct slice *keys; /* of documents, where entries have been read already (weigh.c) */
+    struct slice *keys; /* of documents, where entries have been read already (term_stats.c) */
     size_t key_count, key_capacity;
 };
 
@@ -362,7 +362,7 @@ static bool entry_fits(const struct planner *planner, const struct access_range 
     return fitting.fits;
 }
 
-/* Returns: 0; WALK_END where there are more than `candidates_max`; fatal codes. */
+/* Returns: 0; PLAN_CURSOR_END where there are more than `candidates_max`; fatal codes. */
 static int scan_range(struct planner *planner, const struct access_range *range, size_t candidates_max,
                       struct key_list *keys)
 {
@@ -382,7 +382,7 @@ static int scan_range(struct planner *planner, const struct access_range *range,
     arena_deinit(&scratch);
     if (r < 0)
         return tl_trace(r);
-    return r == 0 ? WALK_END : 0;
+    return r == 0 ? PLAN_CURSOR_END : 0;
 }
 
 static void add_ids(struct planner *planner, const struct access *access, struct key_list *keys)
@@ -427,7 +427,7 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
             return 0;
         int r = scan_range(&planner, &access.ranges[i], candidates_max, &keys);
         if (r != 0)
-            return r == WALK_END ? 0 : r;
+            return r == PLAN_CURSOR_END ? 0 : r;
     }
     if (keys.count + access.key_count > candidates_max)
         return 0;
@@ -460,49 +460,49 @@ static size_t first_behind(const struct plan *plan, struct slice after)
     return low;
 }
 
-void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index, struct slice after)
+void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, const struct view *view, uint32_t index, struct slice after)
 {
-    *walk = (struct walk){.plan = plan, .view = view, .index = index};
+    *plan_cursor = (struct plan_cursor){.plan = plan, .view = view, .index = index};
     if (plan->kind == PLAN_KEYS) {
-        walk->position = after.data != NULL ? first_behind(plan, after) : 0;
+        plan_cursor->position = after.data != NULL ? first_behind(plan, after) : 0;
         return;
     }
-    walk->scan = doc_scan_new(view, index, DOC_TYPE_ANY);
+    plan_cursor->scan = doc_scan_new(view, index, DOC_TYPE_ANY);
     if (after.data != NULL)
-        doc_scan_seek(walk->scan, after, true);
+        doc_scan_seek(plan_cursor->scan, after, true);
 }
 
-static int next_key(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
+static int next_key(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
 {
-    doc_release(&walk->doc);
-    while (walk->position < walk->plan->count) {
-        struct slice key = walk->plan->keys[walk->position++];
+    doc_release(&plan_cursor->doc);
+    while (plan_cursor->position < plan_cursor->plan->count) {
+        struct slice key = plan_cursor->plan->keys[plan_cursor->position++];
         if (!entry_document_key_parse(key, ret_type, ret_id))
             continue;
-        int r = doc_get_key(walk->view, walk->index, key, &walk->doc);
+        int r = doc_get_key(plan_cursor->view, plan_cursor->index, key, &plan_cursor->doc);
         if (r == DOC_NOT_FOUND)
             continue;
-        *ret_doc = &walk->doc;
-        return r == DOC_TOO_OLD ? WALK_TOO_OLD : r;
+        *ret_doc = &plan_cursor->doc;
+        return r == DOC_TOO_OLD ? PLAN_CURSOR_TOO_OLD : r;
     }
-    return WALK_END;
+    return PLAN_CURSOR_END;
 }
 
-int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
+int plan_cursor_next(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
 {
-    if (walk->plan->kind == PLAN_KEYS)
-        return next_key(walk, ret_type, ret_id, ret_doc);
-    int r = doc_scan_next(walk->scan, ret_type, ret_id, &walk->doc);
-    *ret_doc = &walk->doc;
-    return r == DOC_SCAN_END ? WALK_END : r == DOC_TOO_OLD ? WALK_TOO_OLD : r;
+    if (plan_cursor->plan->kind == PLAN_KEYS)
+        return next_key(plan_cursor, ret_type, ret_id, ret_doc);
+    int r = doc_scan_next(plan_cursor->scan, ret_type, ret_id, &plan_cursor->doc);
+    *ret_doc = &plan_cursor->doc;
+    return r == DOC_SCAN_END ? PLAN_CURSOR_END : r == DOC_TOO_OLD ? PLAN_CURSOR_TOO_OLD : r;
 }
 
-void walk_end(struct walk *walk)
+void plan_cursor_deinit(struct plan_cursor *plan_cursor)
 {
-    if (walk->plan == NULL)
+    if (plan_cursor->plan == NULL)
         return;
-    if (walk->plan->kind == PLAN_KEYS)
-        doc_release(&walk->doc);
-    doc_scan_free(walk->scan);
-    walk->scan = NULL;
+    if (plan_cursor->plan->kind == PLAN_KEYS)
+        doc_release(&plan_cursor->doc);
+    doc_scan_free(plan_cursor->scan);
+    plan_cursor->scan = NULL;
 }

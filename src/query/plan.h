@@ -27,7 +27,7 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
               struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan) TL_MUST_USE;
 
 /* A walk over the documents of a plan, by document key. */
-struct walk {
+struct plan_cursor {
     const struct plan *plan;
     const struct view *view;
     uint32_t index;
@@ -36,14 +36,14 @@ struct walk {
     struct doc doc;        /* KEYS: what the last step handed out */
 };
 
-enum { WALK_END = 1, WALK_TOO_OLD = 2 };
+enum { PLAN_CURSOR_END = 1, PLAN_CURSOR_TOO_OLD = 2 };
 
 /* Begins behind the key `after`, or at the first document where its data is NULL. */
-void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index,
+void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, const struct view *view, uint32_t index,
                 struct slice after);
-/* Steps to the next document; what it hands out lives until the next step. Returns: 0, WALK_END,
- * WALK_TOO_OLD, fatal codes. */
-int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc) TL_MUST_USE;
-void walk_end(struct walk *walk);
+/* Steps to the next document; what it hands out lives until the next step. Returns: 0, PLAN_CURSOR_END,
+ * PLAN_CURSOR_TOO_OLD, fatal codes. */
+int plan_cursor_next(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc) TL_MUST_USE;
+void plan_cursor_deinit(struct plan_cursor *plan_cursor);
 
 #endif

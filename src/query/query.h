@@ -74,8 +74,8 @@ struct query *query_types(struct arena *arena, const struct slice *types, size_t
 /* `query` (NULL: everything) where `filter` (NULL: no filter) holds too; the filter leaves scores alone. */
 struct query *query_filtered(struct arena *arena, struct query *query, struct query *filter);
 /* Filters joined: both hold, one of them holds. */
-struct query *query_both(struct arena *arena, struct query *a, struct query *b);
-struct query *query_either(struct arena *arena, struct query *a, struct query *b);
+struct query *query_and(struct arena *arena, struct query *a, struct query *b);
+struct query *query_or(struct arena *arena, struct query *a, struct query *b);
 
 /*
  * Values that a terms query wants looked up in a document, `{"terms": {"user": {"index": …, "id": …, "path":
@@ -97,7 +97,7 @@ int query_resolve_lookups(struct query *query, struct arena *arena, terms_fetch 
 
 /* Line and column, from 1, of a value in its text; with `end`, of the bracket that closes an object or array.
  */
-void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column);
+void query_location(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column);
 
 /* Elasticsearch's " did you mean [x]?" for a name nobody knows; empty where nothing is near. */
 struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates, size_t count);

@@ -101,8 +101,8 @@ static struct piece *literal(struct regexp_parser *p, uint32_t point)
 
 static uint32_t class_point(struct regexp_parser *p)
 {
-    uint32_t point = term_pattern__point(p->text, &p->at);
-    return point == '\\' && more(p) ? term_pattern__point(p->text, &p->at) : point;
+    uint32_t point = term_pattern__next_code_point(p->text, &p->at);
+    return point == '\\' && more(p) ? term_pattern__next_code_point(p->text, &p->at) : point;
 }
 
 /* Behind '['. */
@@ -138,7 +138,7 @@ static struct piece *parse_quoted(struct regexp_parser *p)
 {
     struct piece *all = new_piece(p, PIECE_EMPTY, NULL, NULL);
     while (more(p) && p->text.data[p->at] != '"')
-        all = new_piece(p, PIECE_SEQUENCE, all, literal(p, term_pattern__point(p->text, &p->at)));
+        all = new_piece(p, PIECE_SEQUENCE, all, literal(p, term_pattern__next_code_point(p->text, &p->at)));
     if (!more(p))
         return refuse(p, "expected '\"'");
     p->at++;
@@ -176,7 +176,7 @@ static struct piece *any_string(struct regexp_parser *p)
 
 static struct piece *parse_atom(struct regexp_parser *p)
 {
-    uint32_t point = term_pattern__point(p->text, &p->at);
+    uint32_t point = term_pattern__next_code_point(p->text, &p->at);
     switch (point) {
     case '.': return any_point(p);
     case '@': return any_string(p);
@@ -188,7 +188,7 @@ static struct piece *parse_atom(struct regexp_parser *p)
     case '[': return parse_class(p);
     case '(': return parse_group(p);
     case '"': return parse_quoted(p);
-    case '\\': return more(p) ? literal(p, term_pattern__point(p->text, &p->at)) : refuse(p, "unexpected end-of-string");
+    case '\\': return more(p) ? literal(p, term_pattern__next_code_point(p->text, &p->at)) : refuse(p, "unexpected end-of-string");
     case '~':
     case '<':
     case '&': return refuse(p, "the operators ~ & < are not supported");
@@ -393,7 +393,7 @@ bool term_pattern_regexp(const struct term_pattern *pattern, struct slice text, 
     now->count = 0;
     set_add(&run, now, pattern->regexp->start);
     for (size_t at = 0; at < text.len && now->count > 0;) {
-        uint32_t point = term_pattern__point(text, &at);
+        uint32_t point = term_pattern__next_code_point(text, &at);
         run.turn++;
         if (!account_take(account, 4 + now->count))
             return false;

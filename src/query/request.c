@@ -373,7 +373,7 @@ static int check_kind(struct query_parser *parser, struct slice option, yyjson_v
         if (!slice_is(option, sort_option_kinds[i].option) || (json_kind(value) & sort_option_kinds[i].kinds) != 0)
             continue;
         size_t line = 0, column = 0;
-        query_position(parser->doc, value, false, &line, &column);
+        query_location(parser->doc, value, false, &line, &column);
         return query__refuse(parser, value, false, PROBLEM_X_CONTENT_PARSE,
                              "[%zu:%zu] [%s] %.*s doesn't support values of type: %s", line, column, sort_parser(key),
                              SLICE_ARG(option), json_token(value));
@@ -394,7 +394,7 @@ static int take_numeric_type(struct query_parser *parser, yyjson_val *value, str
     query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
                   "invalid value for [numeric_type], must be [long, double, date, date_nanos], got %.*s",
                   SLICE_ARG(text));
-    return query__refuse_around(parser, "field_sort", SLICE_LIT("numeric_type"));
+    return query__wrap_refusal(parser, "field_sort", SLICE_LIT("numeric_type"));
 }
 
 static int take_sort_option(struct query_parser *parser, struct slice option, yyjson_val *value, struct sort_key *key)
@@ -408,9 +408,9 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
         return query__refuse_unknown_of(parser, SLICE_LIT("_score"), value - 1, known, 1);
     }
     if (slice_is(option, "order"))
-        return take_order(parser, text, value, key) == 0 ? 0 : query__refuse_around(parser, "field_sort", option);
+        return take_order(parser, text, value, key) == 0 ? 0 : query__wrap_refusal(parser, "field_sort", option);
     if (slice_is(option, "mode"))
-        return take_mode(parser, value, key) == 0 ? 0 : query__refuse_around(parser, "field_sort", option);
+        return take_mode(parser, value, key) == 0 ? 0 : query__wrap_refusal(parser, "field_sort", option);
     if (slice_is(option, "script"))
         return query__parse_script(parser, value, &key->script);
     if (slice_is(option, "missing")) {

@@ -34,7 +34,7 @@ static bool has_entry(struct binder *binder, const struct mapping_field *field, 
                                 .low_exclusive = exclusive,
                                 .high_exclusive = exclusive};
     struct entry_hit hit;
-    if (!bind__goes_on(binder, PROBE_STEPS))
+    if (!bind__charge(binder, PROBE_STEPS))
         return false;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(binder->context->view, &range);
     return entry_scan_next(scan, &hit) == 0;
@@ -123,7 +123,7 @@ static struct rewritten look(struct binder *binder, const struct query *query)
 {
     size_t none = 0;
     bool changed;
-    if (!bind__goes_on(binder, NODE_STEPS))
+    if (!bind__charge(binder, NODE_STEPS))
         return (struct rewritten){0};
     switch (query->kind) {
     case QUERY_MATCH_NONE: return (struct rewritten){.none = true};

@@ -9,7 +9,7 @@
 #define HOUR_MS (60 * MINUTE_MS)
 #define DAY_MS (24 * HOUR_MS)
 
-bool rounding_calendar(struct slice text, struct rounding *rounding)
+bool rounding_parse_calendar_unit(struct slice text, struct rounding *rounding)
 {
     static const struct {
         const char *name, *sign;

@@ -21,7 +21,7 @@ struct rounding {
 };
 
 /* "month", "1M", "day" … of the calendar. Returns: false where it is none. */
-bool rounding_calendar(struct slice text, struct rounding *rounding);
+bool rounding_parse_calendar_unit(struct slice text, struct rounding *rounding);
 
 /* Returns: when the interval begins in which a moment lies; both are milliseconds since the epoch. */
 int64_t rounding_floor(const struct rounding *rounding, int64_t millis);

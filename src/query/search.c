@@ -44,7 +44,7 @@ struct part {
     struct bound_key *keys;
     const struct mapping_field *collapse; /* NULL: hits are not collapsed */
     struct fetcher fetcher;
-    struct subject subject;
+    struct match_doc match_doc;
     uint32_t *collected; /* by shard, for terminate_after; NULL without */
     bool begun;          /* subject is initialised */
 };
@@ -98,7 +98,7 @@ static bool timed_out(struct search *search, struct part *part, uint64_t deadlin
         return false;
     account->end = ACCOUNT_RUNNING;
     search->result->timed_out = true;
-    part->subject.problem = NULL;
+    part->match_doc.problem = NULL;
     return true;
 }
 
@@ -182,7 +182,7 @@ static int weigh_part(struct search *search, struct part *part)
     struct account *account = &search->account;
     uint64_t deadline_us = account->deadline_us;
     account->deadline_us = finding_deadline(search, deadline_us);
-    int r = query_weigh(&part->binder, search->context->view);
+    int r = query_load_term_stats(&part->binder, search->context->view);
     (void)timed_out(search, part, deadline_us);
     account->deadline_us = deadline_us;
     return r >= 0 && account_ended(account) ? account_outcome(search) : r;
@@ -212,8 +212,8 @@ static int begin_part(struct search *search, struct part *part, const struct sea
         r = weigh_part(search, part);
     if (r != 0)
         return r < 0 ? tl_trace(r) : r;
-    subject_init(&part->subject, index, search->context->arena);
-    part->subject.account = &search->account;
+    match_doc_init(&part->match_doc, index, search->context->arena);
+    part->match_doc.account = &search->account;
     part->begun = true;
     if (search->request->terminate_after > 0)
         part->collected = arena_zalloc(search->context->arena, (index->shard_count + 1) * sizeof(uint32_t));
@@ -226,7 +226,7 @@ static int read_after(struct search *search)
     const struct search_context *context = search->context;
     struct problem problem;
     struct part *part = search->part_count > 0 ? &search->parts[0] : NULL;
-    int r = sort_after(context->arena, search->request, part == NULL ? NULL : part->keys, context->dialect,
+    int r = sort_parse_search_after(context->arena, search->request, part == NULL ? NULL : part->keys, context->dialect,
                        &search->after, &problem);
     if (r == 0)
         return 0;
@@ -275,7 +275,7 @@ static void search_end(struct search *search)
     for (size_t i = 0; search->parts != NULL && i < search->part_count; i++) {
         binder_deinit(&search->parts[i].binder);
         if (search->parts[i].begun)
-            subject_deinit(&search->parts[i].subject);
+            match_doc_deinit(&search->parts[i].match_doc);
     }
     aggregator_free(search->aggregator);
 }
@@ -335,22 +335,22 @@ enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
 
 static uint32_t shard_number(const struct part *part)
 {
-    struct slice routing = part->subject.doc->routing.data != NULL ? part->subject.doc->routing : part->subject.id;
+    struct slice routing = part->match_doc.doc->routing.data != NULL ? part->match_doc.doc->routing : part->match_doc.id;
     return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
 }
 
 static bool in_slice(const struct search_request *request, const struct part *part)
 {
-    return request->slice_max == 0 || slice_hash(part->subject.id) % request->slice_max == request->slice_id;
+    return request->slice_max == 0 || slice_hash(part->match_doc.id) % request->slice_max == request->slice_id;
 }
 
 /*
  * What reading a document costs: to find, to parse, to walk; of one that renames can move, to ask for each directory on its way, by all of its path
  * (core/documents/listing.c charges it alike).
  */
-static uint64_t reading_steps(const struct subject *subject)
+static uint64_t reading_steps(const struct match_doc *match_doc)
 {
-    const struct doc *doc = subject->doc;
+    const struct doc *doc = match_doc->doc;
     uint64_t path_len = doc->path_tracked ? doc->path_len + doc->source.len - doc->stored.len : 0;
     return 500 + doc->source.len + path_len * path_len / 128;
 }
@@ -371,42 +371,42 @@ static bool terminated(struct search *search, struct part *part)
 
 static int subject_failure(struct search *search, struct part *part)
 {
-    if (part->subject.error != 0)
-        return tl_trace(part->subject.error);
-    return refuse_part(search, part, part->subject.problem, part->index->shard_count > 1);
+    if (part->match_doc.error != 0)
+        return tl_trace(part->match_doc.error);
+    return refuse_part(search, part, part->match_doc.problem, part->index->shard_count > 1);
 }
 
 /* Draws for the document, and looks at the account from time to time. */
-static void charge(struct search *search, const struct subject *subject)
+static void charge(struct search *search, const struct match_doc *match_doc)
 {
-    (void)account_take(&search->account, reading_steps(subject));
+    (void)account_take(&search->account, reading_steps(match_doc));
     if (++search->looked_at % LOOK_EVERY_DOCUMENTS == 0)
         (void)account_poll(&search->account);
 }
 
 static int look_at(struct search *search, struct part *part, float *ret_score, int *ret_error)
 {
-    struct subject *subject = &part->subject;
+    struct match_doc *match_doc = &part->match_doc;
     bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
-                 in_slice(search->request, part) && bound_query_match(part->matcher, subject, ret_score);
+                 in_slice(search->request, part) && bound_query_match(part->matcher, match_doc, ret_score);
     if (taken) {
         *ret_score *= (float)part->index->boost;
         taken = isnan(search->request->min_score) || *ret_score >= (float)search->request->min_score;
     }
     if (taken && terminated(search, part))
         return part->index->shard_count <= 1 ? STEP_STOP : STEP_PASSED;
-    subject->score = *ret_score;
+    match_doc->score = *ret_score;
     if (taken && search->aggregator != NULL) {
-        *ret_error = aggregator_add(search->aggregator, subject, search->context->arena, search->problem);
+        *ret_error = aggregator_add(search->aggregator, match_doc, search->context->arena, search->problem);
         if (*ret_error != 0)
             return STEP_STOP;
     }
     float ignored;
     if (taken && part->post_filter != NULL)
-        taken = bound_query_match(part->post_filter, subject, &ignored);
+        taken = bound_query_match(part->post_filter, match_doc, &ignored);
     if (account_ended(&search->account))
         return STEP_STOP;
-    if (subject->error != 0 || subject->problem != NULL) {
+    if (match_doc->error != 0 || match_doc->problem != NULL) {
         *ret_error = subject_failure(search, part);
         return STEP_STOP;
     }
@@ -427,7 +427,7 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
         return STEP_STOP;
     }
     account->deadline_us = finding_deadline(search, deadline_us);
-    charge(search, &part->subject);
+    charge(search, &part->match_doc);
     int outcome = account_ended(account) ? STEP_STOP : look_at(search, part, ret_score, ret_error);
     if (account_ended(account) && *ret_error >= 0)
         *ret_error = timed_out(search, part, deadline_us) ? 0 : account_outcome(search);
@@ -437,7 +437,7 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
 
 static int walk_result(int r)
 {
-    return r == WALK_END ? 0 : r == WALK_TOO_OLD ? SEARCH_TOO_OLD : r;
+    return r == PLAN_CURSOR_END ? 0 : r == PLAN_CURSOR_TOO_OLD ? SEARCH_TOO_OLD : r;
 }
 
 /* `reads` is how many documents a scan would read. */
@@ -475,38 +475,38 @@ static int plan_hits(struct search *search, struct part *part, struct arena *are
 
 /* --- Collecting --------------------------------------------------------------------------------------------------- */
 
-static void offer(struct search *search, struct part *part, float score, struct kept_hits *kept)
+static void offer(struct search *search, struct part *part, float score, struct hit_queue *kept)
 {
     struct sort_value values[64];
     size_t count = search->request->sort_count;
     char key_bytes[DOC_KEY_BYTES_MAX];
     INSIST(count <= sizeof values / sizeof *values);
-    sort_read(part->keys, count, &part->subject, score, search->ordinal, values);
+    sort_read(part->keys, count, &part->match_doc, score, search->ordinal, values);
     if (search->after != NULL && sort_compare(search->request->sort, count, values, search->after) <= 0)
         return;
-    struct slice key = doc_key(key_bytes, part->index->number, part->subject.type, part->subject.id);
+    struct slice key = doc_key(key_bytes, part->index->number, part->match_doc.type, part->match_doc.id);
     uint32_t index = (uint32_t)(part - search->parts);
     struct slice group;
     if (part->collapse == NULL)
-        kept_hits_offer(kept, index, score, slice_from_offset(key, 4), values);
-    else if (collapse_read(&part->subject, part->collapse, search->ordinal, &group) == 0)
-        kept_hits_offer_group(kept, index, score, slice_from_offset(key, 4), values, group);
+        hit_queue_offer(kept, index, score, slice_from_offset(key, 4), values);
+    else if (collapse_read(&part->match_doc, part->collapse, search->ordinal, &group) == 0)
+        hit_queue_offer_group(kept, index, score, slice_from_offset(key, 4), values, group);
 }
 
-static int collect_part(struct search *search, struct part *part, struct kept_hits *kept)
+static int collect_part(struct search *search, struct part *part, struct hit_queue *kept)
 {
     struct arena arena = ARENA_INIT;
     struct plan plan;
-    struct walk walk = {.plan = NULL};
+    struct plan_cursor plan_cursor = {.plan = NULL};
     const struct doc *doc;
     struct slice id;
     uint16_t type;
     float score = 0;
     int error = plan_hits(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan), r = error;
     if (r == 0)
-        walk_begin(&walk, &plan, search->context->view, part->index->number, SLICE_NONE);
-    while (r == 0 && (r = walk_next(&walk, &type, &id, &doc)) == 0) {
-        subject_set(&part->subject, type, id, doc);
+        plan_cursor_init(&plan_cursor, &plan, search->context->view, part->index->number, SLICE_NONE);
+    while (r == 0 && (r = plan_cursor_next(&plan_cursor, &type, &id, &doc)) == 0) {
+        match_doc_set(&part->match_doc, type, id, doc);
         int outcome = step(search, part, &score, &error);
         if (outcome == STEP_STOP)
             break;
@@ -519,7 +519,7 @@ static int collect_part(struct search *search, struct part *part, struct kept_hi
         }
         offer(search, part, score, kept);
         search->ordinal++;
-        if (part->subject.problem != NULL) {
+        if (part->match_doc.problem != NULL) {
             error = subject_failure(search, part);
             break;
         }
@@ -528,22 +528,22 @@ static int collect_part(struct search *search, struct part *part, struct kept_hi
             break;
         }
     }
-    walk_end(&walk);
+    plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
     return error != 0 ? error : walk_result(r);
 }
 
-static int collect(struct search *search, struct kept_hits *kept)
+static int collect(struct search *search, struct hit_queue *kept)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < search->part_count && !search->result->timed_out; i++)
         r = collect_part(search, &search->parts[i], kept);
-    kept_hits_finish(kept);
+    hit_queue_finish(kept);
     return r;
 }
 
 /* Reads the document of a kept hit again and hands it on. */
-static int emit_kept(struct search *search, const struct kept_hit *hit, search_emit *emit, void *user)
+static int emit_kept(struct search *search, const struct queued_hit *hit, search_emit *emit, void *user)
 {
     struct part *part = &search->parts[hit->index];
     struct doc doc;
@@ -558,13 +558,13 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
     int r = doc_get_key(search->context->view, part->index->number, hit->key, &doc);
     if (r != 0)
         return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : r == DOC_NOT_FOUND ? TL_ERR_CORRUPT : tl_trace(r);
-    subject_set(&part->subject, type, id, &doc);
-    charge(search, &part->subject);
+    match_doc_set(&part->match_doc, type, id, &doc);
+    charge(search, &part->match_doc);
     bool score = search->request->sort_count == 0 || search->request->track_scores;
     for (size_t i = 0; i < search->request->sort_count; i++)
         score = score || search->request->sort[i].by == SORT_SCORE;
     r = emit(user, part, score ? &hit->score : NULL, search->request->sort_count > 0 ? hit->values : NULL);
-    if (r == QUERY_REFUSED && part->subject.problem != NULL)
+    if (r == QUERY_REFUSED && part->match_doc.problem != NULL)
         r = subject_failure(search, part);
     doc_release(&doc);
     return r;
@@ -637,16 +637,16 @@ struct stream {
     void *user;
 };
 
-static void remember(struct stream *stream, const struct subject *subject)
+static void remember(struct stream *stream, const struct match_doc *match_doc)
 {
     char bytes[DOC_KEY_BYTES_MAX];
     buf_clear(&stream->key);
-    buf_slice(&stream->key, slice_from_offset(doc_key(bytes, 0, subject->type, subject->id), 4));
+    buf_slice(&stream->key, slice_from_offset(doc_key(bytes, 0, match_doc->type, match_doc->id), 4));
 }
 
 static bool is_enough(const struct search *search)
 {
-    return search->context->enough != NULL && *search->context->enough;
+    return search->context->end_page != NULL && *search->context->end_page;
 }
 
 static int stream_hit(struct search *search, struct stream *stream, struct part *part, float score)
@@ -679,29 +679,29 @@ static bool stream_full(const struct search *search, const struct stream *stream
     return stream->want == 0 && (!stream->count_rest || search->result->total > search->count_to);
 }
 
-static int stream_part(struct search *search, struct stream *stream, struct part *part, struct walk *walk)
+static int stream_part(struct search *search, struct stream *stream, struct part *part, struct plan_cursor *plan_cursor)
 {
     const struct doc *doc;
     struct slice id;
     uint16_t type;
     float score = 0;
     int error = 0, r;
-    while (!stream_full(search, stream) && (r = walk_next(walk, &type, &id, &doc)) != WALK_END) {
+    while (!stream_full(search, stream) && (r = plan_cursor_next(plan_cursor, &type, &id, &doc)) != PLAN_CURSOR_END) {
         if (r != 0)
             return walk_result(r);
-        subject_set(&part->subject, type, id, doc);
+        match_doc_set(&part->match_doc, type, id, doc);
         int outcome = step(search, part, &score, &error);
         if (outcome == STEP_STOP)
             return error;
         bool wanted = stream->want > 0;
         if (outcome == STEP_TAKEN)
             error = stream_hit(search, stream, part, score);
-        if (error == QUERY_REFUSED && part->subject.problem != NULL)
+        if (error == QUERY_REFUSED && part->match_doc.problem != NULL)
             return subject_failure(search, part);
         if (error != 0)
             return error;
         if (wanted && stream->want == 0)
-            remember(stream, &part->subject);
+            remember(stream, &part->match_doc);
     }
     return 0;
 }
@@ -711,7 +711,7 @@ static int stream_run(struct search *search, struct stream *stream)
 {
     for (; stream->part < search->part_count; stream->part++) {
         struct part *part = &search->parts[stream->part];
-        struct walk walk;
+        struct plan_cursor plan_cursor;
         uint64_t reads = part->matcher->kind == BOUND_ALL && !stream->count_rest ? stream->skip + stream->want
                                                                                    : part->index->document_count;
         int r =
@@ -719,10 +719,10 @@ static int stream_run(struct search *search, struct stream *stream)
         if (r != 0)
             return r;
         stream->planned = true;
-        walk_begin(&walk, &stream->plan, search->context->view, part->index->number,
+        plan_cursor_init(&plan_cursor, &stream->plan, search->context->view, part->index->number,
                    stream->key.len > 0 ? buf_as_slice(&stream->key) : SLICE_NONE);
-        r = stream_part(search, stream, part, &walk);
-        walk_end(&walk);
+        r = stream_part(search, stream, part, &plan_cursor);
+        plan_cursor_deinit(&plan_cursor);
         if (r != 0 || stream_full(search, stream) || search->result->timed_out)
             return r;
         stream->planned = false;
@@ -780,7 +780,7 @@ static int emit_json(void *user, struct part *part, const float *score, const st
         buf_byte(&result->hits, ',');
     if (part->index->fetched != NULL)
         *part->index->fetched = true;
-    return fetch_hit(&part->fetcher, &part->subject, score, values, &result->hits);
+    return fetch_hit(&part->fetcher, &part->match_doc, score, values, &result->hits);
 }
 
 static int run_streaming(struct search *search, size_t from, size_t size)
@@ -816,12 +816,12 @@ static bool wants_best(const struct search *search)
 
 static int run_collecting(struct search *search, size_t from, size_t size)
 {
-    struct kept_hits kept;
-    kept_hits_init(&kept, search->request->sort, search->request->sort_count, from + size);
+    struct hit_queue kept;
+    hit_queue_init(&kept, search->request->sort, search->request->sort_count, from + size);
     int r = collect(search, &kept);
     for (size_t i = from; r == 0 && i < kept.count; i++)
         r = emit_kept(search, kept.items[i], emit_json, search->result);
-    kept_hits_deinit(&kept);
+    hit_queue_deinit(&kept);
     return r;
 }
 
@@ -886,7 +886,7 @@ static int add_everything(struct search *search, struct part *part)
 {
     struct arena arena = ARENA_INIT;
     struct plan plan;
-    struct walk walk = {.plan = NULL};
+    struct plan_cursor plan_cursor = {.plan = NULL};
     const struct doc *doc;
     struct slice id;
     uint16_t type;
@@ -898,22 +898,22 @@ static int add_everything(struct search *search, struct part *part)
     if (outcome == 0)
         outcome = account_outcome(search);
     if ((r = outcome) == 0)
-        walk_begin(&walk, &plan, search->context->view, part->index->number, SLICE_NONE);
-    while (r == 0 && outcome == 0 && (r = walk_next(&walk, &type, &id, &doc)) == 0) {
-        struct subject *subject = &part->subject;
-        subject_set(subject, type, id, doc);
-        charge(search, subject);
+        plan_cursor_init(&plan_cursor, &plan, search->context->view, part->index->number, SLICE_NONE);
+    while (r == 0 && outcome == 0 && (r = plan_cursor_next(&plan_cursor, &type, &id, &doc)) == 0) {
+        struct match_doc *match_doc = &part->match_doc;
+        match_doc_set(match_doc, type, id, doc);
+        charge(search, match_doc);
         bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
-                     bound_query_match(part->everything, subject, &ignored);
-        subject->score = 1;
+                     bound_query_match(part->everything, match_doc, &ignored);
+        match_doc->score = 1;
         if (taken)
-            outcome = aggregator_add_global(search->aggregator, subject, search->context->arena, search->problem);
+            outcome = aggregator_add_global(search->aggregator, match_doc, search->context->arena, search->problem);
         if (outcome == 0 && account_ended(&search->account))
             outcome = account_outcome(search);
-        else if (outcome == 0 && (subject->error != 0 || subject->problem != NULL))
+        else if (outcome == 0 && (match_doc->error != 0 || match_doc->problem != NULL))
             outcome = subject_failure(search, part);
     }
-    walk_end(&walk);
+    plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
     return outcome != 0 ? outcome : walk_result(r);
 }
@@ -1024,7 +1024,7 @@ struct page_start {
     struct buf key;        /* the same */
     size_t position;       /* collecting: in the window in which it began */
     bool replaced;         /* that window was, by the next one */
-    struct kept_hit *last; /* then: of the windows before it */
+    struct queued_hit *last; /* then: of the windows before it */
 };
 
 struct search_cursor {
@@ -1036,9 +1036,9 @@ struct search_cursor {
     bool has_max_score;
     float max_score;
     struct stream stream;
-    struct kept_hits kept; /* collecting: the window at hand */
+    struct hit_queue kept; /* collecting: the window at hand */
     size_t position;       /* in the window */
-    struct kept_hit *last; /* of the windows before; NULL: this is the first */
+    struct queued_hit *last; /* of the windows before; NULL: this is the first */
     bool refill;           /* the window at hand is to be found again */
     struct page_start start;
 };
@@ -1057,7 +1057,7 @@ void search_cursor_free(struct search_cursor *cursor)
     if (cursor == NULL)
         return;
     stream_deinit(&cursor->stream);
-    kept_hits_deinit(&cursor->kept);
+    hit_queue_deinit(&cursor->kept);
     mem_free(cursor->last);
     mem_free(cursor->start.last);
     buf_deinit(&cursor->start.key);
@@ -1095,7 +1095,7 @@ static void repeat_window(struct search_cursor *cursor)
     cursor->position = start->position;
     if (start->begun && !start->replaced)
         return;
-    kept_hits_deinit(&cursor->kept);
+    hit_queue_deinit(&cursor->kept);
     if (start->replaced) {
         mem_free(cursor->last);
         cursor->last = tl_steal(start->last);
@@ -1162,16 +1162,16 @@ static int next_streaming(struct search *search, struct search_cursor *cursor, s
 static int fill_window(struct search *search, struct search_cursor *cursor)
 {
     if (cursor->kept.count > 0) {
-        struct kept_hit *last = cursor->kept.items[cursor->kept.count - 1];
+        struct queued_hit *last = cursor->kept.items[cursor->kept.count - 1];
         if (!cursor->start.replaced) {
             cursor->start.replaced = true;
             cursor->start.last = tl_steal(cursor->last);
         }
         mem_free(cursor->last);
-        cursor->last = kept_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
+        cursor->last = queued_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
     }
-    kept_hits_deinit(&cursor->kept);
-    kept_hits_init(&cursor->kept, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
+    hit_queue_deinit(&cursor->kept);
+    hit_queue_init(&cursor->kept, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
     cursor->kept.after = cursor->last;
     cursor->position = 0;
     search->ordinal = 0;
@@ -1254,17 +1254,17 @@ struct visitor {
 static int emit_visit(void *user, struct part *part, const float *score, const struct sort_value *values)
 {
     struct visitor *visitor = user;
-    const struct subject *subject = &part->subject;
-    const struct mapping_type *type = mapping_type_by_number(part->index->mapping, subject->type);
+    const struct match_doc *match_doc = &part->match_doc;
+    const struct mapping_type *type = mapping_type_by_number(part->index->mapping, match_doc->type);
     (void)score;
     (void)values;
     struct search_hit hit = {.index = part->index,
                              .type = type != NULL ? type->name : SLICE_LIT("_doc"),
-                             .id = subject->id,
-                             .routing = subject->doc->routing,
-                             .version = subject->doc->version,
-                             .seq_no = subject->doc->seq_no,
-                             .source = subject->doc->source};
+                             .id = match_doc->id,
+                             .routing = match_doc->doc->routing,
+                             .version = match_doc->doc->version,
+                             .seq_no = match_doc->doc->seq_no,
+                             .source = match_doc->doc->source};
     visitor->result->hit_count++;
     return visitor->visit(visitor->user, &hit);
 }

@@ -71,7 +71,7 @@ struct search_context {
     int64_t now_ms;              /* for date math */
     struct slice node;           /* a node id, for failed shards */
     struct budget_guard *memory; /* asked for what the response takes; NULL: nobody is (base/budget.h) */
-    const bool *enough; /* search_next_each(): set by the visitor after a hit, the page ends with it; NULL: no */
+    const bool *end_page; /* search_next_each(): set by the visitor after a hit, the page ends with it; NULL: no */
     /*
      * Of the one who asks: by what, and when, its searches are ended, and the clock for `timeout`. A search has an account of its
      * own that is made like it. NULL: nothing ends a search, and it has no timeout.

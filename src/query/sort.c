@@ -23,9 +23,9 @@ static int refuse_text(struct binder *binder, const struct mapping_field *field)
 
 int sort__check_doc_values(struct binder *binder, const struct mapping_field *field)
 {
-    if (field->type == FIELD_TEXT && !subject_field_flag(field, "fielddata", false))
+    if (field->type == FIELD_TEXT && !field_parameter_flag(field, "fielddata", false))
         return refuse_text(binder, field);
-    if (subject_field_flag(field, "doc_values", true))
+    if (field_parameter_flag(field, "doc_values", true))
         return 0;
     problem_set(
         binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -132,7 +132,7 @@ static int set_numbers(struct binder *binder, struct bound_key *bound)
 
 static int bind_metadata(struct binder *binder, struct bound_key *bound)
 {
-    bound->kind = (bound->metadata->traits & METADATA_NUMBERS) != 0 ? SORT_I64 : SORT_BYTES;
+    bound->kind = (bound->metadata->traits & METADATA_NUMERIC) != 0 ? SORT_I64 : SORT_BYTES;
     if (metadata_has_values(bound->metadata))
         return 0;
     *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT,
@@ -258,10 +258,10 @@ static struct sort_value reduced(const struct bound_key *bound, struct field_val
     return (struct sort_value){.kind = SORT_I64, .i64 = llround(sum)};
 }
 
-static struct sort_value field_value(const struct bound_key *bound, struct subject *subject)
+static struct sort_value field_value(const struct bound_key *bound, struct match_doc *match_doc)
 {
     struct field_value *values = NULL;
-    size_t count = bound->field != NULL ? subject_field(subject, bound->field, &values) : 0;
+    size_t count = bound->field != NULL ? match_doc_field(match_doc, bound->field, &values) : 0;
     enum sort_mode mode = bound->key->mode;
     if (count == 0)
         return missing_value(bound);
@@ -287,35 +287,35 @@ static struct sort_value as_numbers(const struct bound_key *bound, struct sort_v
     return value;
 }
 
-static struct sort_value own_value(const struct bound_key *bound, const struct subject *subject)
+static struct sort_value own_value(const struct bound_key *bound, const struct match_doc *match_doc)
 {
-    struct field_value value = metadata_value(bound->metadata, subject);
+    struct field_value value = metadata_value(bound->metadata, match_doc);
     return value.kind == FIELD_VALUE_I64 ? (struct sort_value){.kind = SORT_I64, .i64 = value.i64}
                                    : (struct sort_value){.kind = SORT_BYTES, .bytes = value.bytes};
 }
 
-static struct sort_value script_value(const struct bound_key *bound, struct subject *subject, float score)
+static struct sort_value script_value(const struct bound_key *bound, struct match_doc *match_doc, float score)
 {
     struct script_value value;
-    if (subject_run_script(subject, bound->script, bound->key->script->params, score, &value) != 0)
+    if (match_doc_run_script(match_doc, bound->script, bound->key->script->params, score, &value) != 0)
         return (struct sort_value){.kind = SORT_NULL};
     return bound->key->script_number ? (struct sort_value){.kind = SORT_F64, .f64 = value.number}
                                      : (struct sort_value){.kind = SORT_BYTES, .bytes = value.string};
 }
 
-void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
+void sort_read(const struct bound_key *keys, size_t count, struct match_doc *match_doc, float score, uint64_t ordinal,
                struct sort_value *ret_values)
 {
     for (size_t i = 0; i < count; i++) {
         switch (keys[i].key->by) {
         case SORT_SCORE: ret_values[i] = (struct sort_value){.kind = SORT_F64, .f64 = score}; break;
         case SORT_DOC: ret_values[i] = (struct sort_value){.kind = SORT_I64, .i64 = (int64_t)ordinal}; break;
-        case SORT_ID: ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = subject->id}; break;
-        case SORT_SCRIPT: ret_values[i] = script_value(&keys[i], subject, score); break;
+        case SORT_ID: ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = match_doc->id}; break;
+        case SORT_SCRIPT: ret_values[i] = script_value(&keys[i], match_doc, score); break;
         case SORT_FIELD:
             ret_values[i] = keys[i].metadata != NULL
-                                ? own_value(&keys[i], subject)
-                                : as_numbers(&keys[i], field_value(&keys[i], subject));
+                                ? own_value(&keys[i], match_doc)
+                                : as_numbers(&keys[i], field_value(&keys[i], match_doc));
             break;
         }
     }
@@ -415,7 +415,7 @@ static bool after_value(struct arena *arena, const struct bound_key *bound, yyjs
     return true;
 }
 
-int sort_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
+int sort_parse_search_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
                enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem)
 {
     size_t count = unsafe_yyjson_get_len(request->search_after);

@@ -47,7 +47,7 @@ int sort__check_doc_values(struct binder *binder, const struct mapping_field *fi
 int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys) TL_MUST_USE;
 
 /* Reads the sort values of the subject; they live in its arena. */
-void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
+void sort_read(const struct bound_key *keys, size_t count, struct match_doc *match_doc, float score, uint64_t ordinal,
                struct sort_value *ret_values);
 
 /* <0, 0, >0 by the sort values alone. */
@@ -57,43 +57,43 @@ int sort_compare(const struct sort_key *keys, size_t count, const struct sort_va
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values);
 
 /* The values of search_after, read as the fields of `keys` read theirs. Returns: 0, QUERY_REFUSED. */
-int sort_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
+int sort_parse_search_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
                enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem) TL_MUST_USE;
 
 /* A hit that is kept: where its document is and what it is ordered by. One piece of memory. */
-struct kept_hit {
+struct queued_hit {
     uint32_t index; /* position in the context */
     float score;
     struct slice key; /* document key */
     size_t bytes;
-    size_t at;          /* in the heap */
+    size_t heap_index;          /* in the heap */
     struct slice group; /* what it is collapsed by; data NULL: nothing */
     size_t value_count;
     struct sort_value values[];
 };
 
-struct kept_hits {
+struct hit_queue {
     const struct sort_key *keys; /* none: by score */
     size_t key_count;
-    struct kept_hit **items; /* a heap, the last one in order on top, until kept_hits_finish() */
+    struct queued_hit **items; /* a heap, the last one in order on top, until hit_queue_finish() */
     size_t count, capacity;
     size_t limit;                 /* hits kept at most */
-    const struct kept_hit *after; /* only what comes behind this one; NULL: everything */
+    const struct queued_hit *after; /* only what comes behind this one; NULL: everything */
     size_t bytes;
     struct map groups; /* of hits that are collapsed: group -> its hit */
 };
 
-void kept_hits_init(struct kept_hits *kept, const struct sort_key *keys, size_t key_count, size_t limit);
-void kept_hits_deinit(struct kept_hits *kept);
+void hit_queue_init(struct hit_queue *kept, const struct sort_key *keys, size_t key_count, size_t limit);
+void hit_queue_deinit(struct hit_queue *kept);
 /* Keeps a copy where it is among the best. */
-void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+void hit_queue_offer(struct hit_queue *kept, uint32_t index, float score, struct slice key,
                      const struct sort_value *values);
 /* The same of a hit of a group, of which one hit is kept. */
-void kept_hits_offer_group(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+void hit_queue_offer_group(struct hit_queue *kept, uint32_t index, float score, struct slice key,
                            const struct sort_value *values, struct slice group);
 /* Puts the hits in order. */
-void kept_hits_finish(struct kept_hits *kept);
-struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
+void hit_queue_finish(struct hit_queue *kept);
+struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
                                size_t count, struct slice group);
 
 #endif

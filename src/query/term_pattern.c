@@ -27,7 +27,7 @@ static uint32_t next_point(struct slice text, size_t *at)
     return point;
 }
 
-uint32_t term_pattern__point(struct slice text, size_t *at)
+uint32_t term_pattern__next_code_point(struct slice text, size_t *at)
 {
     return next_point(text, at);
 }

@@ -17,6 +17,6 @@ struct term_pattern {
 };
 
 /* Returns: the code point at *at < text.len, and moves behind it. */
-uint32_t term_pattern__point(struct slice text, size_t *at);
+uint32_t term_pattern__next_code_point(struct slice text, size_t *at);
 
 #endif

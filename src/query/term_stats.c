@@ -106,17 +106,17 @@ static void count_values(struct field_count *counts, const struct field_value *v
     }
 }
 
-static void sample_document(struct sample *sample, struct subject *subject)
+static void sample_document(struct sample *sample, struct match_doc *match_doc)
 {
     sample->documents++;
     for (size_t i = 0; i < sample->field_count; i++) {
         struct field_count *counts = &sample->fields[i];
         struct field_value *values = NULL;
-        size_t value_count = subject_field(subject, counts->field, &values);
-        if (!account_take(subject->account, (1 + value_count) * STEPS_OF_VALUE))
+        size_t value_count = match_doc_field(match_doc, counts->field, &values);
+        if (!account_take(match_doc->account, (1 + value_count) * STEPS_OF_VALUE))
             return;
         counts->documents += value_count > 0;
-        counts->length += counts->frequencies ? value_count : field_value_distinct(values, value_count, &subject->arena);
+        counts->length += counts->frequencies ? value_count : field_value_distinct(values, value_count, &match_doc->arena);
         count_values(counts, values, value_count, sample->documents);
     }
 }
@@ -177,13 +177,13 @@ static void sample_init(struct sample *sample, struct arena *arena, struct weigh
 static int take_sample(const struct binder *binder, const struct view *view, struct sample *sample)
 {
     tl_cleanup(doc_scan_freep) struct doc_scan *scan = doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
-    struct subject subject;
+    struct match_doc match_doc;
     struct slice id;
     struct doc doc;
     uint16_t type;
     int r = 0;
-    subject_init(&subject, binder->index, binder->arena);
-    subject.account = binder->account;
+    match_doc_init(&match_doc, binder->index, binder->arena);
+    match_doc.account = binder->account;
     while (r == 0 && (r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
         if (sample->documents == SAMPLE_DOCUMENTS || says_enough(binder, sample)) {
             sample->more = true;
@@ -191,11 +191,11 @@ static int take_sample(const struct binder *binder, const struct view *view, str
         }
         if (!account_take(binder->account, STEPS_OF_DOCUMENT + doc.source.len))
             break;
-        subject_set(&subject, type, id, &doc);
-        sample_document(sample, &subject);
-        r = subject.error;
+        match_doc_set(&match_doc, type, id, &doc);
+        sample_document(sample, &match_doc);
+        r = match_doc.error;
     }
-    subject_deinit(&subject);
+    match_doc_deinit(&match_doc);
     return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
 }
 
@@ -280,13 +280,13 @@ static int count_standing(const struct binder *binder, const struct view *view, 
 {
     struct weighed counted = *term;
     struct sample sample;
-    struct subject subject;
+    struct match_doc match_doc;
     struct slice id;
     uint16_t type;
     int r = 0;
     sample_init(&sample, binder->arena, &counted, 1);
-    subject_init(&subject, binder->index, binder->arena);
-    subject.account = binder->account;
+    match_doc_init(&match_doc, binder->index, binder->arena);
+    match_doc.account = binder->account;
     for (size_t i = 0; r == 0 && i < keys->count && account_take(binder->account, STEPS_OF_DOCUMENT); i++) {
         struct doc doc;
         r = doc_get_key(view, binder->index->number, keys->items[i], &doc);
@@ -295,13 +295,13 @@ static int count_standing(const struct binder *binder, const struct view *view, 
             continue;
         }
         if (entry_document_key_parse(keys->items[i], &type, &id)) {
-            subject_set(&subject, type, id, &doc);
-            sample_document(&sample, &subject);
-            r = subject.error;
+            match_doc_set(&match_doc, type, id, &doc);
+            sample_document(&sample, &match_doc);
+            r = match_doc.error;
         }
         doc_release(&doc);
     }
-    subject_deinit(&subject);
+    match_doc_deinit(&match_doc);
     *ret_count = counted.count->documents;
     return r;
 }
@@ -370,7 +370,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, cons
         with_field = with_term;
     /* 5.6 takes a field without lengths as it is; 7.10 has each for one long, and their mean for what it is. */
     bool known = term->counts->length > 0 && (term->weight->norms || binder->context->dialect == DIALECT_7);
-    term->weight->old = binder->context->dialect == DIALECT_5;
+    term->weight->lucene6 = binder->context->dialect == DIALECT_5;
     term->weight->mean_length = known ? (double)term->counts->length / (double)term->counts->documents : 1;
     float idf = (float)real_log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
     term->weight->idf = idf;
@@ -409,7 +409,7 @@ static bool needs_sample(const struct binder *binder, const struct weighed *term
     return binder->index->document_count <= SAMPLE_DOCUMENTS;
 }
 
-int query_weigh(struct binder *binder, const struct view *view)
+int query_load_term_stats(struct binder *binder, const struct view *view)
 {
     struct sample sample;
     size_t count = collect(binder, NULL);

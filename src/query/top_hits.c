@@ -75,7 +75,7 @@ bool aggregation_wants_scores(const struct aggregation *list)
         bool scripted = false; /* a script may ask for the score */
         for (size_t i = 0; a->hits != NULL && i < a->hits->sort_count; i++)
             scripted = scripted || a->hits->sort[i].by == SORT_SCRIPT;
-        if ((a->hits != NULL && (scripted || has_scores(a->hits))) || aggregation_wants_scores(a->below))
+        if ((a->hits != NULL && (scripted || has_scores(a->hits))) || aggregation_wants_scores(a->children))
             return true;
     }
     return false;
@@ -84,7 +84,7 @@ bool aggregation_wants_scores(const struct aggregation *list)
 bool aggregation_runs_scripts(const struct aggregation *list)
 {
     for (const struct aggregation *a = list; a != NULL; a = a->next)
-        if ((a->hits != NULL && a->hits->script_field_count > 0) || aggregation_runs_scripts(a->below))
+        if ((a->hits != NULL && a->hits->script_field_count > 0) || aggregation_runs_scripts(a->children))
             return true;
     return false;
 }
@@ -120,37 +120,37 @@ int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *
 
 /* --- Keeping ------------------------------------------------------------------------------------------------------ */
 
-size_t aggregator__keep_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
-                            struct subject *subject, size_t index)
+size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
+                            struct match_doc *match_doc, size_t index)
 {
     const struct search_request *hits = aggregation->hits;
-    struct sort_value *values = arena_zalloc(&subject->arena, (hits->sort_count + 1) * sizeof *values);
+    struct sort_value *values = arena_zalloc(&match_doc->arena, (hits->sort_count + 1) * sizeof *values);
     char key_bytes[DOC_KEY_BYTES_MAX];
-    if (metric->kept == NULL) {
-        metric->kept = mem_zalloc(sizeof *metric->kept);
-        kept_hits_init(metric->kept, hits->sort, hits->sort_count, (size_t)hits->from + (size_t)hits->size);
+    if (metric->top_hits == NULL) {
+        metric->top_hits = mem_zalloc(sizeof *metric->top_hits);
+        hit_queue_init(metric->top_hits, hits->sort, hits->sort_count, (size_t)hits->from + (size_t)hits->size);
     }
-    size_t before = metric->kept->bytes;
-    sort_read(bound->keys, hits->sort_count, subject, subject->score, metric->values, values);
-    struct slice key = doc_key(key_bytes, bound->fetcher->index->number, subject->type, subject->id);
-    kept_hits_offer(metric->kept, (uint32_t)index, subject->score, slice_from_offset(key, 4), values);
-    metric->high = metric->values == 0 || (double)subject->score > metric->high ? (double)subject->score : metric->high;
+    size_t before = metric->top_hits->bytes;
+    sort_read(bound->keys, hits->sort_count, match_doc, match_doc->score, metric->values, values);
+    struct slice key = doc_key(key_bytes, bound->fetcher->index->number, match_doc->type, match_doc->id);
+    hit_queue_offer(metric->top_hits, (uint32_t)index, match_doc->score, slice_from_offset(key, 4), values);
+    metric->high = metric->values == 0 || (double)match_doc->score > metric->high ? (double)match_doc->score : metric->high;
     metric->values++;
-    return metric->kept->bytes > before ? metric->kept->bytes - before : 0;
+    return metric->top_hits->bytes > before ? metric->top_hits->bytes - before : 0;
 }
 
 void aggregator__drop_hits(struct metric *metric)
 {
-    if (metric->kept == NULL)
+    if (metric->top_hits == NULL)
         return;
-    kept_hits_deinit(metric->kept);
-    mem_free(metric->kept);
+    hit_queue_deinit(metric->top_hits);
+    mem_free(metric->top_hits);
 }
 
 /* --- Telling ------------------------------------------------------------------------------------------------------ */
 
-static int fetch(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct kept_hit *hit,
-                 struct subject *subject, struct buf *buf)
+static int fetch(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct queued_hit *hit,
+                 struct match_doc *match_doc, struct buf *buf)
 {
     const struct search_context *context = aggregator->context;
     const struct search_request *hits = aggregation->hits;
@@ -163,26 +163,26 @@ static int fetch(const struct aggregator *aggregator, const struct aggregation *
     int r = doc_get_key(context->view, context->indices[hit->index].number, hit->key, &doc);
     if (r != 0)
         return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : r == DOC_NOT_FOUND ? TL_ERR_CORRUPT : tl_trace(r);
-    subject_set(subject, type, id, &doc);
-    (void)account_take(subject->account, 500 + doc.source.len);
-    r = fetch_hit(fetcher, subject, has_scores(hits) ? &hit->score : NULL, hits->sort_count > 0 ? hit->values : NULL, buf);
+    match_doc_set(match_doc, type, id, &doc);
+    (void)account_take(match_doc->account, 500 + doc.source.len);
+    r = fetch_hit(fetcher, match_doc, has_scores(hits) ? &hit->score : NULL, hits->sort_count > 0 ? hit->values : NULL, buf);
     doc_release(&doc);
     return r;
 }
 
 /* Reads a hit again and appends it. */
-static int write_hit(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct kept_hit *hit,
+static int write_hit(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct queued_hit *hit,
                      struct buf *buf, struct arena *arena, struct problem *ret_problem)
 {
     const struct search_context *context = aggregator->context;
     const struct search_index *index = &context->indices[hit->index];
-    struct subject subject;
-    subject_init(&subject, index, arena);
-    subject.account = aggregator->account;
-    int r = fetch(aggregator, aggregation, hit, &subject, buf);
-    if (r == QUERY_REFUSED && subject.problem != NULL)
-        failure_wrap(context, index, context->index_count > 1, subject.problem, ret_problem);
-    subject_deinit(&subject);
+    struct match_doc match_doc;
+    match_doc_init(&match_doc, index, arena);
+    match_doc.account = aggregator->account;
+    int r = fetch(aggregator, aggregation, hit, &match_doc, buf);
+    if (r == QUERY_REFUSED && match_doc.problem != NULL)
+        failure_wrap(context, index, context->index_count > 1, match_doc.problem, ret_problem);
+    match_doc_deinit(&match_doc);
     if (index->fetched != NULL)
         *index->fetched = true;
     return r;
@@ -215,7 +215,7 @@ int aggregator__write_top_hits(const struct aggregator *aggregator, const struct
                                struct json_writer *w, struct arena *arena, struct problem *ret_problem)
 {
     const struct search_request *hits = aggregation->hits;
-    struct kept_hits *kept = metric->kept;
+    struct hit_queue *kept = metric->top_hits;
     int r = 0;
     json_key(w, "hits");
     json_begin(w, '{');
@@ -228,7 +228,7 @@ int aggregator__write_top_hits(const struct aggregator *aggregator, const struct
     json_key(w, "hits");
     json_begin(w, '[');
     if (kept != NULL)
-        kept_hits_finish(kept);
+        hit_queue_finish(kept);
     for (size_t i = (size_t)hits->from; kept != NULL && i < kept->count && r == 0 && !account_ended(aggregator->account); i++) {
         if (i > (size_t)hits->from)
             buf_byte(w->buf, ',');

@@ -18,7 +18,7 @@
 static int refuse_unknown(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser)
 {
     size_t line, column;
-    query_position(doc, key, false, &line, &column);
+    query_location(doc, key, false, &line, &column);
     return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] unknown field [%.*s]", line, column, parser,
                           SLICE_ARG(json_slice(key)));
 }
@@ -29,7 +29,7 @@ static int wrap_field(struct request *request, const struct json_doc *doc, yyjso
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     size_t line, column;
     *cause = request->problem;
-    query_position(doc, value, true, &line, &column);
+    query_location(doc, value, true, &line, &column);
     request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line, column,
                    field);
     request->problem.caused_by = cause;

@@ -422,7 +422,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     struct problem problem = {0};
     struct arena arena = ARENA_INIT;
     by->call.context.arena = &arena;
-    by->call.context.enough = &batch->enough;
+    by->call.context.end_page = &batch->enough;
     open_account(by);
     by->call.search.size = size;
     batch->command = new_command(by, (size_t)size);
@@ -444,7 +444,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     search_result_deinit(&result);
     arena_deinit(&arena);
     by->call.context.arena = by->call.arena;
-    by->call.context.enough = NULL;
+    by->call.context.end_page = NULL;
     return r;
 }
 

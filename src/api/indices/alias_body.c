@@ -79,7 +79,7 @@ static void set_place(struct body *body, yyjson_val *value, bool end)
 
 static void find_place(const struct body *body, size_t *ret_line, size_t *ret_column)
 {
-    query_position(body->doc, body->at, body->end, ret_line, ret_column);
+    query_location(body->doc, body->at, body->end, ret_line, ret_column);
 }
 
 /* "[1:32] [add] " and what follows. */

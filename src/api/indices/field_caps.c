@@ -328,7 +328,7 @@ static int check_body(struct request *request)
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                                   "[index_filter] is not supported: name the indices in the path, or ask [_count] which of them have documents that match");
         size_t line, column;
-        query_position(&doc, key, false, &line, &column);
+        query_location(&doc, key, false, &line, &column);
         request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]", SLICE_ARG(json_slice(key)));
         problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
         return REQUEST_REFUSED;

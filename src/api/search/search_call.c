@@ -70,7 +70,7 @@ static int refuse_no_object(struct request *request, struct search_call *call, c
                             yyjson_val *root)
 {
     size_t line, column;
-    query_position(parser->doc, root, false, &line, &column);
+    query_location(parser->doc, root, false, &line, &column);
     request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]", json_token(root));
     problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
     return REQUEST_REFUSED;
@@ -85,7 +85,7 @@ static int parse_count(struct request *request, struct search_call *call, struct
     json_obj_foreach (root, index, count, key, value) {
         if (!slice_is(json_slice(key), "query")) {
             size_t line, column;
-            query_position(parser->doc, key, false, &line, &column);
+            query_location(parser->doc, key, false, &line, &column);
             request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]", SLICE_ARG(json_slice(key)));
             problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
             return REQUEST_REFUSED;
@@ -445,7 +445,7 @@ static int alias_filter(struct search_call *call, const struct catalog_target *t
         int r = parse_filter(call, target->aliases[i]->filter, &one, ret_problem);
         if (r != 0)
             return r;
-        any = any == NULL ? one : query_either(call->arena, any, one);
+        any = any == NULL ? one : query_or(call->arena, any, one);
     }
     *ret_query = any;
     return 0;
@@ -566,7 +566,7 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
         struct slice *types = NULL;
         size_t count = search_request_split(call->arena, call->types, &types);
         struct query *filter = query_types(call->arena, types, count);
-        index->filter = index->filter == NULL ? filter : query_both(call->arena, index->filter, filter);
+        index->filter = index->filter == NULL ? filter : query_and(call->arena, index->filter, filter);
     }
     return count_documents(call, from, index);
 }

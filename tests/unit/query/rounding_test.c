@@ -19,7 +19,7 @@ static int64_t at(const char *text)
 static struct rounding calendar(const char *unit)
 {
     struct rounding rounding = {0};
-    assert_true(rounding_calendar(slice_from(unit), &rounding));
+    assert_true(rounding_parse_calendar_unit(slice_from(unit), &rounding));
     return rounding;
 }
 
@@ -125,9 +125,9 @@ static void test_unknown(void **state)
 {
     (void)state;
     struct rounding rounding;
-    assert_false(rounding_calendar(SLICE_LIT("2M"), &rounding));
-    assert_false(rounding_calendar(SLICE_LIT(""), &rounding));
-    assert_false(rounding_calendar(SLICE_LIT("Month"), &rounding));
+    assert_false(rounding_parse_calendar_unit(SLICE_LIT("2M"), &rounding));
+    assert_false(rounding_parse_calendar_unit(SLICE_LIT(""), &rounding));
+    assert_false(rounding_parse_calendar_unit(SLICE_LIT("Month"), &rounding));
 }
 
 int main(void)
