@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregations at work: bound to each index of a search, and counting its documents. */
+/*
+ * Aggregations: binding to each index of a search, and counting documents. See
+ * aggregate_internal.h.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -42,7 +45,10 @@ static int refuse(struct binder *binder, enum problem_type type, const char *for
     return QUERY_REFUSED;
 }
 
-/* A value is no part of a query: what is wrong with it is told by itself. */
+/*
+ * Replaces a "failed to create query" problem by its cause: a value of an aggregation is not part
+ * of a query.
+ */
 static int unwrap(struct binder *binder, int r)
 {
     if (r == QUERY_REFUSED && binder->problem->type == PROBLEM_QUERY_SHARD && binder->problem->caused_by != NULL)
@@ -56,7 +62,10 @@ static int refuse_type(struct binder *binder, const struct aggregation *aggregat
                   SLICE_ARG(aggregation->field), SLICE_ARG(type), aggregation__names[aggregation->kind]);
 }
 
-/* Reads a value as the field reads it; without a field, as a number or a text, whichever the kind wants. */
+/*
+ * Parses a value as the field does. Without a field it is a number or text, depending on the kind
+ * of aggregation.
+ */
 static int bind_value(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
                       yyjson_val *json, struct field_value *ret_value)
 {
@@ -76,7 +85,7 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
             *ret_value = matcher->range.low;
             return 0;
         }
-        numeric = field_value_kind(field) != FIELD_VALUE_BYTES; /* no value of the field, such as 1.5 of a long */
+        numeric = field_value_kind(field) != FIELD_VALUE_BYTES; /* e.g. 1.5 in a long */
     }
     if (!numeric) {
         *ret_value = (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = text};
@@ -90,13 +99,16 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
 
 bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field)
 {
-    const struct metadata_field *own = aggregation__metadata(aggregation);
-    if (own != NULL && (own->traits & METADATA_NUMERIC) != 0)
+    const struct metadata_field *metadata = aggregation__metadata(aggregation);
+    if (metadata != NULL && (metadata->traits & METADATA_NUMERIC) != 0)
         return false;
     return field == NULL ? aggregation->kind == AGGREGATION_DATE_RANGE : field->type == FIELD_DATE;
 }
 
-/* The end of a range or bound: a number, or a date in the format that dates are in here. */
+/*
+ * Parses the end of a range or a bound: a number, or a date in the aggregation's or the field's
+ * format. NULL: `otherwise`.
+ */
 static int bind_limit(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
                       yyjson_val *json, bool dates, double otherwise, double *ret_limit)
 {
@@ -106,7 +118,7 @@ static int bind_limit(struct binder *binder, const struct aggregation *aggregati
     *ret_limit = otherwise;
     if (json == NULL)
         return 0;
-    bool number = yyjson_is_num(json) && aggregation->kind != AGGREGATION_DATE_RANGE; /* which reads 2020 as a year */
+    bool number = yyjson_is_num(json) && aggregation->kind != AGGREGATION_DATE_RANGE; /* there 2020 is a year */
     if (!dates || number) {
         if (!slice_to_double(text, ret_limit))
             return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
@@ -128,7 +140,7 @@ static int bind_bounds(struct binder *binder, const struct aggregation *aggregat
     return r == 0 ? bind_limit(binder, aggregation, field, bounds->high_json, dates, INFINITY, &bounds->high) : r;
 }
 
-/* Of a date_histogram; those of a histogram are compared where they are read. */
+/* Checks bounds of a date_histogram. Those of a histogram are checked by the parser. */
 static int check_order(struct binder *binder, const struct aggregation *aggregation, const struct bounds *bounds, const char *name)
 {
     if (bounds->low_json == NULL || bounds->high_json == NULL || bounds->low <= bounds->high)
@@ -146,7 +158,7 @@ static int by_ends(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* Ranges and bounds become numbers once, as the first index has the field that has it. */
+/* Converts ranges and bounds to numbers, once: by the first index that has the field. */
 static int bind_limits(struct binder *binder, struct aggregation *aggregation, const struct mapping_field *field)
 {
     bool dates = aggregation__is_of_dates(aggregation, field);
@@ -185,27 +197,27 @@ static int bind_interval(struct binder *binder, const struct aggregation *aggreg
     return 0;
 }
 
-static int bind_choice(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
-                       const struct term_inclusion *choice, const struct term_pattern **ret_pattern, struct field_value **ret_values,
+static int bind_inclusion(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                       const struct term_inclusion *inclusion, const struct term_pattern **ret_pattern, struct field_value **ret_values,
                        size_t *ret_count)
 {
     bool text = field == NULL || field_value_kind(field) == FIELD_VALUE_BYTES;
     struct slice reason;
     size_t i, count;
     yyjson_val *item;
-    if (choice->regexp.data != NULL) {
+    if (inclusion->regexp.data != NULL) {
         if (!text)
             return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
                           "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can "
                           "only be applied to string fields. Use an array of numeric values for include/exclude clauses used "
                           "to filter numeric fields", SLICE_ARG(aggregation->name));
-        *ret_pattern = term_pattern_new_regexp(binder->arena, choice->regexp, false, &reason);
+        *ret_pattern = term_pattern_new_regexp(binder->arena, inclusion->regexp, false, &reason);
         return *ret_pattern != NULL ? 0 : refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     }
-    if (choice->values == NULL)
+    if (inclusion->values == NULL)
         return 0;
-    *ret_values = arena_zalloc(binder->arena, (yyjson_arr_size(choice->values) + 1) * sizeof **ret_values);
-    json_arr_foreach (choice->values, i, count, item) {
+    *ret_values = arena_zalloc(binder->arena, (yyjson_arr_size(inclusion->values) + 1) * sizeof **ret_values);
+    json_arr_foreach (inclusion->values, i, count, item) {
         int r = bind_value(binder, aggregation, field, item, &(*ret_values)[(*ret_count)++]);
         if (r != 0)
             return r;
@@ -228,11 +240,11 @@ static int bind_filters(struct binder *binder, const struct aggregation *aggrega
 static int check_field(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field)
 {
     bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
-    const struct metadata_field *own = field == NULL ? metadata_find(aggregation->field) : NULL;
-    if (own != NULL && !metadata_has_values(own))
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(metadata_refusal(binder->arena, own)));
-    if (own != NULL)
-        return numeric && (own->traits & METADATA_NUMERIC) == 0 ? refuse_type(binder, aggregation, aggregation->field)
+    const struct metadata_field *metadata = field == NULL ? metadata_find(aggregation->field) : NULL;
+    if (metadata != NULL && !metadata_has_values(metadata))
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(metadata_refusal(binder->arena, metadata)));
+    if (metadata != NULL)
+        return numeric && (metadata->traits & METADATA_NUMERIC) == 0 ? refuse_type(binder, aggregation, aggregation->field)
                                                                 : 0;
     if (field == NULL)
         return 0;
@@ -251,7 +263,7 @@ static int refuse_formats(struct binder *binder, const struct aggregation *aggre
                   SLICE_ARG(aggregation->field), SLICE_ARG(type));
 }
 
-/* What `format` means is known with the field: a date's notation or a number's. */
+/* Parses `format`, which is a date or number format depending on the field. */
 static int bind_format(struct binder *binder, struct aggregation *aggregation, const struct mapping_field *field)
 {
     struct slice text = aggregation->format_text, why;
@@ -290,10 +302,10 @@ static int bind_field(struct binder *binder, struct aggregation *aggregation, st
         bound->has_missing = true;
     }
     if (r == 0 && aggregation->include.given)
-        r = bind_choice(binder, aggregation, bound->field, &aggregation->include, &bound->include, &bound->included,
+        r = bind_inclusion(binder, aggregation, bound->field, &aggregation->include, &bound->include, &bound->included,
                         &bound->included_count);
     if (r == 0 && aggregation->exclude.given)
-        r = bind_choice(binder, aggregation, bound->field, &aggregation->exclude, &bound->exclude, &bound->excluded,
+        r = bind_inclusion(binder, aggregation, bound->field, &aggregation->exclude, &bound->exclude, &bound->excluded,
                         &bound->excluded_count);
     return r;
 }
@@ -319,7 +331,7 @@ static int refuse_path(struct binder *binder, const struct bucket_order *order, 
     "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more single-bucket "            \
     "aggregations within the path and a final single-bucket or a metrics aggregation at the path end."
 
-/* The part that is the value of a metric which has but one. */
+/* Returns: the only part of a single-value metric. */
 static enum result_part only_part(enum aggregation_kind kind)
 {
     switch (kind) {
@@ -332,7 +344,7 @@ static enum result_part only_part(enum aggregation_kind kind)
     }
 }
 
-/* What of its result the last aggregation of a path is asked for. */
+/* Resolves the part of an order's path, for the last aggregation of the path. */
 static int bind_part(struct binder *binder, const struct aggregation *last, struct slice part, struct bucket_order *order)
 {
     static const char *const parts[] = {"count", "min", "max", "avg", "sum"};
@@ -432,7 +444,10 @@ static int bind_one(struct binder *binder, struct aggregation *aggregation, cons
     return r;
 }
 
-/* Finds out of each of a list whether 7.10 makes it anew: for a filter of its own, or of one below it. Returns: whether any is. */
+/*
+ * Sets has_rewritten_filter, also for filters in sub-aggregations. Returns: whether any aggregation
+ * of the list has one.
+ */
 static bool note_rewritten(struct binder *binder, struct aggregation *list)
 {
     bool any = false;
@@ -473,14 +488,14 @@ bool aggregation_is_global(const struct aggregation *list)
     return list != NULL;
 }
 
-static struct aggregator *new_below(const struct search_context *context, const struct aggregation *list, struct account *account,
-                                    struct agg_usage *taken)
+static struct aggregator *new_aggregator(const struct search_context *context, const struct aggregation *list, struct account *account,
+                                    struct agg_usage *usage)
 {
     struct aggregator *aggregator = mem_zalloc(sizeof *aggregator);
     aggregator->context = context;
     aggregator->account = account;
     aggregator->list = list;
-    aggregator->usage = taken != NULL ? taken : &aggregator->own_usage;
+    aggregator->usage = usage != NULL ? usage : &aggregator->own_usage;
     for (const struct aggregation *a = list; a != NULL; a = a->next)
         aggregator->count++;
     aggregator->metrics = mem_zalloc((aggregator->count + 1) * sizeof *aggregator->metrics);
@@ -491,7 +506,7 @@ static struct aggregator *new_below(const struct search_context *context, const 
 
 struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list, struct account *account)
 {
-    return new_below(context, list, account, NULL);
+    return new_aggregator(context, list, account, NULL);
 }
 
 static void bucket_free(struct agg_bucket *bucket)
@@ -525,7 +540,7 @@ double aggregator__number(const struct mapping_field *field, const struct field_
     if (value->kind == FIELD_VALUE_BYTES)
         return 0;
     bool scaled = field != NULL && field->type == FIELD_SCALED_FLOAT;
-    return scaled ? (double)value->i64 * (1.0 / field->scaling_factor) : (double)value->i64; /* as there, to the last bit */
+    return scaled ? (double)value->i64 * (1.0 / field->scaling_factor) : (double)value->i64; /* as Elasticsearch */
 }
 
 struct slice aggregator__key(const struct field_value *value)
@@ -538,11 +553,11 @@ struct slice aggregator__key(const struct field_value *value)
 static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct match_doc *match_doc,
                         struct field_value **ret_values)
 {
-    const struct metadata_field *own = aggregation__metadata(aggregation);
+    const struct metadata_field *metadata = aggregation__metadata(aggregation);
     size_t count = 0;
-    if (own != NULL) {
+    if (metadata != NULL) {
         *ret_values = arena_alloc(&match_doc->arena, sizeof **ret_values);
-        (*ret_values)[0] = metadata_value(own, match_doc);
+        (*ret_values)[0] = metadata_value(metadata, match_doc);
         return 1;
     }
     if (bound->field != NULL)
@@ -582,7 +597,11 @@ struct field_value aggregation__interval_key(const struct aggregation *aggregati
     return (struct field_value){.kind = FIELD_VALUE_F64, .f64 = floor((number - aggregation->offset) / aggregation->interval) + 0.0};
 }
 
-/* Hard bounds are of intervals by where they begin, without the offset; those of dates end before the upper one. */
+/*
+ * Rounds a value to its interval. Returns: whether the interval is within the hard bounds. They
+ * apply to its begin without the offset; the upper bound is exclusive for dates and inclusive for
+ * numbers.
+ */
 static bool round_value(const struct aggregation *aggregation, double number, struct field_value *ret_key)
 {
     bool dates = aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
@@ -602,9 +621,9 @@ static bool in_range(const struct agg_range *range, const struct mapping_field *
     return false;
 }
 
-static void add_place(struct field_value *keys, size_t *count, size_t place)
+static void add_index(struct field_value *keys, size_t *count, size_t index)
 {
-    keys[(*count)++] = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = (int64_t)place};
+    keys[(*count)++] = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = (int64_t)index};
 }
 
 static size_t filter_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
@@ -615,9 +634,9 @@ static size_t filter_keys(const struct aggregation *aggregation, const struct bo
     float ignored;
     for (size_t i = 0; i < aggregation->filter_count; i++)
         if (bound_query_match(bound->filters[i], match_doc, &ignored))
-            add_place(keys, &count, i);
+            add_index(keys, &count, i);
     if (count == 0 && aggregation->other)
-        add_place(keys, &count, aggregation->filter_count);
+        add_index(keys, &count, aggregation->filter_count);
     *ret_keys = keys;
     return count;
 }
@@ -629,12 +648,12 @@ static size_t range_keys(const struct aggregation *aggregation, const struct bou
     size_t count = 0;
     for (size_t i = 0; i < aggregation->range_count && account_take(match_doc->account, value_count); i++)
         if (in_range(&aggregation->ranges[i], bound->field, values, value_count))
-            add_place(keys, &count, i);
+            add_index(keys, &count, i);
     *ret_keys = keys;
     return count;
 }
 
-/* Turns the values of terms and histograms into keys, in their place. */
+/* Computes the keys of terms and histograms. */
 static size_t value_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
                          struct match_doc *match_doc, struct field_value *values, size_t value_count, struct field_value **ret_keys)
 {
@@ -682,15 +701,18 @@ int aggregation__too_many(struct arena *arena, struct problem *ret_problem)
     return QUERY_REFUSED;
 }
 
-/* Asks the budget for what a bucket takes, a chunk at a time; a search that is refused ends at its next document. */
+/*
+ * Charges memory to the search's budget, in chunks. If it is refused, the search ends at its next
+ * document.
+ */
 static void charge(const struct aggregator *aggregator, size_t bytes)
 {
-    struct agg_usage *taken = aggregator->usage;
-    taken->bytes += bytes;
-    if (!budget_guard_asks(aggregator->context->memory, taken->bytes))
+    struct agg_usage *usage = aggregator->usage;
+    usage->bytes += bytes;
+    if (!budget_guard_asks(aggregator->context->memory, usage->bytes))
         return;
-    (void)budget_guard_take(aggregator->context->memory, taken->bytes);
-    taken->bytes = 0;
+    (void)budget_guard_take(aggregator->context->memory, usage->bytes);
+    usage->bytes = 0;
 }
 
 static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
@@ -702,7 +724,7 @@ static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const 
     if (key->kind == FIELD_VALUE_BYTES)
         bucket->key.bytes = (struct slice){mem_dup(key->bytes.data, key->bytes.len), key->bytes.len};
     if (aggregation->children != NULL)
-        bucket->children = new_below(aggregator->context, aggregation->children, aggregator->account, aggregator->usage);
+        bucket->children = new_aggregator(aggregator->context, aggregation->children, aggregator->account, aggregator->usage);
     size_t below = bucket->children == NULL ? 0 : sizeof *bucket->children + bucket->children->count * sizeof(struct metric);
     charge(aggregator, sizeof *bucket + below + aggregator__key(key).len);
     return bucket;
@@ -725,9 +747,13 @@ static int add_to_bucket(const struct aggregator *aggregator, const struct aggre
     return bucket->children != NULL ? aggregator_add(bucket->children, match_doc, arena, ret_problem) : 0;
 }
 
-/* Which keys of a document came before, so that each counts once: compared while they are few, then by hashing. */
+/*
+ * Up to so many keys of a document are compared with each other to find duplicates; more are
+ * hashed.
+ */
 #define SEEN_FEW 16
 
+/* Returns: whether the value at `at` occurs earlier. Requires: called for each `at` in order. */
 static bool seen_before(struct map *seen, const struct field_value *values, size_t count, size_t at)
 {
     if (count > SEEN_FEW) {
@@ -755,7 +781,10 @@ static int add_keys(const struct aggregator *aggregator, const struct aggregatio
     return r;
 }
 
-/* Texts and addresses of a document are a set to Elasticsearch, numbers are not. */
+/*
+ * Adds the values of a document to a metric. Elasticsearch stores texts and addresses as a set,
+ * numbers with duplicates.
+ */
 static void add_numbers(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
                         struct match_doc *match_doc)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aggregations: the metrics min, max, sum, avg, stats, value_count and cardinality (exact, up to a limit), and the buckets terms,
- * histogram, date_histogram, range, date_range, filter, filters, missing and, topmost, global, with any of these below them; and
- * top_hits. Others are refused by name.
+ * Aggregations. The other kinds that Elasticsearch has are refused by name.
+ *
+ * - Metrics: min, max, sum, avg, stats, value_count, cardinality (exact, up to
+ *   AGGREGATION_BUCKETS_MAX), top_hits.
+ * - Buckets: terms, histogram, date_histogram, range, date_range, filter, filters, missing, global
+ *   (at the top level only); each takes sub-aggregations.
  */
 #ifndef TL_QUERY_AGGREGATE_H
 #define TL_QUERY_AGGREGATE_H
@@ -10,53 +13,67 @@
 #include "base/buf.h"
 #include "query/query.h"
 
-#define AGGREGATIONS_MAX 100 /* of one request */
+#define AGGREGATIONS_MAX 100 /* on one level */
 #define AGGREGATION_DEPTH_MAX 5
-#define AGGREGATION_BUCKETS_MAX 65535 /* of a search, search.max_buckets; also distinct values of a cardinality */
+#define AGGREGATION_BUCKETS_MAX 65535 /* search.max_buckets; also of one cardinality */
 
-struct aggregation; /* a list of those on one level */
-struct aggregator;  /* what they have come to */
+struct aggregation; /* a list of the aggregations on one level, as parsed and bound */
+struct aggregator;  /* the results of such a list */
 struct account;
 struct binder;
 struct named_list;
 struct search_context;
 struct match_doc;
 
-/* Returns: 0; QUERY_REFUSED. */
+/*
+ * Parses `aggs`. Returns: 0; QUERY_REFUSED with parser->problem. Owns: the list lives in the
+ * parser's arena.
+ */
 int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth,
                       struct aggregation **ret_list) TL_MUST_USE;
 
 /*
- * Checks that an index can do them. `named` are the queries that hits tell of, known by then. Returns: 0; QUERY_REFUSED with the binder's
- * problem.
+ * Binds a list to the binder's index. `named`: the named queries of the search, which the hits of
+ * top_hits report.
+ * Requires: all queries of the search are bound. Returns: 0; QUERY_REFUSED with binder->problem;
+ * fatal codes.
  */
 int aggregation_bind(struct binder *binder, struct aggregation *list, const struct named_list *named) TL_MUST_USE;
 
-/* Whether any needs the scores of the query, runs scripts for its results, is about all documents. */
+/*
+ * Return whether any aggregation of the list needs scores, runs scripts when it is written, or is
+ * global.
+ */
 bool aggregation_wants_scores(const struct aggregation *list);
 bool aggregation_runs_scripts(const struct aggregation *list);
 bool aggregation_is_global(const struct aggregation *list);
 
-/* Owns: the caller; aggregator_free. NULL is fine for free. The context outlives it, and the account that its results are written at. */
+/*
+ * Makes an empty result. `account` is charged when the result is written; NULL: unlimited. The
+ * context, the list and the account outlive it. Owns: the caller; aggregator_free, which accepts
+ * NULL.
+ */
 struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list, struct account *account);
 void aggregator_free(struct aggregator *aggregator);
 /*
- * Counts a document in that the query found, with subject->score; the second one of all that there are, for those that are global.
- * Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets.
+ * Adds a document to all aggregations that are not global: one that the query matched, with
+ * match_doc->score. aggregator_add_global() adds a document to the global ones: it is called for
+ * every document of the indices.
+ * Returns: 0; QUERY_REFUSED with *ret_problem if there are too many buckets.
  */
 int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
                    struct problem *ret_problem) TL_MUST_USE;
 int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 /*
- * Writes {"name": {…}, …}, {"kind#name": …} with the context's typed_keys.
- * Returns: 0; QUERY_REFUSED where the gaps of a histogram would take too many buckets, or a script failed for a hit; SEARCH_TOO_OLD; fatal
- * codes.
+ * Writes {"name": {…}, …}; with the context's typed_keys {"kind#name": …}.
+ * Returns: 0; QUERY_REFUSED if empty buckets of a histogram exceed the limit, or a script failed
+ * for a hit; SEARCH_TOO_OLD; fatal codes.
  */
 int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena,
                      struct problem *ret_problem) TL_MUST_USE;
 
-/* As query_resolve_lookups(), of the queries of filters. */
+/* As query_resolve_lookups(), for the queries of filter and filters. */
 int aggregation_resolve_lookups(struct aggregation *list, struct arena *arena, terms_fetch *fetch, void *context,
                                 struct problem *ret_problem) TL_MUST_USE;
 

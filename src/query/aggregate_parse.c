@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing aggregations: one row for each option, with the kinds that take it. */
+/*
+ * Parsing aggregations. Options are a table: one row each, with the kinds of aggregations that take
+ * it.
+ */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,7 +13,7 @@
 #include "mapping/date.h"
 #include "query/aggregate_internal.h"
 
-/* What kinds of values an option has in a body, as Elasticsearch's parsers declare them. */
+/* JSON types that an option accepts, as Elasticsearch's ObjectParser declares them. */
 enum { A_TEXT = 1, A_NUMBER = 2, A_FLAG = 4, A_OBJECT = 8, A_LIST = 16 };
 #define A_COUNT (A_TEXT | A_NUMBER)
 #define A_CHOICE (A_TEXT | A_FLAG)
@@ -29,7 +32,7 @@ static const char *kind_name(const struct aggregation *aggregation)
     return aggregation__names[aggregation->kind];
 }
 
-/* An argument that cannot be; what is around says of which option. */
+/* Refuses an invalid value. The problem does not name the option: take_option() wraps it. */
 static int refuse_argument(struct query_parser *parser, yyjson_val *at, const char *format, ...) TL_PRINTF(3, 4);
 static int refuse_argument(struct query_parser *parser, yyjson_val *at, const char *format, ...)
 {
@@ -50,11 +53,14 @@ static int refuse_value(struct query_parser *parser, struct slice option, yyjson
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
 
-/* Takes the value of an option. Returns: 0; QUERY_REFUSED, the problem is what was wrong with the value itself. */
+/*
+ * Parses the value of an option. Returns: 0; QUERY_REFUSED, with a problem about the value that
+ * does not name the option.
+ */
 typedef int take_value(struct query_parser *parser, struct slice option, yyjson_val *value,
                        struct aggregation *aggregation);
 
-/* --- Options that tell the computer there how to go about it: harmless, but they must be what they can be --------- */
+/* --- Tuning options: validated, then ignored ---------------------------------------------------------------------- */
 
 static int take_shard_size(struct query_parser *parser, struct slice option, yyjson_val *value,
                            struct aggregation *aggregation)
@@ -93,7 +99,7 @@ static int take_collect_mode(struct query_parser *parser, struct slice option, y
                          SLICE_ARG(text));
 }
 
-/* Judged with the field: where it has numbers, nobody looks at it. */
+/* Validated at binding: Elasticsearch ignores it for numeric fields. */
 static int take_execution_hint(struct query_parser *parser, struct slice option, yyjson_val *value,
                                struct aggregation *aggregation)
 {
@@ -207,17 +213,17 @@ static int refuse_partition(struct query_parser *parser, struct slice option, yy
                          "[terms] aggregation does not support partitions in [%.*s] here", SLICE_ARG(option));
 }
 
-static int take_choice(struct query_parser *parser, struct slice option, yyjson_val *value,
+static int take_inclusion(struct query_parser *parser, struct slice option, yyjson_val *value,
                        struct aggregation *aggregation)
 {
-    struct term_inclusion *choice = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
+    struct term_inclusion *inclusion = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
     if (yyjson_is_obj(value))
         return refuse_partition(parser, option, value);
-    choice->given = true;
+    inclusion->given = true;
     if (yyjson_is_arr(value))
-        choice->values = value;
+        inclusion->values = value;
     else
-        choice->regexp = json_slice(value);
+        inclusion->regexp = json_slice(value);
     return 0;
 }
 
@@ -228,7 +234,10 @@ static bool date_histogram(const struct aggregation *aggregation)
     return aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
 }
 
-/* "30d", "-90m", "500ms". Returns: false where the text is no length of time; *ret_unit whether its unit is known. */
+/*
+ * Parses a duration: "30d", "-90m", "500ms". Returns: false if it is invalid. *ret_unit: its unit
+ * is known; *ret_number the text before the unit.
+ */
 static bool take_millis(struct slice text, int64_t *ret_millis, struct slice *ret_number, bool *ret_unit)
 {
     static const struct {
@@ -331,7 +340,8 @@ static int take_bounds(struct query_parser *parser, struct slice option, yyjson_
             continue;
         int unknown = query__refuse_unknown_of(parser, date_histogram(aggregation) ? SLICE_LIT("bounds") : SLICE_LIT("double_bounds"),
                                                key, known, 2);
-        query_location(parser->doc, member, false, &parser->line, &parser->column); /* where what is around tells of it */
+        /* For the problem that wraps this one. */
+        query_location(parser->doc, member, false, &parser->line, &parser->column);
         return unknown;
     }
     bounds->low_json = json_get_lit(value, "min");
@@ -377,11 +387,11 @@ static int take_format(struct query_parser *parser, struct slice option, yyjson_
 {
     (void)option;
     struct slice text = query__scalar_text(parser->arena, value);
-    struct problem fault;
+    struct problem error;
     if (date_format_parse(parser->arena, text, &aggregation->format) == 0)
         return 0;
-    date_format_describe_error(parser->arena, text, &fault);
-    return refuse_argument(parser, value, "%.*s", SLICE_ARG(fault.reason));
+    date_format_describe_error(parser->arena, text, &error);
+    return refuse_argument(parser, value, "%.*s", SLICE_ARG(error.reason));
 }
 
 static int take_any_format(struct query_parser *parser, struct slice option, yyjson_val *value,
@@ -423,7 +433,7 @@ static int take_ranges(struct query_parser *parser, struct slice option, yyjson_
     size_t i, count;
     yyjson_val *item;
     (void)option;
-    if (yyjson_is_obj(value)) { /* one is a list of one */
+    if (yyjson_is_obj(value)) { /* a single range instead of a list */
         aggregation->ranges = arena_zalloc(parser->arena, sizeof *aggregation->ranges);
         return take_range(parser, value, aggregation);
     }
@@ -445,8 +455,8 @@ static int take_ranges(struct query_parser *parser, struct slice option, yyjson_
 static const struct {
     const char *name;
     unsigned kinds;
-    unsigned values;  /* A_…, of which kinds its value may be */
-    take_value *take; /* NULL: Elasticsearch has it, and it is refused by name */
+    unsigned values;  /* set of A_… that its value may have */
+    take_value *take; /* NULL: an unsupported option of Elasticsearch, refused by name */
 } options[] = {
     {"field", KINDS_FIELD, A_TEXT, take_field},
     {"missing", KINDS_FIELD, A_SCALAR, take_missing},
@@ -461,8 +471,8 @@ static const struct {
     {"show_term_doc_count_error", TERMS, A_CHOICE, take_flag},
     {"execution_hint", TERMS, A_TEXT, take_execution_hint},
     {"collect_mode", TERMS, A_TEXT, take_collect_mode},
-    {"include", TERMS, A_TEXT | A_OBJECT | A_LIST, take_choice},
-    {"exclude", TERMS, A_TEXT | A_LIST, take_choice},
+    {"include", TERMS, A_TEXT | A_OBJECT | A_LIST, take_inclusion},
+    {"exclude", TERMS, A_TEXT | A_LIST, take_inclusion},
     {"order", TERMS | KINDS_HISTOGRAM, A_OBJECT | A_LIST, take_order},
     {"precision_threshold", CARDINALITY, A_COUNT, take_precision},
     {"interval", KINDS_HISTOGRAM, A_COUNT, take_interval},
@@ -488,7 +498,10 @@ static int refuse_unknown(struct query_parser *parser, yyjson_val *key, const st
     return query__refuse_unknown_of(parser, slice_from(kind_name(aggregation)), key, known, count);
 }
 
-/* What is wrong with a value is told as the cause of its option's failure, where it does not speak for itself. */
+/*
+ * Wraps the problem of a value in "failed to parse field [option]", unless Elasticsearch reports it
+ * unwrapped.
+ */
 static int refuse_option(struct query_parser *parser, const struct aggregation *aggregation, struct slice option)
 {
     bool inner = slice_is(option, "ranges") || slice_is(option, "extended_bounds") || slice_is(option, "hard_bounds");
@@ -598,7 +611,7 @@ static int parse_filters(struct query_parser *parser, yyjson_val *value, struct 
     return 0;
 }
 
-/* It takes nothing. */
+/* global has no options. */
 static int parse_global(struct query_parser *parser, yyjson_val *value, const struct aggregation *aggregation)
 {
     size_t index, count;
@@ -611,10 +624,10 @@ static int parse_global(struct query_parser *parser, yyjson_val *value, const st
 
 /* --- Kinds -------------------------------------------------------------------------------------------------------- */
 
-/* A kind that Elasticsearch has is told apart from a slip. */
+/* Refuses an unknown kind. Kinds that only Elasticsearch has get a message of their own. */
 static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjson_val *value)
 {
-    static const char *const absent[] = {
+    static const char *const unsupported[] = {
         "adjacency_matrix", "auto_date_histogram", "avg_bucket", "bucket_script", "bucket_selector", "bucket_sort",
         "children", "composite", "cumulative_sum", "derivative", "diversified_sampler", "extended_stats",
         "extended_stats_bucket", "geo_bounds", "geo_centroid", "geo_distance", "geohash_grid", "geotile_grid",
@@ -622,8 +635,8 @@ static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjs
         "nested", "parent", "percentile_ranks", "percentiles", "percentiles_bucket", "rare_terms", "reverse_nested",
         "sampler", "scripted_metric", "serial_diff", "significant_terms", "significant_text", "stats_bucket",
         "sum_bucket", "variable_width_histogram", "weighted_avg"};
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        if (slice_is(name, absent[i]))
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
+        if (slice_is(name, unsupported[i]))
             return query__refuse(parser, value, false, PROBLEM_PARSING,
                                  "aggregation type [%.*s] is not supported by this server", SLICE_ARG(name));
     int r = query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]", SLICE_ARG(name));
@@ -671,13 +684,13 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
 
 /* --- Lists -------------------------------------------------------------------------------------------------------- */
 
-static struct slice keep_json(struct query_parser *parser, yyjson_val *value)
+static struct slice copy_json(struct query_parser *parser, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_write(&buf, value, parser->dialect);
-    struct slice kept = arena_copy(parser->arena, buf_as_slice(&buf));
+    struct slice copy = arena_copy(parser->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
-    return kept;
+    return copy;
 }
 
 static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation *aggregation)
@@ -691,7 +704,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
             r = aggregation_parse(parser, member, depth + 1, &aggregation->children);
         } else if (slice_is(json_slice(key), "meta")) {
             r = 0;
-            aggregation->meta = keep_json(parser, member);
+            aggregation->meta = copy_json(parser, member);
         } else if (kind) {
             r = query__refuse(parser, member, false, PROBLEM_PARSING,
                               "Found two aggregation type definitions in [%.*s]", SLICE_ARG(aggregation->name));
@@ -712,7 +725,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
     return 0;
 }
 
-/* Paths of orders could not name others. */
+/* Returns: whether a text is a valid name. These characters are syntax in the path of an order. */
 static bool is_name(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What aggregations have come to, as JSON. Buckets are kept in order of their first document and sorted when they are written. */
+/*
+ * Writing the results of aggregations as JSON. Buckets are in insertion order, and are sorted here.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,11 +14,11 @@
 
 #define MINUTE_MS INT64_C(60000)
 
-/* A writer that may be asked for more buckets than there may be. */
+/* State of writing. */
 struct output {
     struct json_writer w;
-    bool failed;
-    int result; /* of reading documents; 0: fine */
+    bool failed; /* too many buckets */
+    int result;  /* of reading the documents of top_hits; 0: success */
     struct arena *arena;
     struct problem *problem;
 };
@@ -30,7 +32,7 @@ static bool has_own_text(const struct mapping_field *field)
     return field != NULL && (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN);
 }
 
-/* Whether values are shown as texts, too. */
+/* Returns: whether values are also written as text, in …_as_string. */
 static bool has_text(const struct aggregation *aggregation, const struct mapping_field *field)
 {
     return has_own_text(field) || aggregation->numbers != NULL;
@@ -46,7 +48,9 @@ static bool is_epoch(const struct date_format *format)
     return slice_starts_with(date_format_text(format), SLICE_LIT("epoch_"));
 }
 
-/* A moment as somebody in a zone reads it. */
+/*
+ * Prints a timestamp in a time zone. `format` NULL or the default: ISO 8601 with the zone's offset.
+ */
 static void print_date(struct buf *text, const struct date_format *format, const struct zone *zone, int64_t millis)
 {
     int64_t local = date_local(zone, millis);
@@ -58,11 +62,13 @@ static void print_date(struct buf *text, const struct date_format *format, const
     date_print_iso(text, local);
     if (local == millis)
         return;
-    buf_chop(text, 1); /* the Z */
+    buf_chop(text, 1); /* remove the Z */
     buf_printf(text, "%c%02d:%02d", local < millis ? '-' : '+', distance / 60, distance % 60);
 }
 
-/* A number as the field's values are written: a date in its own format. */
+/*
+ * Prints a number as a value of the field: in the format of the aggregation, or else of the field.
+ */
 static void print_text(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field, double number)
 {
     const struct date_format *format = aggregation->format != NULL ? aggregation->format : field != NULL ? field->format : NULL;
@@ -137,9 +143,9 @@ static void write_stats(struct json_writer *w, const struct aggregation *aggrega
 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
-static struct agg_bucket *bucket_at(const struct metric *metric, size_t place)
+static struct agg_bucket *bucket_at(const struct metric *metric, size_t index)
 {
-    struct field_value key = {.kind = FIELD_VALUE_I64, .i64 = (int64_t)place};
+    struct field_value key = {.kind = FIELD_VALUE_I64, .i64 = (int64_t)index};
     return map_get(&metric->buckets, aggregator__key(&key));
 }
 
@@ -158,7 +164,10 @@ static double part_of(const struct metric *metric, const struct agg_bucket *buck
     return bucket == NULL ? 0 : (double)bucket->documents;
 }
 
-/* The number that an order's path leads to; NaN: there is none. */
+/*
+ * Returns: the number by which an order's path sorts a bucket with these sub-aggregations; NaN
+ * without one.
+ */
 static double result_of(const struct aggregator *aggregator, const struct bucket_order *order)
 {
     struct slice path = order->path, part;
@@ -168,7 +177,7 @@ static double result_of(const struct aggregator *aggregator, const struct bucket
         for (const struct aggregation *a = aggregator->list; !slice_equal(a->name, step); a = a->next)
             i++;
         const struct metric *metric = &aggregator->metrics[i];
-        const struct agg_bucket *bucket = bucket_at(metric, 0); /* of those that have a single one */
+        const struct agg_bucket *bucket = bucket_at(metric, 0); /* of a single-bucket aggregation */
         if (path.len == 0)
             return part_of(metric, bucket, order->part);
         if (bucket == NULL || bucket->children == NULL)
@@ -182,7 +191,7 @@ static int by_key(const struct agg_bucket *a, const struct agg_bucket *b)
     return a->key.kind == b->key.kind ? field_value_compare(&a->key, &b->key) : (int)a->key.kind - (int)b->key.kind;
 }
 
-/* What has no number comes last, whichever the direction. */
+/* Buckets without a number are last in both directions. */
 static int by_result(const struct agg_bucket *a, const struct agg_bucket *b, const struct bucket_order *order)
 {
     double x = a->children == NULL ? NAN : result_of(a->children, order), y = b->children == NULL ? NAN : result_of(b->children, order);
@@ -204,7 +213,10 @@ static int by_one_order(const struct agg_bucket *a, const struct agg_bucket *b, 
     return (a->documents < b->documents) == order->descending ? 1 : -1;
 }
 
-/* By count, those of a histogram by key, unless told otherwise; what is equal then, by key. */
+/*
+ * Compares buckets. Default order: terms by descending count, histograms by key. Ties are ordered
+ * by key.
+ */
 static int by_order(const void *left, const void *right, void *context)
 {
     static const struct bucket_order most_first = {.by = BY_COUNT, .descending = true};
@@ -218,7 +230,7 @@ static int by_order(const void *left, const void *right, void *context)
 
 /* --- Buckets ------------------------------------------------------------------------------------------------------ */
 
-/* doc_count and what is below, of a bucket that no document may have made. */
+/* Writes doc_count and the sub-aggregations of a bucket; NULL: a bucket without documents. */
 static void write_inside(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
                          const struct agg_bucket *bucket)
 {
@@ -230,9 +242,9 @@ static void write_inside(struct output *out, const struct aggregator *aggregator
     }
     if (aggregation->children == NULL)
         return;
-    struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->children, aggregator->account) : NULL;
-    write_list(out, bucket == NULL ? nothing : bucket->children);
-    aggregator_free(nothing);
+    struct aggregator *empty = bucket == NULL ? aggregator_new(aggregator->context, aggregation->children, aggregator->account) : NULL;
+    write_list(out, bucket == NULL ? empty : bucket->children);
+    aggregator_free(empty);
 }
 
 static struct agg_bucket **all_buckets(const struct metric *metric, uint64_t least, size_t *ret_count)
@@ -247,7 +259,7 @@ static struct agg_bucket **all_buckets(const struct metric *metric, uint64_t lea
     return buckets;
 }
 
-/* A long is shown with all of its digits. */
+/* Writes key_as_string. A long is formatted as an integer, since a double would lose digits. */
 static void write_number_key(struct json_writer *w, const struct aggregation *aggregation, const struct mapping_field *field,
                              const struct field_value *key)
 {
@@ -332,7 +344,10 @@ static void widen(struct field_value *low, struct field_value *high, bool *any, 
     *any = true;
 }
 
-/* The intervals between which there are no gaps. Returns: whether there are any. */
+/*
+ * Computes the first and last interval of a histogram: of its buckets and extended_bounds. All
+ * intervals between them are written. Returns: false if the histogram is empty.
+ */
 static bool histogram_span(const struct aggregation *aggregation, struct agg_bucket *const *buckets, size_t count,
                            struct field_value *low, struct field_value *high)
 {
@@ -351,7 +366,12 @@ static bool histogram_span(const struct aggregation *aggregation, struct agg_buc
     return any;
 }
 
-/* Puts a bucket of no documents where there is a gap; `empty` holds them. Returns: false where there would be too many. */
+/*
+ * Replaces *buckets by all intervals of the histogram if min_doc_count is 0, with empty buckets in
+ * the gaps.
+ * Returns: false if there are more than AGGREGATION_BUCKETS_MAX. Owns: the empty buckets live in
+ * `empty`.
+ */
 static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct agg_bucket ***buckets, size_t *count,
                       struct arena *empty)
 {
@@ -539,20 +559,26 @@ static void write_one(struct output *out, const struct aggregator *aggregator, c
     }
 }
 
-/* What typed_keys puts before a name: the kind, of terms that of their values too. */
+/*
+ * Returns: the kind that typed_keys puts before a name; of terms it depends on the type of the
+ * values.
+ */
 static const char *typed_name(const struct aggregation *aggregation, const struct mapping_field *field)
 {
     if (aggregation->kind != AGGREGATION_TERMS)
         return aggregation__names[aggregation->kind];
-    const struct metadata_field *own = aggregation__metadata(aggregation);
+    const struct metadata_field *metadata = aggregation__metadata(aggregation);
     if (field == NULL)
-        return own != NULL && (own->traits & METADATA_NUMERIC) != 0 ? "lterms" : "sterms";
+        return metadata != NULL && (metadata->traits & METADATA_NUMERIC) != 0 ? "lterms" : "sterms";
     enum field_value_kind kind = field_value_kind(field);
     bool fraction = kind == FIELD_VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
     return kind == FIELD_VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
 }
 
-/* The field as the first index has it that has it at all: its type names the result, its format prints it. */
+/*
+ * Returns: the field in the first index that has it. Its type and format apply to the merged result
+ * of all indices.
+ */
 static const struct mapping_field *field_of(const struct aggregator *aggregator, const struct aggregation *aggregation)
 {
     const struct mapping_field *field = NULL;

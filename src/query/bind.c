@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binding a query to an index: the nodes that are made of others, exists, and the dispatch.
+ * Binding a query to an index: compound queries, terms, exists, scripts, query strings, and the
+ * dispatch.
  *
- * Values are in bind_value.c, words in bind_text.c, what is asked of metadata fields in bind_metadata.c.
+ * Single values are bound in bind_value.c, analysed text in bind_text.c, metadata fields in
+ * bind_metadata.c.
  */
 #include "query/bound_query.h"
 #include "query/metadata.h"
@@ -16,8 +18,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* --- Making and refusing ----------------------------------------------------------------------------------
- */
+/* --- Making and refusing ------------------------------------------------------------------------------------------ */
 
 struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost)
 {
@@ -80,8 +81,7 @@ static struct bound_query *none(struct binder *binder)
     return bind__new(binder, BOUND_NONE, 1);
 }
 
-/* --- term, terms ------------------------------------------------------------------------------------------
- */
+/* --- term, terms -------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -115,16 +115,16 @@ static int bind_terms(struct binder *binder, const struct query *query, struct b
         else if (one->kind != BOUND_NONE)
             bind__list_add(binder, &ranges->boolean.should, one);
     }
-    size_t kept = 0;
+    size_t unique = 0;
     if (terms->terms.count > 0)
         qsort(terms->terms.values, terms->terms.count, sizeof(struct field_value), by_value);
     for (size_t i = 0; i < terms->terms.count; i++) {
-        if (kept == 0 || field_value_compare(&terms->terms.values[kept - 1], &terms->terms.values[i]) != 0)
-            terms->terms.values[kept++] = terms->terms.values[i];
+        if (unique == 0 || field_value_compare(&terms->terms.values[unique - 1], &terms->terms.values[i]) != 0)
+            terms->terms.values[unique++] = terms->terms.values[i];
     }
-    terms->terms.count = kept;
-    *ret_matcher = kept > 0 ? terms : none(binder);
-    if (ranges->boolean.should.count > 0) { /* dates: each names a span of time */
+    terms->terms.count = unique;
+    *ret_matcher = unique > 0 ? terms : none(binder);
+    if (ranges->boolean.should.count > 0) { /* dates and address blocks */
         struct bound_query *constant = bind__new(binder, BOUND_CONSTANT, query->boost);
         ranges->boolean.minimum = 1;
         bind__list_add(binder, &ranges->boolean.should, *ret_matcher);
@@ -134,8 +134,7 @@ static int bind_terms(struct binder *binder, const struct query *query, struct b
     return 0;
 }
 
-/* --- exists -----------------------------------------------------------------------------------------------
- */
+/* --- exists ------------------------------------------------------------------------------------------------------- */
 
 struct field_collector {
     struct binder *binder;
@@ -184,16 +183,16 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
 
 static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct bound_query_list *ret_list)
 {
-    bool outer = binder->scores;
+    bool parent_scores = binder->scores;
     int r = 0;
-    binder->scores = outer && scores;
+    binder->scores = parent_scores && scores;
     for (size_t i = 0; r == 0 && i < list->count; i++) {
         struct bound_query *matcher = NULL;
         r = query_bind(binder, list->items[i], &matcher);
         if (r == 0)
             bind__list_add(binder, ret_list, matcher);
     }
-    binder->scores = outer;
+    binder->scores = parent_scores;
     return r;
 }
 
@@ -214,7 +213,7 @@ int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t
     struct slice chosen = text;
     if (slice_find_byte(text, '<') < text.len) {
         chosen = SLICE_NONE;
-        for (struct slice rest = text; rest.len > 0;) { /* "2<-25% 9<-3": the last condition that holds */
+        for (struct slice rest = text; rest.len > 0;) { /* "2<-25% 9<-3": the last that holds */
             size_t space = slice_find_byte(rest, ' ');
             struct slice condition = {rest.data, space};
             size_t sign = slice_find_byte(condition, '<');
@@ -252,8 +251,8 @@ static bool any_cannot_match(const struct query_list *list)
 }
 
 /*
- * Whether a query matches nothing whatever the index is. As in 7.10 its other clauses are not looked at then, and clients
- * build `terms: []` often. Depth: the parser's limit.
+ * Returns: whether a query matches nothing in any index. Then 7.10 does not validate its other
+ * clauses; clients often build `terms: []`. Recursion is bounded by the parser's depth limit.
  */
 static bool cannot_match(const struct query *query)
 {
@@ -294,12 +293,12 @@ static int bind_bool(struct binder *binder, const struct query *query, struct bo
     bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
     matcher->boolean.minimum = !required && query->boolean.should.count > 0;
     bool negative =
-        !required && query->boolean.should.count == 0; /* then nothing is there that the minimum could be of */
+        !required && query->boolean.should.count == 0; /* only must_not: the minimum is ignored */
     if (query->boolean.minimum_should_match.len > 0 && !negative) {
         r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count,
                           &matcher->boolean.minimum);
         if (r == 0 && matcher->boolean.minimum == 0 && !required && query->boolean.should.count > 0)
-            matcher->boolean.minimum = 1; /* a disjunction of nothing but optional clauses still wants one */
+            matcher->boolean.minimum = 1; /* without required clauses one optional must match */
     }
     *ret_matcher = matcher;
     if (clauses == 0)
@@ -358,7 +357,7 @@ int bind__script(struct binder *binder, const struct query_script *spec, int scr
     return 0;
 }
 
-/* A script that does not compile makes no query. */
+/* Wraps a compile error of a script in "failed to create query". */
 static int refuse_script(struct binder *binder)
 {
     struct problem *cause = arena_alloc(binder->arena, sizeof *cause);
@@ -436,7 +435,7 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
 
 /* --- Dispatch ----------------------------------------------------------------------------------------------------- */
 
-/* A query on one field that the mapping must know; unknown ones match nothing. */
+/* Binds a leaf on one field. An unmapped field matches nothing. */
 static int bind_field(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
@@ -484,7 +483,7 @@ static int bind_node(struct binder *binder, const struct query *query, struct bo
     return 0;
 }
 
-/* As Java counts: a character beyond the first 65,536 is two. */
+/* Returns: the length in UTF-16 code units, as Java counts it. */
 static size_t characters_of(struct slice text)
 {
     size_t count = 0;
@@ -495,7 +494,7 @@ static size_t characters_of(struct slice text)
     return count;
 }
 
-/* Whatever the field is: a long expression costs before it is compared with anything. */
+/* Checks the length of a regular expression, on any field: compiling a long one is expensive. */
 static int check_regexp(struct binder *binder, const struct query *query)
 {
     size_t most = binder->index->regexp_max != 0 ? binder->index->regexp_max : QUERY_REGEXP_CHARACTERS_MAX;
@@ -509,7 +508,7 @@ static int check_regexp(struct binder *binder, const struct query *query)
                         length, query->pattern.in_query_string ? "[query_string]" : "Regexp Query request", most);
 }
 
-/* Of an account, for each node: some look words up, others make a table of letters. */
+/* Account steps for each node, which may look up names or build a table of letters. */
 enum { BIND_STEPS = 100 };
 
 int query_bind(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)

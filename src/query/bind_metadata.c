@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binding what is asked of metadata fields (metadata.def): ids, names of indices and types, routing, sequence numbers.
+ * Binding queries on metadata fields (metadata.def): ids, index and type names, routing, sequence
+ * numbers.
  *
- * What a field takes its traits say; the words of refusals that are not the field's own are those of 7.10 for any field
- * of that kind. In 5.x's dialect nothing is refused but what was in 5.x: it matches nothing.
+ * A field's traits list the operations it supports. Messages that metadata.def does not have are
+ * those of 7.10 for any field of the same kind. In the 5.x dialect only operations that 5.x refused
+ * are refused; the others match nothing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,8 +24,7 @@ static struct bound_query *none(struct binder *binder)
     return bind__new(binder, BOUND_NONE, 1);
 }
 
-/* --- Names: ids, types, routing ---------------------------------------------------------------------------
- */
+/* --- Names: ids, types, routing ----------------------------------------------------------------------------------- */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -34,18 +35,18 @@ static struct bound_query *by_names(struct binder *binder, enum bound_query_kind
 {
     struct bound_query *matcher = bind__new(binder, kind, query->boost);
     struct slice *items = arena_alloc(binder->arena, query->values.count * sizeof *items);
-    size_t kept = 0;
+    size_t unique = 0;
     for (size_t i = 0; i < query->values.count; i++)
         items[i] = query__scalar_text(binder->arena, query->values.items[i]);
     if (query->values.count > 0)
         qsort(items, query->values.count, sizeof *items, by_bytes);
     for (size_t i = 0; i < query->values.count; i++) {
-        if (kept == 0 || !slice_equal(items[kept - 1], items[i]))
-            items[kept++] = items[i];
+        if (unique == 0 || !slice_equal(items[unique - 1], items[i]))
+            items[unique++] = items[i];
     }
     matcher->names.items = items;
-    matcher->names.count = kept;
-    return kept > 0 ? matcher : none(binder);
+    matcher->names.count = unique;
+    return unique > 0 ? matcher : none(binder);
 }
 
 struct bound_query *bind__ids(struct binder *binder, const struct query *query)
@@ -68,8 +69,8 @@ struct bound_query *bind__types(struct binder *binder, const struct query *query
     return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
 }
 
-/* Whether the index's name or one of its aliases fits. */
-static bool index_is_called(const struct search_index *index, const void *pattern,
+/* Returns: whether `pattern` fits the name of the index or one of its aliases. */
+static bool index_name_fits(const struct search_index *index, const void *pattern,
                             bool (*fits)(const void *pattern, struct slice name))
 {
     bool found = fits(pattern, index->name);
@@ -78,7 +79,7 @@ static bool index_is_called(const struct search_index *index, const void *patter
     return found;
 }
 
-static bool is_text(const void *text, struct slice name)
+static bool name_equals(const void *text, struct slice name)
 {
     return slice_equal(*(const struct slice *)text, name);
 }
@@ -87,13 +88,13 @@ static struct bound_query *index_by_name(struct binder *binder, const struct que
 {
     for (size_t i = 0; i < query->values.count; i++) {
         struct slice text = query__scalar_text(binder->arena, query->values.items[i]);
-        if (index_is_called(binder->index, &text, is_text))
+        if (index_name_fits(binder->index, &text, name_equals))
             return all(binder, query->boost);
     }
     return none(binder);
 }
 
-/* A pattern of names, as in index expressions: only a star is special. */
+/* A wildcard pattern as in index expressions: only `*` is special. */
 struct name_pattern {
     struct slice text;
     struct arena *arena;
@@ -108,7 +109,7 @@ static struct slice lower(struct arena *arena, struct slice text)
     return slice_make(bytes, text.len);
 }
 
-static bool fits_pattern(const void *context, struct slice name)
+static bool name_pattern_fits(const void *context, struct slice name)
 {
     const struct name_pattern *pattern = context;
     return pattern->case_insensitive ? json_wildcard(lower(pattern->arena, pattern->text), lower(pattern->arena, name))
@@ -125,7 +126,7 @@ static struct bound_query *types_by_pattern(struct binder *binder, const struct 
     matcher->types.numbers = arena_alloc(binder->arena, (count + 1) * sizeof(uint16_t));
     for (size_t i = 0; i < count; i++) {
         const struct mapping_type *type = mapping_type_at(mapping, i);
-        if (fits_pattern(pattern, type->name))
+        if (name_pattern_fits(pattern, type->name))
             matcher->types.numbers[matcher->types.count++] = type->number;
     }
     if (matcher->types.count == 0)
@@ -141,7 +142,7 @@ static struct bound_query *by_pattern(struct binder *binder, const struct metada
         pattern.text = arena_printf(binder->arena, "%.*s*", SLICE_ARG(text));
     if (field->number == METADATA_TYPE)
         return types_by_pattern(binder, &pattern, query->boost);
-    return index_is_called(binder->index, &pattern, fits_pattern) ? all(binder, query->boost) : none(binder);
+    return index_name_fits(binder->index, &pattern, name_pattern_fits) ? all(binder, query->boost) : none(binder);
 }
 
 static int refuse_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
@@ -156,8 +157,11 @@ static int refuse_pattern(struct binder *binder, const struct metadata_field *fi
                               field->name);
 }
 
-/* A term in any case, which is a wildcard where there may be one. */
-static int in_any_case(struct binder *binder, const struct metadata_field *field, const struct query *query,
+/*
+ * Binds a case-insensitive term: as a wildcard on fields that take one, otherwise it matches
+ * nothing or is refused.
+ */
+static int bind_case_insensitive(struct binder *binder, const struct metadata_field *field, const struct query *query,
                        struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
@@ -183,7 +187,7 @@ static int bind_pattern(struct binder *binder, const struct metadata_field *fiel
         return r;
     }
     if (query->pattern.whole)
-        return in_any_case(binder, field, query, ret_matcher);
+        return bind_case_insensitive(binder, field, query, ret_matcher);
     if (!names || query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY)
         return refuse_pattern(binder, field, query);
     *ret_matcher = by_pattern(binder, field, query);
@@ -236,7 +240,7 @@ static int bind_exists(struct binder *binder, const struct metadata_field *field
 static int bind_range(struct binder *binder, const struct metadata_field *field, const struct query *query,
                       struct bound_query **ret_matcher)
 {
-    if (query->range.low == NULL && query->range.high == NULL) /* which every value is in */
+    if (query->range.low == NULL && query->range.high == NULL) /* unbounded: includes every value */
         return bind_exists(binder, field, query, ret_matcher);
     if ((field->traits & METADATA_RANGES) == 0)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%s] of type [%s] does not support range queries",
@@ -257,7 +261,7 @@ static int refuse(struct binder *binder, const struct metadata_field *field, con
                                                  : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
 }
 
-static bool is_refused_here(const struct binder *binder, const struct metadata_field *field)
+static bool is_refused_in_dialect(const struct binder *binder, const struct metadata_field *field)
 {
     return binder->context->dialect == DIALECT_7 || (field->traits & METADATA_NO_CAUSE) != 0;
 }
@@ -272,7 +276,7 @@ static int bind_exists(struct binder *binder, const struct metadata_field *field
     return refused ? refuse(binder, field, field->exists_refusal) : 0;
 }
 
-static int sequence_number(struct binder *binder, yyjson_val *scalar, int64_t *ret_number)
+static int parse_seq_no(struct binder *binder, yyjson_val *scalar, int64_t *ret_number)
 {
     struct slice text = query__scalar_text(binder->arena, scalar);
     double number = yyjson_is_real(scalar) ? yyjson_get_real(scalar) : 0;
@@ -287,14 +291,14 @@ static int sequence_number(struct binder *binder, yyjson_val *scalar, int64_t *r
     return 0;
 }
 
-/* One of these numbers. */
-static int by_sequence_number(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
+/* Binds term and terms on _seq_no. */
+static int bind_seq_no(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     struct bound_query *any = bind__new(binder, BOUND_BOOL, 1), *constant;
     for (size_t i = 0; i < query->values.count; i++) {
         struct bound_query *one = bind__new(binder, BOUND_SEQ_NO, query->boost);
         int64_t number;
-        int r = sequence_number(binder, query->values.items[i], &number);
+        int r = parse_seq_no(binder, query->values.items[i], &number);
         if (r != 0)
             return r;
         one->range.has_low = one->range.has_high = true;
@@ -314,15 +318,15 @@ static int bind_terms(struct binder *binder, const struct metadata_field *field,
                       struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
-    if (field->term_refusal != NULL && query->values.count > 0) /* terms of none are never looked at */
-        return is_refused_here(binder, field) ? refuse(binder, field, field->term_refusal) : 0;
+    if (field->term_refusal != NULL && query->values.count > 0) /* an empty list is not validated */
+        return is_refused_in_dialect(binder, field) ? refuse(binder, field, field->term_refusal) : 0;
     switch (field->number) {
     case METADATA_ID: *ret_matcher = bind__ids(binder, query); return 0;
     case METADATA_INDEX: *ret_matcher = index_by_name(binder, query); return 0;
     case METADATA_TYPE: *ret_matcher = bind__types(binder, query); return 0;
     case METADATA_ROUTING: *ret_matcher = by_names(binder, BOUND_ROUTING, query); return 0;
     case METADATA_SEQ_NO:
-        return binder->context->dialect == DIALECT_7 ? by_sequence_number(binder, query, ret_matcher) : 0;
+        return binder->context->dialect == DIALECT_7 ? bind_seq_no(binder, query, ret_matcher) : 0;
     case METADATA_VERSION:
     case METADATA_SOURCE:
     case METADATA_FIELD_NAMES:

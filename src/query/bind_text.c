@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding words to fields: the match family and multi_match. */
+/* Binding analysed text: the match queries and multi_match. */
 #include "query/bound_query.h"
 #include "query/metadata.h"
 #include "query/phrase.h"
@@ -14,7 +14,7 @@ struct tokens {
     size_t count, capacity;
 };
 
-/* Of an account: to begin with a text, and for a word of it. */
+/* Account steps: to start analysing a text, and for each token. */
 enum { ANALYSE_STEPS = 100, TOKEN_STEPS = 50 };
 
 static bool take_token(void *context, const struct analysis_token *token)
@@ -38,18 +38,18 @@ static int analyse(struct binder *binder, const struct mapping_field *field, con
     if (analyzer == NULL)
         return bind__refuse_plain(binder, "[match] analyzer [%.*s] not found", SLICE_ARG(options->analyzer));
     *ret_tokens = (struct tokens){.binder = binder};
-    if (!bind__charge(binder, ANALYSE_STEPS + text.len)) /* for each field anew */
+    if (!bind__charge(binder, ANALYSE_STEPS + text.len)) /* each field analyses the text again */
         return QUERY_REFUSED;
     analyzer_run(analyzer, text, binder->arena, take_token, ret_tokens);
     return 0;
 }
 
-static struct bound_query *nothing(struct binder *binder, const struct match_options *options, double boost)
+static struct bound_query *zero_terms(struct binder *binder, const struct match_options *options, double boost)
 {
     return bind__new(binder, options->zero_terms_all ? BOUND_ALL : BOUND_NONE, boost);
 }
 
-static int token_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
+static int bind_token(struct binder *binder, const struct query *query, const struct mapping_field *field,
                          const struct match_options *options, struct slice token, bool prefix,
                          struct bound_query **ret_matcher)
 {
@@ -64,8 +64,12 @@ static int token_matcher(struct binder *binder, const struct query *query, const
     return bind__pattern(binder, pattern, field, ret_matcher);
 }
 
-/* Tokens at one position are alternatives of each other. Returns: where the next position begins. */
-static int position_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
+/*
+ * Binds the tokens at one position as alternatives (synonyms). Starts at token *at and advances *at
+ * to the next position.
+ * Returns: 0; QUERY_REFUSED; fatal codes.
+ */
+static int bind_position(struct binder *binder, const struct query *query, const struct mapping_field *field,
                             const struct match_options *options, const struct tokens *tokens, bool prefix_last,
                             size_t *at, struct bound_query **ret_matcher)
 {
@@ -74,7 +78,7 @@ static int position_matcher(struct binder *binder, const struct query *query, co
     for (; *at < tokens->count && tokens->items[*at].position == position; ++*at) {
         struct bound_query *one;
         bool prefix = prefix_last && *at + 1 == tokens->count;
-        int r = token_matcher(binder, query, field, options, tokens->items[*at].text, prefix, &one);
+        int r = bind_token(binder, query, field, options, tokens->items[*at].text, prefix, &one);
         if (r != 0)
             return r;
         bind__list_add(binder, &group->compound.queries, one);
@@ -90,7 +94,7 @@ static int match_words(struct binder *binder, const struct query *query, const s
     struct bound_query *words = bind__new(binder, BOUND_BOOL, 1);
     for (size_t at = 0; at < tokens->count;) {
         struct bound_query *word;
-        int r = position_matcher(binder, query, field, options, tokens, prefix_last, &at, &word);
+        int r = bind_position(binder, query, field, options, tokens, prefix_last, &at, &word);
         if (r != 0)
             return r;
         bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should, word);
@@ -123,7 +127,7 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
     if (tokens->count == 1) {
         struct match_options exact = *options;
         exact.fuzziness = SLICE_NONE;
-        return token_matcher(binder, query, field, &exact, tokens->items[0].text, prefix_last, ret_matcher);
+        return bind_token(binder, query, field, &exact, tokens->items[0].text, prefix_last, ret_matcher);
     }
     if (!field->positions)
         return bind__refuse(binder, PROBLEM_ILLEGAL_STATE,
@@ -166,10 +170,10 @@ static int match_field(struct binder *binder, const struct query *query, const s
         if (form == MATCH_PHRASE_PREFIX && !options->prefix_anywhere && binder->context->dialect == DIALECT_7)
             return refuse_phrase_prefix(binder, field->path, field->type_name);
         if (prefix_last && field->type == FIELD_KEYWORD)
-            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), true,
+            return bind_token(binder, query, field, options, query__scalar_text(binder->arena, value), true,
                                  ret_matcher);
         if (options->fuzziness.len > 0 && field->type == FIELD_KEYWORD)
-            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), false,
+            return bind_token(binder, query, field, options, query__scalar_text(binder->arena, value), false,
                                  ret_matcher);
         return bind__term(binder, field, value, query->boost, binder->scores, ret_matcher);
     }
@@ -181,7 +185,7 @@ static int match_field(struct binder *binder, const struct query *query, const s
     int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), phrase, &tokens);
     if (r != 0)
         return r;
-    *ret_matcher = nothing(binder, options, query->boost);
+    *ret_matcher = zero_terms(binder, options, query->boost);
     if (tokens.count == 0)
         return 0;
     if (phrase)
@@ -189,7 +193,7 @@ static int match_field(struct binder *binder, const struct query *query, const s
     return match_words(binder, query, field, options, &tokens, prefix_last, ret_matcher);
 }
 
-/* The same where a value that does not fit the field matches nothing. */
+/* As match_field(), but with options->lenient a refusal matches nothing instead. */
 static int match_lenient(struct binder *binder, const struct query *query, const struct mapping_field *field,
                          enum match_form form, yyjson_val *value, const struct match_options *options,
                          struct bound_query **ret_matcher)
@@ -202,7 +206,7 @@ static int match_lenient(struct binder *binder, const struct query *query, const
     return r;
 }
 
-/* A match on a metadata field is a term: there is nothing to analyse. */
+/* Binds a match on a metadata field as a term, since metadata fields are not analysed. */
 static int match_metadata(struct binder *binder, const struct metadata_field *field, enum match_form form,
                           yyjson_val *value, double boost, const struct match_options *options,
                           struct bound_query **ret_matcher)
@@ -251,14 +255,14 @@ int bind__match(struct binder *binder, const struct query *query, struct bound_q
                          ret_matcher);
 }
 
-/* --- Over several fields ------------------------------------------------------------------------------------------ */
+/* --- Multiple fields ---------------------------------------------------------------------------------------------- */
 
 struct chosen_fields {
     struct binder *binder;
-    double boost; /* of the pattern at hand */
+    double boost; /* of the current field pattern */
     struct chosen_field {
-        const struct mapping_field *field;     /* NULL: */
-        const struct metadata_field *metadata; /* this one */
+        const struct mapping_field *field;     /* NULL: `metadata` instead */
+        const struct metadata_field *metadata; /* NULL: `field` instead */
         double boost;
     } * items;
     size_t count, capacity;
@@ -311,7 +315,7 @@ static int match_chosen(struct binder *binder, const struct chosen_field *chosen
                : match_lenient(binder, &part, chosen->field, form, value, options, ret_matcher);
 }
 
-/* cross_fields: each word in whichever of the fields. */
+/* Binds cross_fields: each word may be in any of the fields. */
 static int match_across(struct binder *binder, const struct query *query, const struct chosen_fields *chosen,
                         const struct match_options *options, struct bound_query **ret_matcher)
 {

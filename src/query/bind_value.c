@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding values to fields: terms, ranges and patterns, with the conversions and refusals of each type. */
+/*
+ * Binding values to fields: terms, ranges and patterns, with the conversions and refusals of each
+ * type.
+ */
 #include "query/bound_query.h"
 
 #include "base/check.h"
@@ -27,7 +30,7 @@ static bool is_text_field(const struct mapping_field *field)
     return field->type == FIELD_TEXT || field->type == FIELD_KEYWORD || field->type == FIELD_PATH;
 }
 
-/* Fields that nobody can look into by value. */
+/* Refuses fields that are not searchable by value. */
 static int check_searchable(struct binder *binder, const struct mapping_field *field)
 {
     if (field->type == FIELD_BINARY)
@@ -41,7 +44,7 @@ static int check_searchable(struct binder *binder, const struct mapping_field *f
     return 0;
 }
 
-/* A scalar as a number. Returns: false for texts that are none. */
+/* Converts a scalar to a number. Returns: false for booleans and text that is not a number. */
 static bool scalar_number(struct binder *binder, yyjson_val *scalar, double *ret_number)
 {
     return !yyjson_is_bool(scalar) && slice_to_double(query__scalar_text(binder->arena, scalar), ret_number);
@@ -70,10 +73,10 @@ int bind__refuse_date(struct binder *binder, struct slice text, struct slice for
                                       SLICE_ARG(text), SLICE_ARG(format));
     if (binder->context->dialect == DIALECT_5) {
         bind__refuse(binder, PROBLEM_PARSE, "%.*s", SLICE_ARG(inner));
-        struct problem *where = arena_zalloc(binder->arena, sizeof *where);
-        problem_set(where, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "Parse failure at index [0] of [%.*s]",
+        struct problem *position = arena_zalloc(binder->arena, sizeof *position);
+        problem_set(position, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "Parse failure at index [0] of [%.*s]",
                     SLICE_ARG(text));
-        binder->problem->caused_by->caused_by = where;
+        binder->problem->caused_by->caused_by = position;
         return QUERY_REFUSED;
     }
     bind__refuse(binder, PROBLEM_PARSE, "%.*s: [%.*s]", SLICE_ARG(inner), SLICE_ARG(inner));
@@ -104,8 +107,9 @@ static int date_value(struct binder *binder, const struct mapping_field *field, 
 enum { OUT_OF_FIELD = 2 };
 
 /*
- * A number that no value of the field can be: refused, but for a byte or short, which is sought as an int is.
- * Returns: 0, OUT_OF_FIELD, QUERY_REFUSED.
+ * Checks a number against the range of an integer field. Elasticsearch parses numbers for byte and
+ * short as integers: outside the field's own range they match nothing.
+ * Returns: 0; OUT_OF_FIELD: no value of the field equals it; QUERY_REFUSED.
  */
 static int out_of_range(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double number)
 {
@@ -123,13 +127,13 @@ static int out_of_range(struct binder *binder, const struct mapping_field *field
 static struct bound_query *single_value(struct binder *binder, const struct mapping_field *field, const struct field_value *value,
                                     double boost, bool scored)
 {
-    bool worded = is_text_field(field) || field->type == FIELD_BOOLEAN;
-    struct bound_query *matcher = bind__new(binder, BOUND_TERMS, worded ? boost * field->boost : boost);
+    bool is_text = is_text_field(field) || field->type == FIELD_BOOLEAN;
+    struct bound_query *matcher = bind__new(binder, BOUND_TERMS, is_text ? boost * field->boost : boost);
     matcher->field = field;
     matcher->terms.values = arena_alloc(binder->arena, sizeof *value);
     matcher->terms.values[0] = *value;
     matcher->terms.count = 1;
-    if (scored && worded && field->scored) {
+    if (scored && is_text && field->scored) {
         matcher->terms.weight.scored = true;
         matcher->terms.weight.norms = field->norms;
         matcher->terms.weight.frequencies = field->frequencies;
@@ -152,8 +156,11 @@ static int date_term(struct binder *binder, const struct mapping_field *field, y
     return r;
 }
 
-/* "10.0.0.0/8" on an ip field. Returns: false where the text is no such block. */
-static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
+/*
+ * Binds an address block ("10.0.0.0/8") on an ip field. Returns: false if the text is not an
+ * address block.
+ */
+static bool bind_ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
                      struct bound_query **ret_matcher)
 {
     size_t slash = slice_find_byte(text, '/');
@@ -172,8 +179,8 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
         return false;
     char *low = arena_alloc(binder->arena, 32), *high = low + 16;
     for (unsigned i = 0; i < 16; i++) {
-        unsigned kept = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? (unsigned)(bits - i * 8) : 0;
-        unsigned char mask = (unsigned char)(0xff00u >> kept);
+        unsigned network_bits = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? (unsigned)(bits - i * 8) : 0;
+        unsigned char mask = (unsigned char)(0xff00u >> network_bits);
         low[i] = (char)((unsigned char)base.bytes.data[i] & mask);
         high[i] = (char)((unsigned char)base.bytes.data[i] | (unsigned char)~mask);
     }
@@ -187,7 +194,7 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     return true;
 }
 
-enum { TERM_STEPS = 50 }; /* of an account, to parse a value and keep it */
+enum { TERM_STEPS = 50 }; /* of the account, to parse and store a value */
 
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
                struct bound_query **ret_matcher)
@@ -203,11 +210,11 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
     if (field->type == FIELD_DATE)
         return date_term(binder, field, scalar, boost, ret_matcher);
     if (field->type == FIELD_IP &&
-        ip_block(binder, field, query__scalar_text(binder->arena, scalar), boost, ret_matcher))
+        bind_ip_block(binder, field, query__scalar_text(binder->arena, scalar), boost, ret_matcher))
         return 0;
     double number;
     if (is_integer_field(field) && scalar_number(binder, scalar, &number) && number != floor(number))
-        return 0; /* no integer has a fraction */
+        return 0; /* an integer field has no fractions: matches nothing */
     if (is_integer_field(field) && yyjson_is_bool(scalar))
         return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%s\"",
                             yyjson_is_true(scalar) ? "true" : "false");
@@ -229,7 +236,9 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
 
 /* --- Ranges ------------------------------------------------------------------------------------------------------- */
 
-/* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside.
+/*
+ * Binds a bound of an integer field. A fraction, or a number outside int64, moves to the nearest
+ * integer inside the range.
  */
 static int integer_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
                          struct bound_query *matcher)
@@ -294,19 +303,24 @@ static int other_bound(struct binder *binder, const struct mapping_field *field,
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* What a range cannot read it says itself, where a term has it said for it. */
+/*
+ * Binds a bound of a date field. A range reports a parse error itself, without the "failed to
+ * create query" of a term.
+ */
 static int date_bound(struct binder *binder, const struct mapping_field *field, const struct query *query,
                       yyjson_val *scalar, bool round_up, int64_t *ret_millis)
 {
     int r = date_value(binder, field, query, scalar, round_up, ret_millis);
-    struct problem *said = r == QUERY_REFUSED ? binder->problem->caused_by : NULL;
-    if (said != NULL && said->type == PROBLEM_PARSE)
-        *binder->problem = *said;
+    struct problem *cause = r == QUERY_REFUSED ? binder->problem->caused_by : NULL;
+    if (cause != NULL && cause->type == PROBLEM_PARSE)
+        *binder->problem = *cause;
     return r;
 }
 
-/* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one
- * ends with it. */
+/*
+ * Binds one bound of a range. A date may denote a span of time ("2020-01"): an exclusive lower and
+ * an inclusive upper bound round up to the end of the span.
+ */
 static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field, bool high,
                       struct bound_query *matcher)
 {
@@ -366,7 +380,7 @@ static struct slice lower_ascii(struct arena *arena, struct slice text)
     return (struct slice){copy, text.len};
 }
 
-/* Wildcards meet the tokens of a text, which most analyzers have in lower case. */
+/* Normalises a wildcard or prefix for matching with tokens, which most analyzers lower-case. */
 static struct slice normalized(struct binder *binder, const struct mapping_field *field, struct slice text)
 {
     if (field->type == FIELD_KEYWORD && field->analyzer != NULL)
@@ -384,7 +398,7 @@ static unsigned edits_of(struct slice fuzziness, struct slice text)
         characters += ((unsigned char)text.data[i] & 0xc0) != 0x80;
     if (fuzziness.len == 0 || (fuzziness.len >= 4 && strncasecmp(fuzziness.data, "auto", 4) == 0)) {
         uint64_t low = 3, high = 6;
-        struct slice bounds = slice_from_offset(fuzziness, 5); /* behind "AUTO:" */
+        struct slice bounds = slice_from_offset(fuzziness, 5); /* after "AUTO:" */
         size_t comma = slice_find_byte(bounds, ',');
         (void)slice_to_u64(slice_make(bounds.data, comma), &low);
         (void)slice_to_u64(slice_from_offset(bounds, comma + 1), &high);

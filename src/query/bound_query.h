@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matchers: a query bound to one index, and the document it looks at. For src/query only.
+ * Bound queries: a parsed query resolved against the mapping of one index, and the document being
+ * matched. For src/query only.
  *
- * Binding resolves fields, analyses texts and converts values, so that matching a document compares values
- * and nothing else.
+ * Binding resolves fields, analyses text and converts values once, so that matching a document only
+ * compares values.
  */
 #ifndef TL_QUERY_BOUND_QUERY_H
 #define TL_QUERY_BOUND_QUERY_H
@@ -28,11 +29,11 @@ enum bound_query_kind {
     BOUND_ROUTING_PATTERN,
     BOUND_ROUTING_RANGE,
     BOUND_SEQ_NO,
-    BOUND_TERMS, /* has one of these values */
+    BOUND_TERMS, /* the field has one of these values */
     BOUND_RANGE,
-    BOUND_PATTERN, /* has a value that fits a pattern */
-    BOUND_EXISTS,  /* has a value in one of these fields */
-    BOUND_PHRASE,  /* has these tokens next to each other */
+    BOUND_PATTERN, /* the field has a value that the pattern matches */
+    BOUND_EXISTS,  /* one of these fields has a value */
+    BOUND_PHRASE,  /* the field has these tokens in order, within slop */
     BOUND_BOOL,
     BOUND_DIS_MAX,
     BOUND_CONSTANT,
@@ -42,17 +43,20 @@ enum bound_query_kind {
     BOUND_KIND_COUNT
 };
 
-/* BM25, as far as it is known before the document. */
+/*
+ * The part of a term's BM25 score that does not depend on the document. Filled by
+ * query_load_term_stats().
+ */
 struct term_weight {
-    bool scored;        /* false: constant, the matcher's boost */
-    bool norms;         /* the length of the field counts; without: every field is one long */
-    bool frequencies;   /* how often the value is there counts; without: a length is of distinct values, too */
-    bool lucene6;           /* as Lucene 6 computes it, for 5.6 */
-    uint64_t documents; /* that hold the field */
-    uint64_t with_term;
-    double mean_length;
-    float weight; /* boost * (k1 + 1) * idf */
-    float idf;    /* of a word of a phrase; 0 where it does not count */
+    bool scored;        /* false: the score is constant, the boost of the bound query */
+    bool norms;         /* field length counts; false: every field has length 1 */
+    bool frequencies;   /* term frequency counts; false: it is 1, and values are a set */
+    bool lucene6;       /* as Lucene 6 computes it, for the 5.x dialect */
+    uint64_t documents; /* unused */
+    uint64_t with_term; /* unused */
+    double mean_length; /* of the field, in tokens */
+    float weight;       /* boost * (k1 + 1) * idf */
+    float idf;          /* inverse document frequency of the term */
 };
 
 struct bound_query_list {
@@ -62,17 +66,17 @@ struct bound_query_list {
 };
 
 struct bound_function {
-    struct bound_query *filter; /* NULL: always */
+    struct bound_query *filter; /* NULL: applies to every document */
     const struct score_function *spec;
-    const struct mapping_field *field;
-    const struct metadata_field *metadata; /* instead; NULL: none */
-    struct script *script;
+    const struct mapping_field *field;     /* field_value_factor; NULL: none or unmapped */
+    const struct metadata_field *metadata; /* field_value_factor on it; NULL: none */
+    struct script *script;                 /* NULL: none; released by the binder */
 };
 
 struct bound_query {
     enum bound_query_kind kind;
     float boost;
-    const struct mapping_field *field;
+    const struct mapping_field *field; /* NULL: the kind has no field, or it is unmapped */
     union {
         struct {
             struct slice *items; /* sorted bytewise, no duplicates */
@@ -86,7 +90,7 @@ struct bound_query {
             struct field_value *values; /* sorted, no duplicates */
             size_t count;
             struct term_weight weight;
-            struct slice *keys; /* of the documents that entries name for the one value; NULL: not looked up */
+            struct slice *keys; /* of the documents with the value; NULL: not looked up */
             size_t key_count;
         } terms;
         struct {
@@ -96,26 +100,26 @@ struct bound_query {
         struct {
             const struct term_pattern *pattern;
             bool (*fits)(const struct term_pattern *pattern, struct slice text, struct account *account);
-            struct slice prefix; /* what every value that fits begins with */
-        } pattern; /* PATTERN, ROUTING_PATTERN */
+            struct slice prefix; /* common prefix of all matching values; may be empty */
+        } pattern;               /* PATTERN, ROUTING_PATTERN */
         struct {
             const struct mapping_field **fields;
             size_t count;
         } exists;
         struct {
             struct slice *tokens;
-            uint32_t *positions; /* relative */
+            uint32_t *positions; /* one a token, relative to the first */
             struct term_weight *weights;
             size_t count;
             unsigned slop;
             bool last_is_prefix;
-            struct slice *words; /* the tokens, sorted, no duplicates; without the last where that is a prefix */
+            struct slice *words; /* distinct tokens, sorted; without a prefix token */
             size_t word_count;
-            uint32_t *word_of; /* of each token: its word; of a prefix word_count */
+            uint32_t *word_of; /* for each token its index in `words`; word_count for the prefix */
         } phrase;
         struct {
             struct bound_query_list must, filter, should, must_not;
-            size_t minimum; /* of should */
+            size_t minimum; /* number of `should` clauses that must match */
         } boolean;
         struct {
             struct bound_query_list queries;
@@ -133,145 +137,205 @@ struct bound_query {
     };
 };
 
-/* The document at hand. Everything derived from it lives in `arena`, which match_doc_set() resets. */
+/*
+ * The document being matched. Everything derived from it lives in `arena`, which match_doc_set()
+ * resets.
+ */
 struct match_doc {
     const struct search_index *index;
     struct arena arena;
     uint16_t type;
     struct slice id;
     const struct doc *doc;
-    yyjson_val *root;              /* NULL until asked for */
-    struct match_doc_values *values; /* read so far */
-    struct match_doc_text *texts;    /* analysed so far, for phrases */
-    float score;                   /* of a document that the query found, for aggregations */
-    int error;                     /* fatal, of parsing the source */
-    struct problem *problem;       /* of a script that failed; in `problems` */
-    struct arena *problems;
-    struct account *account; /* of the search; NULL: none */
+    yyjson_val *root;                /* parsed source; NULL until first requested, or if corrupt */
+    struct match_doc_values *values; /* list of the fields read already */
+    struct match_doc_text *texts;    /* list of the text fields analysed already, for phrases */
+    float score;                     /* of the query, for aggregations; valid after a match */
+    int error;                       /* fatal code of parsing the source; 0: none */
+    struct problem *problem;         /* first script failure, allocated in `problems`; NULL: none */
+    struct arena *problems;          /* outlives the documents */
+    struct account *account;         /* of the search; NULL: unlimited */
 };
 
-/* The values of one field, read once a document. */
+/* The values of one field, read once per document. */
 struct match_doc_values {
     struct match_doc_values *next;
     const struct mapping_field *field;
     struct field_value *values;
     size_t count;
-    struct field_value *sorted; /* the same in order; NULL: not sorted yet */
-    size_t lookups;       /* how often terms were looked for among them */
+    struct field_value *sorted; /* copy of `values` in order; NULL: not sorted yet */
+    size_t lookups;             /* number of term lookups; after several the values are sorted */
 };
 
-/* The tokens of one text field, analysed once a document. */
+/* The tokens of one text field, analysed once per document. */
 struct match_doc_text {
     struct match_doc_text *next;
     const struct mapping_field *field;
-    struct positioned_token *tokens; /* their positions never decrease */
+    struct positioned_token *tokens; /* positions never decrease */
     size_t count, capacity;
 };
 
+/*
+ * Initialises for documents of one index. Problems of failed scripts are allocated in `problems`.
+ */
 void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems);
 void match_doc_deinit(struct match_doc *match_doc);
-/* Turns to another document, whose slices outlive the use. */
+/*
+ * Switches to another document. Requires: `id` and `doc` stay valid until the next call or
+ * match_doc_deinit().
+ */
 void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, const struct doc *doc);
-/* Returns: the parsed source, or NULL where it is corrupt (then subject->error). */
+/*
+ * Parses the source on first use. Returns: its root; NULL if it is corrupt, with match_doc->error
+ * set.
+ */
 yyjson_val *match_doc_root(struct match_doc *match_doc);
-/* Returns: what is read of a field; valid until match_doc_set(). */
+/*
+ * Reads a field on first use. Returns: its values, never NULL, empty if the source is corrupt; valid
+ * until match_doc_set().
+ */
 struct match_doc_values *match_doc_values(struct match_doc *match_doc, const struct mapping_field *field);
-/* Returns: the values of a field of the document. */
+/*
+ * As match_doc_values(). Returns: the number of values. The caller may reorder *ret_values, so their
+ * order is unspecified.
+ */
 size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field, struct field_value **ret_values);
 
-/* Returns: where a field's values stand in the source: a multi-field's are its parent's. */
+/*
+ * Returns: the path at which the source has the field's values; for a multi-field that is its
+ * parent's path.
+ */
 struct slice field_source_path(const struct mapping_field *field);
 
-/* A parameter of the field's mapping that is true or false. */
+/*
+ * Returns: a boolean parameter of the field's mapping; `otherwise` if the mapping does not set it.
+ */
 bool field_parameter_flag(const struct mapping_field *field, const char *name, bool otherwise);
 
-/* Returns: whether the document matches; then its score in *ret_score. Errors are the subject's. */
+/*
+ * Matches a document. Returns: whether it matches; if so, its score in *ret_score.
+ * Ensures: a failure is in match_doc->error or match_doc->problem, and the result is then
+ * meaningless.
+ */
 bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score);
 
-/* Runs a script on the subject for a boolean or a number; failures are the subject's. */
 struct script_value;
+/*
+ * Runs a script on the document, for a boolean or a number.
+ * Returns: 0; a positive code if the script failed, with match_doc->problem; fatal codes. A short
+ * search (SEARCH_SHORT_STEPS) runs no script: it ends its account and returns SCRIPT_FAILED without
+ * a problem.
+ */
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
                        struct script_value *ret_value) TL_MUST_USE;
 
-/* --- Binding ----------------------------------------------------------------------------------------------
- */
+/* --- Binding ------------------------------------------------------------------------------------------------------ */
 
 struct binder {
     struct arena *arena;
     const struct search_index *index;
     const struct search_context *context;
-    bool scores;               /* statistics are wanted */
-    struct account *account;   /* of the search; NULL: none. What is bound, or weighed, once it is over means nothing */
-    struct problem *problem;   /* filled when refused: what goes into the index's query_shard_exception */
-    struct bound_query_list terms; /* matchers whose weights wait for statistics: TERMS and PHRASE */
-    struct named_list *named;  /* gets the matchers of queries that have a name; NULL: nobody asks for them */
-    struct script **scripts;   /* to be released */
+    bool scores;                   /* the current node contributes to scores */
+    struct account *account;       /* of the search; once ended, results are meaningless */
+    struct problem *problem;       /* filled when refused: the index's query_shard_exception */
+    struct bound_query_list terms; /* input of query_load_term_stats() */
+    struct named_list *named;      /* receives the queries that have a `_name`; NULL: not needed */
+    struct script **scripts;       /* compiled by this binder; binder_deinit() releases them */
     size_t script_count, script_capacity;
-    unsigned depth;
+    unsigned depth;            /* of query_bind() calls, limited to twice QUERY_DEPTH_MAX */
 };
 
-/* Binds a tree. Returns: 0; QUERY_REFUSED with binder->problem. */
+/*
+ * Binds a query tree to the binder's index.
+ * Returns: 0; QUERY_REFUSED with binder->problem; fatal codes. Owns: the bound tree lives in the
+ * binder's arena.
+ */
 int query_bind(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
-/* Returns: how many of the values are others than those before them. */
+/* Returns: the number of distinct values. */
 size_t field_value_distinct(const struct field_value *values, size_t count, struct arena *arena);
-/* Fills the weights of binder->terms. Returns: 0 or a fatal code. */
+/*
+ * Reads the term statistics of the index and fills the weights of binder->terms.
+ * Returns: 0; fatal codes. For a view below the history limit it fills no usable weights and
+ * returns 0: the search then ends with SEARCH_TOO_OLD by itself.
+ */
 int query_load_term_stats(struct binder *binder, const struct view *view) TL_MUST_USE;
 void binder_deinit(struct binder *binder);
 
 /*
- * Takes steps of the search's account, before what they pay for is done. Returns: false: the search is over, or may have no more memory. Whoever
- * is told so ends with QUERY_REFUSED, of which the search then tells nobody.
+ * Charges steps to the search's account, before the work is done.
+ * Returns: false if the account has ended or the memory budget is refused. The caller then returns
+ * QUERY_REFUSED, and the search reports the account's or budget's outcome instead of a problem.
  */
 bool bind__charge(struct binder *binder, uint64_t steps) TL_MUST_USE;
+/* Allocates a zeroed node in the binder's arena. */
 struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost);
 void bind__list_add(struct binder *binder, struct bound_query_list *list, struct bound_query *matcher);
-/* "failed to create query: …" around a cause; the kind of problem that a value which does not fit makes. */
+/*
+ * Refuses with a query_shard_exception "failed to create query: …", caused by this problem.
+ * Returns: QUERY_REFUSED.
+ */
 int bind__refuse(struct binder *binder, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-/* A query_shard_exception with this text and no cause. */
+/* Refuses with a query_shard_exception that has this text and no cause. Returns: QUERY_REFUSED. */
 int bind__refuse_plain(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
-/* One value of one field; text is taken as a token. */
+/*
+ * Binds one value of one field; text is one token, not analysed. `scored`: the weight is filled
+ * from statistics.
+ * Returns: 0; QUERY_REFUSED. *ret_matcher is TERMS, RANGE (dates, address blocks) or NONE (a value
+ * the type cannot hold).
+ */
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
                struct bound_query **ret_matcher) TL_MUST_USE;
-/* A text that is no date of a format. */
+/* Refuses a text that does not parse as a date in this format. Returns: QUERY_REFUSED. */
 int bind__refuse_date(struct binder *binder, struct slice text, struct slice format);
 int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
                 struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
                   struct bound_query **ret_matcher) TL_MUST_USE;
-/* What a value must look like, whatever the field. */
+/* Fills the `pattern` of a PATTERN or ROUTING_PATTERN, which does not depend on the field. */
 int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct bound_query *matcher)
     TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__multi_match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
                  struct script **ret_script) TL_MUST_USE;
-/* "75%", "2", "-1", "2<75%" of `count` optional clauses. */
+/*
+ * Evaluates minimum_should_match ("75%", "2", "-1", "2<75%") for `count` optional clauses.
+ * Returns: 0; QUERY_REFUSED if it is malformed. *ret_minimum may exceed `count`.
+ */
 int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t *ret_minimum) TL_MUST_USE;
 
-/* Lucene's syntax into nodes, for an index with this mapping (NULL: of no fields). Returns: 0; QUERY_REFUSED with the problem a parse_exception. */
+/*
+ * Parses Lucene's query syntax into nodes, for an index with this mapping (NULL: no fields).
+ * Returns: 0; QUERY_REFUSED with a parse_exception in *ret_problem.
+ */
 int lucene_parse(struct arena *arena, const struct mapping *mapping, const struct query *query,
                  const struct query_field *fields, size_t field_count, struct query **ret_query,
                  struct problem *ret_problem) TL_MUST_USE;
-/* The syntax of simple_query_string, in which nothing is wrong. */
+/* Parses the syntax of simple_query_string, which accepts any text. */
 struct query *lucene_parse_simple(struct arena *arena, const struct mapping *mapping, const struct query *query,
                                   const struct query_field *fields, size_t field_count);
 
-/* --- Patterns ---------------------------------------------------------------------------------------------
- */
+/* --- Patterns ----------------------------------------------------------------------------------------------------- */
 
-/* Each draws on the account, which may be NULL; once that is over the result means nothing. */
+/*
+ * Match a text against a pattern of the function's kind. Each charges the account (NULL:
+ * unlimited); once it has ended the result is meaningless.
+ */
 bool term_pattern_wildcard(const struct term_pattern *pattern, struct slice text, struct account *account);
 bool term_pattern_prefix(const struct term_pattern *pattern, struct slice text, struct account *account);
 bool term_pattern_fuzzy(const struct term_pattern *pattern, struct slice text, struct account *account);
 bool term_pattern_regexp(const struct term_pattern *pattern, struct slice text, struct account *account);
-/* `case_insensitive` folds ASCII letters. */
+/* Makes a wildcard or prefix pattern. `case_insensitive` folds ASCII letters. */
 const struct term_pattern *term_pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
 const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
                                         bool transpositions);
-/* Returns: NULL and *ret_reason where the expression cannot be followed. */
+/* Compiles a regular expression. Returns: NULL with *ret_reason if it is malformed or too large. */
 const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
                                          struct slice *ret_reason);
-/* What every text that fits begins with. */
+/*
+ * Returns: the literal prefix that every matching text begins with; `wildcard`: it ends before the
+ * first `*`, `?` or `\`.
+ */
 struct slice term_pattern_literal_prefix(const struct term_pattern *pattern, bool wildcard);
 
 #endif

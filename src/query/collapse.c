@@ -17,7 +17,7 @@ static int refuse_kind(struct query_parser *parser, struct slice option, yyjson_
                          SLICE_ARG(option), json_token(value));
 }
 
-/* A value that the parser took and somebody behind it did not. */
+/* Refuses a value with a valid type that Elasticsearch's CollapseBuilder rejects. */
 static int refuse_value(struct query_parser *parser, struct slice option, yyjson_val *value, const char *reason)
 {
     query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "%s", reason);
@@ -87,10 +87,10 @@ static bool is_groupable(const struct mapping_field *field)
     }
 }
 
-static int refuse_field(struct binder *binder, const char *before, struct slice field, const char *behind)
+static int refuse_field(struct binder *binder, const char *before, struct slice field, const char *after)
 {
     problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s `%.*s`%s", before, SLICE_ARG(field),
-                behind);
+                after);
     return QUERY_REFUSED;
 }
 
@@ -117,7 +117,10 @@ int collapse_bind(struct binder *binder, const struct search_request *request, c
     return 0;
 }
 
-/* Whether all are one: a document has each text once. */
+/*
+ * Returns: whether there is only one distinct value. Doc values keep duplicate numbers, but each
+ * text only once.
+ */
 static bool is_single(const struct field_value *values, size_t count)
 {
     for (size_t i = 1; i < count; i++)

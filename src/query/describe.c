@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bound queries in Lucene's notation; see describe.h. */
 #include "query/describe.h"
 
 #include <arpa/inet.h>
@@ -7,7 +8,7 @@
 #include "json/write.h"
 #include "query/term_pattern.h"
 
-static void describe(struct buf *buf, const struct bound_query *matcher, bool inside);
+static void describe(struct buf *buf, const struct bound_query *matcher, bool nested);
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
@@ -40,7 +41,10 @@ static void put_field(struct buf *buf, const struct mapping_field *field)
     buf_byte(buf, ':');
 }
 
-/* Numbers and addresses are points: one is the range from it to itself. */
+/*
+ * Prints terms. Lucene has numbers and addresses as points: a single one is the range [x TO x],
+ * several are a set {x y}.
+ */
 static void put_terms(struct buf *buf, const struct bound_query *matcher)
 {
     size_t count = matcher->terms.count;
@@ -77,7 +81,10 @@ static int64_t extreme(const struct mapping_field *field, bool high)
     return high ? most : -most - 1;
 }
 
-/* Whole numbers have no open ends: what is next to an exclusive one is the end. */
+/*
+ * Prints a range of integers, always with inclusive bounds; a missing bound is the smallest or
+ * largest value.
+ */
 static void put_whole_range(struct buf *buf, const struct bound_query *matcher)
 {
     struct field_value low = matcher->range.low, high = matcher->range.high;
@@ -96,7 +103,7 @@ static void put_whole_range(struct buf *buf, const struct bound_query *matcher)
     buf_byte(buf, ']');
 }
 
-/* The same of fractions. Without an end there is infinity. */
+/* Prints a bound of a floating-point range; an exclusive one as the next value towards `beyond`. */
 static void put_end(struct buf *buf, const struct mapping_field *field, double number, bool exclusive, double beyond)
 {
     if (exclusive)
@@ -206,7 +213,7 @@ static void put_exists(struct buf *buf, const struct bound_query *matcher)
     }
 }
 
-/* --- Queries of queries ------------------------------------------------------------------------------------------- */
+/* --- Compound queries --------------------------------------------------------------------------------------------- */
 
 static void put_clauses(struct buf *buf, const char *mark, const struct bound_query_list *list, bool *first)
 {
@@ -217,20 +224,23 @@ static void put_clauses(struct buf *buf, const char *mark, const struct bound_qu
     }
 }
 
-static bool is_bare(const struct bound_query *matcher)
+static bool is_empty(const struct bound_query *matcher)
 {
     return matcher->boolean.must.count + matcher->boolean.filter.count + matcher->boolean.should.count +
                matcher->boolean.must_not.count == 0;
 }
 
-/* Brackets are only for one inside another. */
-static void put_bool(struct buf *buf, const struct bound_query *matcher, bool inside)
+/*
+ * Prints a bool; with parentheses if it is nested, boosted, or has a minimum of should clauses to
+ * print.
+ */
+static void put_bool(struct buf *buf, const struct bound_query *matcher, bool nested)
 {
     bool first = true;
     size_t optional = matcher->boolean.should.count, rest = matcher->boolean.must.count + matcher->boolean.filter.count;
     size_t implied = rest == 0 && optional > 0 ? 1 : 0;
-    bool told = matcher->boolean.minimum > implied, brackets = inside || told || matcher->boost != 1;
-    if (is_bare(matcher)) {
+    bool prints_minimum = matcher->boolean.minimum > implied, brackets = nested || prints_minimum || matcher->boost != 1;
+    if (is_empty(matcher)) {
         buf_lit(buf, "*:*");
         return;
     }
@@ -244,14 +254,14 @@ static void put_bool(struct buf *buf, const struct bound_query *matcher, bool in
         buf_lit(buf, " #*:*");
     if (brackets)
         buf_byte(buf, ')');
-    if (told)
+    if (prints_minimum)
         buf_printf(buf, "~%zu", matcher->boolean.minimum);
 }
 
-static void put_dis_max(struct buf *buf, const struct bound_query *matcher, bool inside)
+static void put_dis_max(struct buf *buf, const struct bound_query *matcher, bool nested)
 {
     if (matcher->compound.queries.count == 1) {
-        describe(buf, matcher->compound.queries.items[0], inside);
+        describe(buf, matcher->compound.queries.items[0], nested);
         return;
     }
     buf_byte(buf, '(');
@@ -276,14 +286,14 @@ static void put_boosting(struct buf *buf, const struct bound_query *matcher)
     json_float_text(buf, matcher->compound.number);
 }
 
-static void put_around(struct buf *buf, const char *name, const struct bound_query *query)
+static void put_wrapped(struct buf *buf, const char *name, const struct bound_query *query)
 {
     buf_printf(buf, "%s(", name);
     describe(buf, query, false);
     buf_byte(buf, ')');
 }
 
-static void put_plain(struct buf *buf, const struct bound_query *matcher, bool inside)
+static void put_plain(struct buf *buf, const struct bound_query *matcher, bool nested)
 {
     switch (matcher->kind) {
     case BOUND_ALL: buf_lit(buf, "*:*"); break;
@@ -299,23 +309,23 @@ static void put_plain(struct buf *buf, const struct bound_query *matcher, bool i
     case BOUND_PATTERN: put_pattern(buf, matcher); break;
     case BOUND_EXISTS: put_exists(buf, matcher); break;
     case BOUND_PHRASE: put_phrase(buf, matcher); break;
-    case BOUND_BOOL: put_bool(buf, matcher, inside); break;
-    case BOUND_DIS_MAX: put_dis_max(buf, matcher, inside); break;
-    case BOUND_CONSTANT: put_around(buf, "ConstantScore", matcher->compound.queries.items[0]); break;
+    case BOUND_BOOL: put_bool(buf, matcher, nested); break;
+    case BOUND_DIS_MAX: put_dis_max(buf, matcher, nested); break;
+    case BOUND_CONSTANT: put_wrapped(buf, "ConstantScore", matcher->compound.queries.items[0]); break;
     case BOUND_BOOSTING: put_boosting(buf, matcher); break;
-    case BOUND_FUNCTION: put_around(buf, "function score ", matcher->function.query); break;
+    case BOUND_FUNCTION: put_wrapped(buf, "function score ", matcher->function.query); break;
     case BOUND_SCRIPT: buf_lit(buf, "ScriptQuery"); break;
     case BOUND_KIND_COUNT: break;
     }
 }
 
-static void describe(struct buf *buf, const struct bound_query *matcher, bool inside)
+static void describe(struct buf *buf, const struct bound_query *matcher, bool nested)
 {
-    bool boosted = matcher->boost != 1 && matcher->kind != BOUND_NONE, own = matcher->kind == BOUND_BOOL;
-    if (boosted && !own)
+    bool boosted = matcher->boost != 1 && matcher->kind != BOUND_NONE, is_bool = matcher->kind == BOUND_BOOL;
+    if (boosted && !is_bool)
         buf_byte(buf, '(');
-    put_plain(buf, matcher, inside);
-    if (boosted && !own)
+    put_plain(buf, matcher, nested);
+    if (boosted && !is_bool)
         buf_byte(buf, ')');
     if (boosted) {
         buf_byte(buf, '^');

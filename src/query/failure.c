@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shard failures. */
+/* Shard failures; see failure.h. */
 #include "query/failure.h"
 
 #include "json/write.h"
@@ -63,7 +63,7 @@ void failure_wrap(const struct search_context *context, const struct search_inde
     write_details(&w, context, index, shard);
     problem_set(ret_problem, context->arena, PROBLEM_SEARCH_PHASE_EXECUTION,
                 partial ? "Partial shards failure" : "all shards failed");
-    /* 5.x takes a script that fails in a search for its own failure. */
+    /* 5.x reports a script that fails in a search as an internal error. */
     bool failed = context->dialect == DIALECT_5 && shard->type == PROBLEM_SCRIPT;
     ret_problem->status = failed ? 500 : problem_status(shard);
     ret_problem->details = arena_copy(context->arena, buf_as_slice(&text));

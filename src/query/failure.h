@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an index refuses, as Elasticsearch tells it: a search_phase_execution_exception. For src/query only.
+/*
+ * Wraps the refusal of an index as Elasticsearch does: a search_phase_execution_exception. For
+ * src/query only.
  */
 #ifndef TL_QUERY_FAILURE_H
 #define TL_QUERY_FAILURE_H
@@ -7,9 +9,11 @@
 #include "query/search.h"
 
 /*
- * Wraps the problem of one index. `total` is the number of indices searched: with more than one, some of them
- * may be fine. Ensures: *ret_problem's caused_by is the shard's problem, which replies show as the root cause
+ * Wraps the problem of one index. `partial`: the reason is "Partial shards failure", otherwise "all
+ * shards failed".
+ * Ensures: caused_by of *ret_problem is the problem of the shard, which replies show as root cause
  * and in `failed_shards`.
+ * Owns: *ret_problem lives in context->arena.
  */
 void failure_wrap(const struct search_context *context, const struct search_index *index, bool partial,
                   const struct problem *shard_problem, struct problem *ret_problem);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hits as JSON, in the order of members that Elasticsearch has. The plain case, everything of the source,
- * copies bytes and looks at nothing.
+ * Writing hits as JSON, with the members in Elasticsearch's order. Without source filtering, the
+ * source is copied and not parsed.
  */
 #include "query/fetch.h"
 
@@ -55,19 +55,19 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
 
 /* --- fields ------------------------------------------------------------------------------------------------------- */
 
-/* Fields gathered for one hit: name and the inside of its array. */
+/* State of writing the "fields" of one hit. */
 struct fields_writer {
     const struct fetcher *fetcher;
     struct match_doc *match_doc;
     struct buf *buf;
     const struct field_format *format;
-    const struct date_format *dates;     /* what `format` says for the field at hand; NULL: nothing */
-    const struct number_format *numbers; /* the same */
-    struct slice name;                   /* the field at hand, as the request or an alias calls it */
-    mapping_visit *write;                /* for the fields that a pattern matches */
+    const struct date_format *dates;     /* requested format of the current field; NULL: none */
+    const struct number_format *numbers; /* requested format of the current field; NULL: none */
+    struct slice name;                   /* of the current field, or its alias */
+    mapping_visit *write;                /* called for each field that a pattern matches */
     bool begun;                          /* "fields":{ is written */
-    bool values;                         /* a value of the field at hand is written */
-    int result;
+    bool values;                         /* a value of the current field is written */
+    int result;                          /* 0; QUERY_REFUSED; fatal codes */
 };
 
 static void begin_field(struct fields_writer *w, struct slice name)
@@ -104,22 +104,25 @@ static bool is_number(const struct mapping_field *field)
     return (kind == FIELD_VALUE_I64 || kind == FIELD_VALUE_F64) && field->type != FIELD_DATE && field->type != FIELD_BOOLEAN;
 }
 
-/* Makes the format that the request asks for, of a kind that the field's values can be shown in. Returns: false: refused. */
+/*
+ * Parses the requested format as a date or number format, depending on the field. Returns: false if
+ * it is refused.
+ */
 static bool set_format(struct fields_writer *w, const struct mapping_field *field)
 {
     struct arena *arena = &w->match_doc->arena;
-    struct slice wanted = w->format != NULL ? w->format->format : SLICE_NONE, why;
+    struct slice format = w->format != NULL ? w->format->format : SLICE_NONE, why;
     w->dates = NULL;
     w->numbers = NULL;
-    if (wanted.data == NULL)
+    if (format.data == NULL)
         return true;
     if (field->type == FIELD_DATE) {
-        if (date_format_parse(arena, wanted, &w->dates) == 0)
+        if (date_format_parse(arena, format, &w->dates) == 0)
             return true;
         refuse_field(w, SLICE_NONE);
-        date_format_describe_error(w->match_doc->problems, wanted, w->match_doc->problem);
+        date_format_describe_error(w->match_doc->problems, format, w->match_doc->problem);
     } else if (is_number(field)) {
-        if (number_format_parse(arena, wanted, &w->numbers, &why) == 0)
+        if (number_format_parse(arena, format, &w->numbers, &why) == 0)
             return true;
         refuse_field(w, why);
     } else {
@@ -144,7 +147,7 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
     buf_deinit(&text);
 }
 
-/* As the format has it, in a text. */
+/* Writes a number as a string in the requested format. */
 static void write_number(struct fields_writer *w, const struct mapping_field *field, const struct field_value *value)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -186,7 +189,7 @@ static int by_value(const void *a, const void *b)
     return field_value_compare(a, b);
 }
 
-/* Values as doc values hold them: typed and in order; texts and addresses once each. */
+/* Writes a field's doc values: typed and sorted, without duplicate texts and addresses. */
 static void write_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
@@ -221,7 +224,7 @@ static bool has_leaf(void *context, yyjson_val *leaf)
     return !*found;
 }
 
-/* Values as the source has them. */
+/* Writes the values at a path of the source, unchanged. */
 static void write_source_values(struct fields_writer *w, struct slice name, struct slice path)
 {
     bool found = false;
@@ -236,7 +239,10 @@ static void write_source_values(struct fields_writer *w, struct slice name, stru
     buf_byte(w->buf, ']');
 }
 
-/* One field of the `fields` option: dates formatted, everything else from the source. */
+/*
+ * Writes a field of the `fields` option: dates and booleans as doc values, everything else from the
+ * source.
+ */
 static void write_field(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
@@ -280,16 +286,16 @@ static void write_script_field(struct fields_writer *w, size_t i)
         return;
     }
     struct slice json = value.json;
-    if (slice_is(json, "[]")) /* a field without values is not shown */
+    if (slice_is(json, "[]")) /* a field without values is left out */
         return;
     begin_field(w, spec->name);
-    if (json.len >= 2 && json.data[0] == '[') /* a list's elements are the values */
+    if (json.len >= 2 && json.data[0] == '[') /* the elements of a list are the values */
         json = (struct slice){json.data + 1, json.len - 2};
     buf_slice(w->buf, json);
     buf_byte(w->buf, ']');
 }
 
-/* The value that a metadata field has in every document; refused where it has none. */
+/* Writes the value of a metadata field; refuses a field that has no values. */
 static void write_metadata(struct fields_writer *w, const struct metadata_field *field)
 {
     struct arena *arena = &w->match_doc->arena;
@@ -313,7 +319,7 @@ static void write_metadata(struct fields_writer *w, const struct metadata_field 
     buf_byte(w->buf, ']');
 }
 
-/* Those that a name or a pattern of names stands for. In 5.x there are none. */
+/* Writes the metadata fields that match a name or pattern. 5.x has none. */
 static void write_metadata_of(struct fields_writer *w, struct slice pattern)
 {
     for (int i = 0; i < METADATA_COUNT && w->fetcher->context->dialect == DIALECT_7; i++) {
@@ -323,7 +329,9 @@ static void write_metadata_of(struct fields_writer *w, struct slice pattern)
     }
 }
 
-/* An alias stands for its field, and is shown by its own name. */
+/*
+ * Writes a field matched by a pattern. An alias is resolved to its field, but keeps its own name.
+ */
 static void write_matching(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
@@ -345,8 +353,8 @@ static void each_pattern(struct fields_writer *w, struct slice pattern, mapping_
         mapping_fields_matching(mapping, pattern, write_matching, w);
 }
 
-/* Whether one of the patterns of fields takes a name. */
-static bool is_shown(const struct search_request *request, struct slice name)
+/* Returns: whether the request already returns a field, by one of its field patterns. */
+static bool is_requested(const struct search_request *request, struct slice name)
 {
     for (size_t i = 0; i < request->docvalue_count; i++)
         if (json_wildcard(request->docvalue_fields[i].pattern, name))
@@ -376,7 +384,7 @@ static int write_fields(const struct fetcher *fetcher, struct match_doc *match_d
         each_pattern(&w, w.format->pattern, write_field);
     }
     w.format = NULL;
-    if (request->collapse.data != NULL && !is_shown(request, request->collapse))
+    if (request->collapse.data != NULL && !is_requested(request, request->collapse))
         each_pattern(&w, request->collapse, write_docvalues);
     for (size_t i = 0; i < request->script_field_count && w.result == 0; i++)
         write_script_field(&w, i);
@@ -411,16 +419,16 @@ static void write_head(const struct fetcher *fetcher, const struct match_doc *ma
     }
 }
 
-/* What the mapping shows of a source, and of that what the request wants. */
-static int write_shown(const struct fetcher *fetcher, const struct mapping_type *type, struct slice source,
+/* Writes the source filtered by the mapping, and then by the request. */
+static int write_filtered(const struct fetcher *fetcher, const struct mapping_type *type, struct slice source,
                        struct buf *buf)
 {
     struct arena arena = ARENA_INIT;
-    struct slice shown;
+    struct slice filtered;
     struct json_doc doc;
-    int r = mapping_filter_source(type, source, fetcher->context->dialect, &arena, &shown);
+    int r = mapping_filter_source(type, source, fetcher->context->dialect, &arena, &filtered);
     if (r == 0)
-        r = json_parse_stored(&arena, shown.data == NULL ? SLICE_LIT("{}") : shown, &doc);
+        r = json_parse_stored(&arena, filtered.data == NULL ? SLICE_LIT("{}") : filtered, &doc);
     if (r == 0)
         json_filter_source(buf, doc.root, &fetcher->request->source, fetcher->context->dialect);
     arena_deinit(&arena);
@@ -436,7 +444,7 @@ static int write_source(const struct fetcher *fetcher, struct match_doc *match_d
         return 0;
     }
     if (!mapping_shows_whole_source(type))
-        return write_shown(fetcher, type, match_doc->doc->source, buf);
+        return write_filtered(fetcher, type, match_doc->doc->source, buf);
     yyjson_val *root = match_doc_root(match_doc);
     if (root == NULL)
         return tl_trace(match_doc->error);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best hits seen so far: a heap with the worst on top, so that a better one takes its place. */
+/*
+ * A bounded queue of the best hits: a heap with the worst hit on top, which a better hit replaces.
+ * See sort.h.
+ */
 #include "query/sort.h"
 
 #include "base/check.h"
 
 #include <stdlib.h>
 
-void hit_queue_init(struct hit_queue *kept, const struct sort_key *keys, size_t key_count, size_t limit)
+void hit_queue_init(struct hit_queue *queue, const struct sort_key *keys, size_t key_count, size_t limit)
 {
-    *kept = (struct hit_queue){.keys = keys, .key_count = key_count, .limit = limit};
+    *queue = (struct hit_queue){.keys = keys, .key_count = key_count, .limit = limit};
 }
 
-void hit_queue_deinit(struct hit_queue *kept)
+void hit_queue_deinit(struct hit_queue *queue)
 {
-    for (size_t i = 0; i < kept->count; i++)
-        mem_free(kept->items[i]);
-    mem_free(kept->items);
-    map_deinit(&kept->groups);
-    *kept = (struct hit_queue){.keys = NULL};
+    for (size_t i = 0; i < queue->count; i++)
+        mem_free(queue->items[i]);
+    mem_free(queue->items);
+    map_deinit(&queue->groups);
+    *queue = (struct hit_queue){.keys = NULL};
 }
 
 struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
@@ -42,130 +45,133 @@ struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key
         hit->group = slice_make(at, group.len);
         if (group.len > 0)
             memcpy(at, group.data, group.len);
-        hit->bytes += group.len + sizeof(void *) * 8; /* the map has it, too */
+        hit->bytes += group.len + sizeof(void *) * 8; /* about what the map of groups takes */
     }
     return hit;
 }
 
-static int compare(const struct hit_queue *kept, uint32_t index, float score, struct slice key,
+static int compare(const struct hit_queue *queue, uint32_t index, float score, struct slice key,
                    const struct sort_value *values, const struct queued_hit *b)
 {
-    int order = kept->key_count > 0 ? sort_compare(kept->keys, kept->key_count, values, b->values)
+    int order = queue->key_count > 0 ? sort_compare(queue->keys, queue->key_count, values, b->values)
                                     : (score < b->score) - (score > b->score);
     if (order == 0)
         order = (index > b->index) - (index < b->index);
     return order != 0 ? order : slice_compare(key, b->key);
 }
 
-/* <0, 0, >0: the total order. */
-static int compare_hits(const struct hit_queue *kept, const struct queued_hit *a, const struct queued_hit *b)
+/* Compares two hits in the total order. Returns: <0, 0, >0. */
+static int compare_hits(const struct hit_queue *queue, const struct queued_hit *a, const struct queued_hit *b)
 {
-    return compare(kept, a->index, a->score, a->key, a->values, b);
+    return compare(queue, a->index, a->score, a->key, a->values, b);
 }
 
-static void place(struct hit_queue *kept, size_t at, struct queued_hit *hit)
+static void set_at(struct hit_queue *queue, size_t at, struct queued_hit *hit)
 {
-    kept->items[at] = hit;
+    queue->items[at] = hit;
     hit->heap_index = at;
 }
 
-static void swap(struct hit_queue *kept, size_t a, size_t b)
+static void swap(struct hit_queue *queue, size_t a, size_t b)
 {
-    struct queued_hit *moved = kept->items[a];
-    place(kept, a, kept->items[b]);
-    place(kept, b, moved);
+    struct queued_hit *moved = queue->items[a];
+    set_at(queue, a, queue->items[b]);
+    set_at(queue, b, moved);
 }
 
-static void sink(struct hit_queue *kept, size_t at)
+static void sink(struct hit_queue *queue, size_t at)
 {
     for (;;) {
         size_t worst = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < kept->count; child++) {
-            if (compare_hits(kept, kept->items[child], kept->items[worst]) > 0)
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < queue->count; child++) {
+            if (compare_hits(queue, queue->items[child], queue->items[worst]) > 0)
                 worst = child;
         }
         if (worst == at)
             return;
-        swap(kept, at, worst);
+        swap(queue, at, worst);
         at = worst;
     }
 }
 
-static void rise(struct hit_queue *kept, size_t at)
+static void rise(struct hit_queue *queue, size_t at)
 {
-    while (at > 0 && compare_hits(kept, kept->items[at], kept->items[(at - 1) / 2]) > 0) {
-        swap(kept, at, (at - 1) / 2);
+    while (at > 0 && compare_hits(queue, queue->items[at], queue->items[(at - 1) / 2]) > 0) {
+        swap(queue, at, (at - 1) / 2);
         at = (at - 1) / 2;
     }
 }
 
-static void add(struct hit_queue *kept, struct queued_hit *hit)
+static void add(struct hit_queue *queue, struct queued_hit *hit)
 {
-    if (kept->count == kept->capacity) {
-        kept->capacity = kept->capacity > 0 ? kept->capacity * 2 : 16;
-        kept->items = mem_realloc(kept->items, kept->capacity * sizeof(struct queued_hit *));
+    if (queue->count == queue->capacity) {
+        queue->capacity = queue->capacity > 0 ? queue->capacity * 2 : 16;
+        queue->items = mem_realloc(queue->items, queue->capacity * sizeof(struct queued_hit *));
     }
-    place(kept, kept->count++, hit);
-    kept->bytes += hit->bytes;
-    rise(kept, kept->count - 1);
+    set_at(queue, queue->count++, hit);
+    queue->bytes += hit->bytes;
+    rise(queue, queue->count - 1);
 }
 
-static void drop_last(struct hit_queue *kept)
+static void evict_worst(struct hit_queue *queue)
 {
-    kept->bytes -= kept->items[0]->bytes;
-    if (kept->items[0]->group.data != NULL)
-        (void)map_remove(&kept->groups, kept->items[0]->group);
-    mem_free(kept->items[0]);
-    if (--kept->count == 0)
+    queue->bytes -= queue->items[0]->bytes;
+    if (queue->items[0]->group.data != NULL)
+        (void)map_remove(&queue->groups, queue->items[0]->group);
+    mem_free(queue->items[0]);
+    if (--queue->count == 0)
         return;
-    place(kept, 0, kept->items[kept->count]);
-    sink(kept, 0);
+    set_at(queue, 0, queue->items[queue->count]);
+    sink(queue, 0);
 }
 
-void hit_queue_offer(struct hit_queue *kept, uint32_t index, float score, struct slice key,
+void hit_queue_offer(struct hit_queue *queue, uint32_t index, float score, struct slice key,
                      const struct sort_value *values)
 {
-    if (kept->limit == 0)
+    if (queue->limit == 0)
         return;
-    if (kept->after != NULL && compare(kept, index, score, key, values, kept->after) <= 0)
+    if (queue->after != NULL && compare(queue, index, score, key, values, queue->after) <= 0)
         return;
-    if (kept->count == kept->limit && compare(kept, index, score, key, values, kept->items[0]) >= 0)
+    if (queue->count == queue->limit && compare(queue, index, score, key, values, queue->items[0]) >= 0)
         return;
-    add(kept, queued_hit_copy(index, score, key, values, kept->key_count, SLICE_NONE));
-    if (kept->count > kept->limit)
-        drop_last(kept);
+    add(queue, queued_hit_copy(index, score, key, values, queue->key_count, SLICE_NONE));
+    if (queue->count > queue->limit)
+        evict_worst(queue);
 }
 
-/* A better hit of a group that is kept: the old one's place is too high up the heap for it, never too low. */
-static void replace(struct hit_queue *kept, struct queued_hit *old, struct queued_hit *better)
+/*
+ * Replaces the hit of a group by a better one, which can only sink in the heap: the worst hits are
+ * on top.
+ */
+static void replace(struct hit_queue *queue, struct queued_hit *old, struct queued_hit *better)
 {
     size_t at = old->heap_index;
-    kept->bytes += better->bytes;
-    kept->bytes -= old->bytes;
-    (void)map_put(&kept->groups, better->group, better);
-    place(kept, at, better);
+    queue->bytes += better->bytes;
+    queue->bytes -= old->bytes;
+    (void)map_put(&queue->groups, better->group, better);
+    set_at(queue, at, better);
     mem_free(old);
-    sink(kept, at);
+    sink(queue, at);
 }
 
-void hit_queue_offer_group(struct hit_queue *kept, uint32_t index, float score, struct slice key,
+void hit_queue_offer_group(struct hit_queue *queue, uint32_t index, float score, struct slice key,
                            const struct sort_value *values, struct slice group)
 {
-    if (kept->limit == 0)
+    if (queue->limit == 0)
         return;
-    struct queued_hit *old = map_get(&kept->groups, group);
-    const struct queued_hit *rival = old != NULL ? old : kept->count == kept->limit ? kept->items[0] : NULL;
-    if (rival != NULL && compare(kept, index, score, key, values, rival) >= 0)
+    struct queued_hit *old = map_get(&queue->groups, group);
+    const struct queued_hit *worst = old != NULL ? old : queue->count == queue->limit ? queue->items[0] : NULL;
+    if (worst != NULL && compare(queue, index, score, key, values, worst) >= 0)
         return;
-    struct queued_hit *hit = queued_hit_copy(index, score, key, values, kept->key_count, group);
+    struct queued_hit *hit = queued_hit_copy(index, score, key, values, queue->key_count, group);
     if (old != NULL) {
-        replace(kept, old, hit);
+        replace(queue, old, hit);
         return;
     }
-    add(kept, hit);
-    (void)map_put(&kept->groups, hit->group, hit);
-    if (kept->count > kept->limit)
-        drop_last(kept);
+    add(queue, hit);
+    (void)map_put(&queue->groups, hit->group, hit);
+    if (queue->count > queue->limit)
+        evict_worst(queue);
 }
 
 static int by_order(const void *a, const void *b, void *context)
@@ -173,8 +179,8 @@ static int by_order(const void *a, const void *b, void *context)
     return compare_hits(context, *(struct queued_hit *const *)a, *(struct queued_hit *const *)b);
 }
 
-void hit_queue_finish(struct hit_queue *kept)
+void hit_queue_finish(struct hit_queue *queue)
 {
-    if (kept->count > 1)
-        qsort_r(kept->items, kept->count, sizeof *kept->items, by_order, kept);
+    if (queue->count > 1)
+        qsort_r(queue->items, queue->count, sizeof *queue->items, by_order, queue);
 }

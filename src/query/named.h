@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queries with a `_name`: each hit tells which of them it matches, each taken by itself. For src/query only.
+ * Named queries (`_name`): each hit lists in matched_queries those it matches, each evaluated by
+ * itself. For src/query only.
  *
- * A name stands for one query: the last that was bound, and so the outer one of two. They are told in the order in which a
- * java.util.HashMap would be walked, as Elasticsearch does.
+ * If two queries have one name, the last one bound counts, which is the outer one if they are
+ * nested. Names are listed in the iteration order of a java.util.HashMap, as Elasticsearch lists
+ * them.
  */
 #ifndef TL_QUERY_NAMED_H
 #define TL_QUERY_NAMED_H
@@ -13,13 +15,19 @@
 struct named_query;
 
 struct named_list {
-    struct named_query *items; /* in the order in which they are told */
+    struct named_query *items; /* in the order of output */
     size_t count, capacity;
 };
 
-/* Lives: in the arena, as the name does. */
+/*
+ * Adds a query, or replaces the one with this name. Requires: `name` and `matcher` live in `arena`,
+ * as the list does.
+ */
 void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct bound_query *matcher);
-/* Appends ,"matched_queries":[…] where the document matches any. What a script did wrong is the subject's. */
+/*
+ * Appends ,"matched_queries":[…] if the document matches any. A script failure is in
+ * match_doc->problem.
+ */
 void named_write(const struct named_list *list, struct match_doc *match_doc, struct buf *buf);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The nodes of a parsed query. For src/query only.
- */
+/* The nodes of a parsed query, and helpers of the parsers. For src/query only. */
 #ifndef TL_QUERY_NODE_H
 #define TL_QUERY_NODE_H
 
@@ -50,15 +48,15 @@ enum multi_form {
     MULTI_BOOL_PREFIX
 };
 
-/* How words of a text are matched. Shared by match, multi_match and query strings. */
+/* How the words of a text are matched. Shared by match, multi_match and query strings. */
 struct match_options {
     struct slice analyzer;             /* empty: the field's */
     struct slice minimum_should_match; /* empty: none */
     struct slice fuzziness;            /* empty: exact */
     bool and_operator;
     bool lenient;
-    bool lenient_given;   /* else it is where all fields are looked at */
-    bool prefix_anywhere; /* MATCH_PHRASE_PREFIX of a query string without a field: for fields of any type */
+    bool lenient_given;   /* `lenient` was set; false: lenient when all fields are searched */
+    bool prefix_anywhere; /* MATCH_PHRASE_PREFIX is allowed on any field type */
     bool zero_terms_all;  /* zero_terms_query: all */
     unsigned slop;
     unsigned prefix_length;
@@ -70,12 +68,12 @@ struct query_field { /* "title^3" */
 };
 
 struct score_function {
-    struct query *filter; /* NULL: always */
-    double weight;        /* NAN: none given */
-    bool field_factor;
+    struct query *filter; /* NULL: applies to every document */
+    double weight;        /* NAN: not given */
+    bool field_factor;    /* field_value_factor: the members up to `modifier` */
     struct slice field;
     double factor;
-    double missing; /* NAN: none given */
+    double missing; /* NAN: not given */
     struct slice modifier;
     const struct query_script *script; /* NULL: none */
 };
@@ -83,15 +81,15 @@ struct score_function {
 struct query {
     enum query_kind kind;
     double boost;
-    struct slice field; /* of leaves with one field */
-    bool lenient;       /* matches nothing where it cannot be bound */
-    struct slice name;  /* `_name`: hits tell whether they match it (named.h); data NULL: none */
+    struct slice field; /* of leaves with one field; also the path of NESTED */
+    bool lenient;       /* a failure to bind makes it match nothing */
+    struct slice name;  /* `_name`, reported in matched_queries (named.h); data NULL: none */
     union {
         struct {
             yyjson_val **items; /* scalars */
             size_t count;
-            const struct terms_lookup *lookup; /* TERMS; NULL once the items are there */
-            bool looked_up;                    /* they have come from a document */
+            const struct terms_lookup *lookup; /* TERMS; NULL: resolved */
+            bool looked_up;                    /* `items` come from a lookup */
         } values;                              /* IDS, TYPE (names), TERM (one), TERMS */
         struct {
             yyjson_val *value;
@@ -99,8 +97,8 @@ struct query {
             unsigned prefix_length;
             bool case_insensitive;
             bool no_transpositions;
-            bool whole;           /* a WILDCARD that stands for a term in any case */
-            bool in_query_string; /* a REGEXP that stands between slashes there */
+            bool whole;           /* WILDCARD that is a case-insensitive term */
+            bool in_query_string; /* REGEXP written between slashes in a query string */
         } pattern;                /* PREFIX, WILDCARD, REGEXP, FUZZY */
         struct {
             yyjson_val *low; /* NULL: open */
@@ -108,7 +106,7 @@ struct query {
             bool low_exclusive;
             bool high_exclusive;
             struct slice format;
-            const struct zone *zone; /* NULL: none was said */
+            const struct zone *zone; /* NULL: not given */
         } range;
         struct {
             struct query_list must, filter, should, must_not;
@@ -116,8 +114,8 @@ struct query {
             bool keep_pure_negative; /* adjust_pure_negative: false */
         } boolean;
         struct {
-            struct query_list queries; /* CONSTANT_SCORE, NESTED, BOOSTING (positive, negative): fixed places */
-            double number;             /* DIS_MAX tie_breaker; BOOSTING negative_boost */
+            struct query_list queries; /* BOOSTING: positive, negative */
+            double number;             /* DIS_MAX: tie_breaker; BOOSTING: negative_boost */
             bool ignore_unmapped;
         } compound;
         struct {
@@ -147,7 +145,7 @@ struct query {
             struct query_field *fields;
             size_t field_count;
             enum multi_form form;
-            double tie_breaker; /* NAN: by form */
+            double tie_breaker; /* NAN: default of the form */
             struct match_options options;
         } multi; /* MULTI_MATCH, SIMPLE, LUCENE (value, fields, options) */
         struct {
@@ -160,34 +158,49 @@ struct query {
     };
 };
 
-/* A node with boost 1. */
+/* Makes a node with boost 1. */
 struct query *query__new(struct arena *arena, enum query_kind kind);
 void query__list_add(struct arena *arena, struct query_list *list, struct query *query);
-/* A JSON string made of a slice, for values that come from elsewhere. */
+/* Makes a JSON string, for values that are not in the request body. */
 yyjson_val *query__text(struct arena *arena, struct slice text);
-/* A scalar's text as Elasticsearch shows it: strings as they are, numbers and booleans printed. */
+/*
+ * Returns: a scalar as Elasticsearch prints it: strings without quotes, numbers and booleans as
+ * text.
+ */
 struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar);
 struct buf;
-/* Appends an address of 16 bytes as a JSON string: "10.0.0.1" where it is one of IPv4. */
+/*
+ * Appends a 16-byte IP address as a JSON string; an IPv4-mapped address as "10.0.0.1". Null if it
+ * is malformed.
+ */
 void query__write_ip(struct buf *buf, struct slice address);
 
-/* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
+/* --- Shared by parse*.c ------------------------------------------------------------------------------------------- */
+
 /*
- * Takes steps of the account of who asks, before what they pay for is done. Returns: false, with a problem of which nobody is told: it is over, or may
- * have no more memory.
+ * Charges steps to the request's account, before the work is done.
+ * Returns: false if the account has ended or the memory budget is refused. The problem set then is
+ * never reported: the caller returns QUERY_REFUSED, and the request ends with the account's or
+ * budget's outcome.
  */
 bool query__charge(struct query_parser *parser, uint64_t steps) TL_MUST_USE;
+/*
+ * Fills the parser's problem; its location is `at` (NULL: unknown), or with `end` the closing
+ * bracket of `at`.
+ * Returns: QUERY_REFUSED, as the functions below do.
+ */
 int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
                   ...) TL_PRINTF(5, 6);
-/* "[term] query does not support [x]". */
+/* Refuses with "[term] query does not support [x]". */
 int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at);
-/* "[1:2] [ids] unknown field [x]", with what of the known may have been meant. */
+/* Refuses with "[1:2] [ids] unknown field [x]" and a suggestion from the known names. */
 int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyjson_val *key, const char *const *known,
                              size_t known_count);
 
 /*
- * Puts what was refused inside an object that Elasticsearch reads with a parser of objects: "[bool] failed to parse field [must]",
- * with the refusal at hand as its cause. query__wrap_leaf_refusal() says the same once more as a parsing_exception, as leaves do.
+ * Wraps the current refusal as Elasticsearch's ObjectParser does: "[bool] failed to parse field
+ * [must]", caused by it. query__wrap_leaf_refusal() repeats the reason as a parsing_exception, as
+ * leaf queries do.
  * Returns: QUERY_REFUSED.
  */
 int query__wrap_leaf_refusal(struct query_parser *parser, yyjson_val *at) TL_MUST_USE;
@@ -195,19 +208,25 @@ int query__wrap_refusal(struct query_parser *parser, const char *name, struct sl
 typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,
                                  struct query **ret_query);
 query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene, query__parse_function_score;
-/* {"source"|"inline"|"id"|"stored"|"file": …, "lang", "params"} or a string. */
+/*
+ * Parses a script: {"source"|"inline"|"id"|"stored"|"file": …, "lang", "params"}, or a string.
+ * Returns: 0; QUERY_REFUSED.
+ */
 int query__parse_script(struct query_parser *parser, yyjson_val *value,
                         const struct query_script **ret_script) TL_MUST_USE;
-/* Scalars of options. Numbers may be written as text. */
+/* Parse scalar options; numbers may be strings. Return: 0; QUERY_REFUSED. */
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number) TL_MUST_USE;
 int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number) TL_MUST_USE;
-/* A time zone. Returns: 0; QUERY_REFUSED in Java's words. Lives: in the parser's arena. */
+/*
+ * Parses a time zone. Returns: 0; QUERY_REFUSED with Java's message. Owns: the zone lives in the
+ * parser's arena.
+ */
 int query__take_zone(struct query_parser *parser, yyjson_val *value, const struct zone **ret_zone) TL_MUST_USE;
 int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_flag) TL_MUST_USE;
-/* "title^3" */
+/* Splits "title^3" into name and boost. */
 struct query_field query__field_boost(struct slice text);
 
-/* The text of a query as 5.6 puts it into its errors: indented JSON with every default. */
+/* Returns: a query as 5.6 prints it in error messages: indented JSON with all defaults. */
 struct slice query__render(struct arena *arena, const struct query *query);
 
 #endif

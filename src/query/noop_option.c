@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Options without effect; see noop_option.h. */
 #include "query/noop_option.h"
 
+/* Queries that take an option. */
 enum {
     OF_MATCH = 1,
     OF_PHRASE = 2,
@@ -12,17 +14,17 @@ enum {
     OF_REGEXP = 128,
     OF_PATTERN = 256, /* prefix, wildcard */
     OF_FUZZY = 512,
-    OF_WORDS = OF_MATCH | OF_PHRASE | OF_PHRASE_PREFIX | OF_BOOL_PREFIX | OF_MULTI | OF_STRING | OF_SIMPLE,
-    OF_5 = 1024, /* taken from clients of 5.x by any query about words, and unknown to 7.x */
+    OF_FULL_TEXT = OF_MATCH | OF_PHRASE | OF_PHRASE_PREFIX | OF_BOOL_PREFIX | OF_MULTI | OF_STRING | OF_SIMPLE,
+    OF_5 = 1024, /* 5.x only: any full-text query; 7.x has no such option */
 };
 
-struct idle_option {
+struct noop_option {
     const char *name;
-    unsigned queries;
-    const char *values[3]; /* that it may have; none: any */
+    unsigned queries;      /* set of OF_… */
+    const char *values[3]; /* accepted values; empty: any */
 };
 
-static const struct idle_option options[] = {
+static const struct noop_option options[] = {
     {"max_expansions", OF_MATCH | OF_PHRASE_PREFIX | OF_BOOL_PREFIX | OF_MULTI | OF_FUZZY, {NULL}},
     {"fuzzy_max_expansions", OF_STRING | OF_SIMPLE, {NULL}},
     {"max_determinized_states", OF_STRING | OF_REGEXP, {NULL}},
@@ -49,7 +51,7 @@ static const struct idle_option options[] = {
     {"auto_generate_phrase_queries", OF_5, {"false"}},
 };
 
-static unsigned which(struct slice query)
+static unsigned query_bit(struct slice query)
 {
     static const struct {
         const char *name;
@@ -71,7 +73,7 @@ static unsigned which(struct slice query)
     return 0;
 }
 
-static int judge(struct query_parser *parser, struct slice query, const struct idle_option *found, yyjson_val *value)
+static int check_value(struct query_parser *parser, struct slice query, const struct noop_option *found, yyjson_val *value)
 {
     struct slice text = query__scalar_text(parser->arena, value);
     if (found->values[0] == NULL || yyjson_is_null(value))
@@ -86,11 +88,11 @@ static int judge(struct query_parser *parser, struct slice query, const struct i
 
 int query__noop_option(struct query_parser *parser, struct slice query, struct slice option, yyjson_val *value)
 {
-    unsigned bit = which(query);
-    if (parser->dialect == DIALECT_5 && (bit & OF_WORDS) != 0)
-        bit = OF_5 | OF_WORDS; /* 5.x took more of them in more queries */
+    unsigned bit = query_bit(query);
+    if (parser->dialect == DIALECT_5 && (bit & OF_FULL_TEXT) != 0)
+        bit = OF_5 | OF_FULL_TEXT; /* 5.x accepts these options in any full-text query */
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (slice_is(option, options[i].name) && (options[i].queries & bit) != 0)
-            return judge(parser, query, &options[i], value);
+            return check_value(parser, query, &options[i], value);
     return NOOP_OPTION_UNKNOWN;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsers of queries that have no queries inside. For src/query only. */
+/* Parsers of leaf queries: those that contain no other queries. For src/query only. */
 #ifndef TL_QUERY_PARSE_LEAF_H
 #define TL_QUERY_PARSE_LEAF_H
 
@@ -16,8 +16,9 @@ query_parse_function query__parse_range;
 query_parse_function query__parse_script_query;
 
 /*
- * The shape that most leaves share: {"FIELD": scalar} or {"FIELD": {options}}, with `boost` and `_name`
- * among the options, and from clients of 5.x beside the field. `take` gets each option; a scalar comes as an option with the empty name.
+ * Parses the form that most leaves share: {"FIELD": scalar} or {"FIELD": {options}}. `boost` and
+ * `_name` are options; clients of 5.x may also write them next to the field. `take` gets each other
+ * option; a scalar is an option with an empty name.
  */
 typedef int query_take_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                               struct query *query);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether Elasticsearch makes another query of one before a shard runs it. It does of fields that are not mapped, of empty lists, and of ranges of
- * dates that all documents, or none, lie in. Hits are the same; but aggregations over such a query are made anew, and show "meta": {}.
+ * Finds out whether Elasticsearch 7.10 rewrites a query before a shard runs it: queries on unmapped
+ * fields, empty lists, and date ranges that include all documents or none. Hits are the same. But a
+ * filter aggregation with such a query is rebuilt, and then shows "meta": {}.
  */
 #ifndef TL_QUERY_REWRITE_H
 #define TL_QUERY_REWRITE_H
 
 #include "query/bound_query.h"
 
-/* Returns: whether a query, or one in it, is rewritten for the binder's index. */
+/* Returns: whether a query, or one nested in it, is rewritten for the binder's index. */
 bool query_is_rewritten(struct binder *binder, const struct query *query);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounding of moments down to intervals: units of the calendar, or fixed lengths, by the clocks of a time zone.
+ * Rounds timestamps down to the begin of an interval: a calendar unit or a fixed length, in the
+ * local time of a time zone.
  *
- * A unit of the calendar begins when the clocks of the zone first show its begin; where they leave that out, when they are set.
- * Hours, minutes and seconds that clocks show twice are two. A fixed length is counted from the local time 0 of the epoch.
+ * A calendar unit begins when local time first reaches its begin; if a transition skips that, at
+ * the transition. An hour, minute or second that local time repeats is two intervals. Fixed lengths
+ * are counted from local time 1970-01-01T00:00.
  */
 #ifndef TL_QUERY_ROUNDING_H
 #define TL_QUERY_ROUNDING_H
@@ -11,21 +13,28 @@
 #include "base/slice.h"
 #include "base/zone.h"
 
+/* ROUND_TIME: calendar hours, minutes and seconds. */
 enum rounding_unit { ROUND_FIXED, ROUND_TIME, ROUND_DAY, ROUND_WEEK, ROUND_MONTH, ROUND_QUARTER, ROUND_YEAR };
 
 struct rounding {
     enum rounding_unit unit;
-    int64_t millis;          /* ROUND_FIXED, ROUND_TIME (an hour, minute or second of the calendar): how long */
-    int64_t offset;          /* milliseconds that all intervals begin later */
+    int64_t millis;          /* length of ROUND_FIXED and ROUND_TIME */
+    int64_t offset;          /* milliseconds by which all intervals begin later */
     const struct zone *zone; /* NULL: UTC */
 };
 
-/* "month", "1M", "day" … of the calendar. Returns: false where it is none. */
+/*
+ * Parses a calendar unit ("month", "1M", "day" …) into unit and millis. Returns: false if the text
+ * is not one.
+ */
 bool rounding_parse_calendar_unit(struct slice text, struct rounding *rounding);
 
-/* Returns: when the interval begins in which a moment lies; both are milliseconds since the epoch. */
+/*
+ * Returns: the begin of the interval that contains a timestamp; both in milliseconds since the
+ * epoch.
+ */
 int64_t rounding_floor(const struct rounding *rounding, int64_t millis);
-/* Returns: when the one behind it begins. `begin` is where one begins. */
+/* Returns: the begin of the next interval. Requires: `begin` is the begin of an interval. */
 int64_t rounding_next(const struct rounding *rounding, int64_t begin);
 
 #endif

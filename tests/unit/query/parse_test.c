@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsing queries: what is refused is refused in the words and at the place that servers of 5.6 and 7.10
- * gave, and what is taken means what it says (seen through the text that 5.6 prints of a query).
+ * Parsing queries. Refusals must have the messages and locations recorded from Elasticsearch 5.6
+ * and 7.10. Accepted queries are checked by their text as 5.6 prints it, and query strings by their
+ * tree.
  */
 #include "../../lib/unit.h"
 
@@ -10,7 +11,7 @@
 
 struct refusal {
     enum dialect dialect;
-    const char *text; /* the whole request; the query is its member "query" */
+    const char *text; /* request body with a member "query" */
     const char *type;
     const char *reason;
     unsigned line, column;
@@ -63,7 +64,7 @@ static int parse(struct arena *arena, enum dialect dialect, const char *text, st
     return query_parse(parser, json_get_lit(doc->root, "query"), ret_query);
 }
 
-static void test_refusals(void **state)
+static void test_parse_refuses_as_elasticsearch(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
@@ -73,7 +74,7 @@ static void test_refusals(void **state)
         struct problem problem = {0};
         struct query_parser parser;
         if (parse(&arena, row->dialect, row->text, &query, &problem, &parser) != QUERY_REFUSED)
-            fail_msg("%s was taken", row->text);
+            fail_msg("%s was accepted", row->text);
         assert_string_equal(problem_name(problem.type), row->type);
         assert_slice_equal(problem.reason, row->reason);
         if (parser.line != row->line || parser.column != row->column)
@@ -82,7 +83,7 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_depth_is_bounded(void **state)
+static void test_parse_limits_depth(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -115,7 +116,7 @@ static void assert_rendered(const char *text, const char *expected)
     arena_deinit(&arena);
 }
 
-static void test_render(void **state)
+static void test_render_prints_defaults_as_5_6(void **state)
 {
     (void)state;
     assert_rendered("{\"query\": {\"term\": {\"n\": \"x\"}}}",
@@ -126,7 +127,7 @@ static void test_render(void **state)
                     "      \"include_upper\" : true,\n      \"boost\" : 1.0\n    }\n  }\n}");
 }
 
-/* A query string, read and shown as a compact tree. */
+/* Prints the tree of a query string in a compact form. */
 static void show(struct buf *buf, const struct query *query)
 {
     static const char *const kinds[QUERY_KIND_COUNT] = {
@@ -171,17 +172,17 @@ static void assert_lucene(const char *text, const char *expected)
     struct lucene_options options = {.and_operator = false};
     struct query *query = query_from_lucene(&arena, slice_from(text), &options), *parsed = NULL;
     struct problem problem = {0};
-    struct buf shown = BUF_INIT(1 << 16);
+    struct buf actual = BUF_INIT(1 << 16);
     if (lucene_parse(&arena, NULL, query, NULL, 0, &parsed, &problem) != 0)
-        buf_slice(&shown, problem.reason);
+        buf_slice(&actual, problem.reason);
     else
-        show(&shown, parsed);
-    assert_slice_equal(buf_as_slice(&shown), expected);
-    buf_deinit(&shown);
+        show(&actual, parsed);
+    assert_slice_equal(buf_as_slice(&actual), expected);
+    buf_deinit(&actual);
     arena_deinit(&arena);
 }
 
-static void test_lucene(void **state)
+static void test_lucene_syntax_becomes_tree(void **state)
 {
     (void)state;
     assert_lucene("n:1", "n:1");
@@ -219,10 +220,10 @@ static void test_lucene(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_depth_is_bounded),
-        cmocka_unit_test(test_render),
-        cmocka_unit_test(test_lucene),
+        cmocka_unit_test(test_parse_refuses_as_elasticsearch),
+        cmocka_unit_test(test_parse_limits_depth),
+        cmocka_unit_test(test_render_prints_defaults_as_5_6),
+        cmocka_unit_test(test_lucene_syntax_becomes_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

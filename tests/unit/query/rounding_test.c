@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intervals of time: where they begin, that they follow each other without a gap, zones and offsets. */
+/*
+ * Rounding timestamps to intervals: their begins, that they are contiguous, time zones and offsets.
+ */
 #include "../../lib/unit.h"
 
 #include "mapping/date.h"
@@ -23,12 +25,12 @@ static struct rounding calendar(const char *unit)
     return rounding;
 }
 
-static void expect(const struct rounding *rounding, const char *moment, const char *begin)
+static void expect(const struct rounding *rounding, const char *timestamp, const char *begin)
 {
-    assert_int_equal(rounding_floor(rounding, at(moment)), at(begin));
+    assert_int_equal(rounding_floor(rounding, at(timestamp)), at(begin));
 }
 
-static void test_units(void **state)
+static void test_floor_to_calendar_units(void **state)
 {
     (void)state;
     struct rounding year = calendar("1y"), quarter = calendar("quarter"), month = calendar("1M"), week = calendar("week"),
@@ -38,25 +40,25 @@ static void test_units(void **state)
     expect(&quarter, "2020-06-30T22:15:00Z", "2020-04-01");
     expect(&quarter, "2019-12-31T23:00:00Z", "2019-10-01");
     expect(&month, "2020-02-29T12:00:00Z", "2020-02-01");
-    expect(&week, "2020-03-15T23:30:00Z", "2020-03-09"); /* a Sunday; weeks begin on Monday */
+    expect(&week, "2020-03-15T23:30:00Z", "2020-03-09"); /* a Sunday: weeks begin on Monday */
     expect(&week, "2020-03-16T00:00:00Z", "2020-03-16");
     expect(&day, "1960-05-05T13:00:00Z", "1960-05-05");
     expect(&minute, "2020-03-15T23:30:59.999Z", "2020-03-15T23:30:00Z");
 }
 
-static void test_zones(void **state)
+static void test_floor_in_fixed_zones(void **state)
 {
     (void)state;
     struct rounding month = calendar("month"), day = calendar("day");
     struct zone zone_of_month = zone_fixed((120) * 60);
     month.zone = &zone_of_month;
-    expect(&month, "2020-06-30T22:15:00Z", "2020-06-30T22:00:00Z"); /* July there */
+    expect(&month, "2020-06-30T22:15:00Z", "2020-06-30T22:00:00Z"); /* July in local time */
     struct zone zone_of_day = zone_fixed((-300) * 60);
     day.zone = &zone_of_day;
     expect(&day, "2020-01-01T04:59:59Z", "2019-12-31T05:00:00Z");
 }
 
-static void test_offsets(void **state)
+static void test_floor_with_offset(void **state)
 {
     (void)state;
     struct rounding month = calendar("month"), fixed = {.unit = ROUND_FIXED, .millis = 24 * 30 * HOUR_MS};
@@ -66,8 +68,11 @@ static void test_offsets(void **state)
     expect(&fixed, "2020-01-01T10:00:00Z", "2019-12-15");
 }
 
-/* Whatever the unit, zone and offset: a beginning is its own, and the next is the first moment that rounds to itself. */
-static void test_follow(void **state)
+/*
+ * For every unit, zone and offset: each begin rounds to itself, and the next one is the first later
+ * timestamp that does.
+ */
+static void test_intervals_are_contiguous(void **state)
 {
     (void)state;
     static const char *const units[] = {"1s", "1m", "1h", "1d", "1w", "1M", "1q", "1y"};
@@ -90,8 +95,8 @@ static void test_follow(void **state)
     }
 }
 
-/* Days of 23 and of 25 hours; hours that clocks show twice are two. */
-static void test_rules(void **state)
+/* Days of 23 and 25 hours around transitions; a local hour that is repeated is two intervals. */
+static void test_intervals_across_transitions(void **state)
 {
     (void)state;
     struct zone zone = zone_berlin();
@@ -121,7 +126,7 @@ static void test_rules(void **state)
     }
 }
 
-static void test_unknown(void **state)
+static void test_parse_rejects_unknown_units(void **state)
 {
     (void)state;
     struct rounding rounding;
@@ -132,8 +137,8 @@ static void test_unknown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_units), cmocka_unit_test(test_zones), cmocka_unit_test(test_offsets),
-                                       cmocka_unit_test(test_follow), cmocka_unit_test(test_rules),
-                                       cmocka_unit_test(test_unknown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_floor_to_calendar_units), cmocka_unit_test(test_floor_in_fixed_zones), cmocka_unit_test(test_floor_with_offset),
+                                       cmocka_unit_test(test_intervals_are_contiguous), cmocka_unit_test(test_intervals_across_transitions),
+                                       cmocka_unit_test(test_parse_rejects_unknown_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

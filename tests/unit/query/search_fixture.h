@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A twin store with one index: documents go in as the core would write them, searches read them. */
+/* An in-memory store with one index. Documents and entries are written as the core writes them. */
 #ifndef TL_TESTS_QUERY_SEARCH_FIXTURE_H
 #define TL_TESTS_QUERY_SEARCH_FIXTURE_H
 
@@ -12,7 +12,7 @@
 #include "store/view.h"
 
 struct fixture {
-    struct store *store;
+    struct store *store; /* in memory */
     struct mapping *mapping;
     struct arena arena;
     tl_ts ts;
@@ -33,21 +33,21 @@ static void fixture_remove(void *user, struct slice key)
     store_batch_delete(user, SPACE_ENTRIES, key);
 }
 
-/* Settings that name an analyzer of paths. */
+/* Index settings with a path_hierarchy analyzer. */
 static const char fixture_settings[] = "{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}}";
 
 static inline void fixture_init(struct fixture *f, const char *properties)
 {
     struct json_doc doc, settings;
     struct problem problem = {0};
-    struct mapping *empty = NULL;
+    struct mapping *unmapped = NULL;
     *f = (struct fixture){.store = store_open_mem(), .arena = ARENA_INIT, .ts = 1000};
     assert_int_equal(json_parse(&f->arena, slice_from(fixture_settings), DIALECT_7, 0, &settings, &problem), 0);
-    assert_int_equal(mapping_new(settings.root, &f->arena, &empty, &problem), 0);
+    assert_int_equal(mapping_new(settings.root, &f->arena, &unmapped, &problem), 0);
     assert_int_equal(json_parse(&f->arena, slice_from(properties), DIALECT_7, 0, &doc, &problem), 0);
-    if (mapping_merge(empty, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping, &problem) != 0)
+    if (mapping_merge(unmapped, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping, &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
-    mapping_unref(empty);
+    mapping_unref(unmapped);
 }
 
 static inline void fixture_deinit(struct fixture *f)
@@ -57,7 +57,10 @@ static inline void fixture_deinit(struct fixture *f)
     store_close(f->store);
 }
 
-/* Writes documents with one batch, as singles (batch 0) or as a bulk does. */
+/*
+ * Writes documents in one store batch: as single writes (batch number 0), or with `bulk` as one
+ * bulk request.
+ */
 static inline void fixture_write(struct fixture *f, const char *const *ids, const char *const *sources, size_t count,
                                  bool bulk)
 {
@@ -106,7 +109,10 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
     arena_deinit(&arena);
 }
 
-/* A context over everything written so far; results of parsing and binding live in `arena`. */
+/*
+ * Sets f->context to search everything written before. Results of parsing and binding live in
+ * `arena`.
+ */
 static inline void fixture_context(struct fixture *f, struct arena *arena, bool full_scan)
 {
     f->view = (struct view){f->store, f->ts, NULL};
@@ -128,7 +134,10 @@ static inline void fixture_context(struct fixture *f, struct arena *arena, bool 
                                          .full_scan = full_scan};
 }
 
-/* Runs a body and returns the hits, their number and the total as text. Lives in `arena`. */
+/*
+ * Runs a search. Returns: "TOTAL [HITS]AGGREGATIONS", with "+" after a total that is a lower bound;
+ * "refused: REASON"; "too old". Owns: the text lives in `arena`.
+ */
 static inline struct slice fixture_search(struct fixture *f, struct arena *arena, const char *body, bool full_scan)
 {
     struct json_doc *doc = arena_zalloc(arena, sizeof *doc);

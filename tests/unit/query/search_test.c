@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches.
+ * Searches against an in-memory store.
  *
- * First by example: a body and the ids it finds. Then at random: documents, queries and sorts from a seed;
- * the planned search must answer byte for byte what the full scan answers (README.md of the layer, invariant
- * 2), and both must find the documents that a plain model of the same query finds.
+ * - Examples: a body, and the ids of its hits or its refusal.
+ * - Random tests: documents, queries and sorts from a seed. A planned search must return the same
+ *   bytes as a full scan (src/query/README.md, invariant 2), and both must find the documents that
+ *   a simple model of the query finds.
+ * - Cursors: all pages together are the whole search.
+ * - Complexity: account steps grow with the sum, not the product, of the sizes of query and text.
  */
 #include "search_fixture.h"
 
@@ -24,7 +27,7 @@ static const char *const properties =
     "\"analyzer\": \"paths\"}}}, \"q\": {\"type\": \"text\", \"analyzer\": \"paths\", \"fields\": {\"raw\": "
     "{\"type\": \"keyword\"}}}}}";
 
-/* The ids of hits, in their order: "a b c". */
+/* Returns: the ids of the hits in order, as "a b c". */
 static struct slice ids_of(struct arena *arena, struct slice text)
 {
     struct buf ids = BUF_INIT(1 << 20);
@@ -44,7 +47,7 @@ static struct slice ids_of(struct arena *arena, struct slice text)
 
 struct example {
     const char *body;
-    const char *ids; /* or how the refusal begins */
+    const char *ids; /* or the begin of a refusal */
 };
 
 static const char *const example_ids[] = {"a", "b", "c", "d", "e"};
@@ -147,7 +150,7 @@ static void check_example(struct fixture *f, const struct example *example, bool
     arena_deinit(&arena);
 }
 
-static void test_examples(void **state)
+static void test_search_finds_expected_ids(void **state)
 {
     (void)state;
     for (int bulk = 0; bulk < 2; bulk++) {
@@ -169,8 +172,7 @@ static void assert_search(struct fixture *f, const char *body, const char *expec
     arena_deinit(&arena);
 }
 
-/* What a hit looks like. */
-static void test_fetch(void **state)
+static void test_fetch_writes_hits_as_elasticsearch(void **state)
 {
     (void)state;
     struct fixture f;
@@ -205,8 +207,11 @@ static void test_fetch(void **state)
     fixture_deinit(&f);
 }
 
-/* Scores are those that Elasticsearch 7.10 gives: one document of one word, found by it, is 0.2876821. */
-static void test_scores(void **state)
+/*
+ * Expected scores are those of Elasticsearch 7.10, such as 0.2876821 for the only document, with
+ * the only word.
+ */
+static void test_scores_equal_elasticsearch(void **state)
 {
     (void)state;
     struct fixture f;
@@ -227,27 +232,29 @@ static void test_scores(void **state)
     fixture_deinit(&f);
 }
 
-/* --- At random ---------------------------------------------------------------------------------------------------- */
+/* --- Random tests ------------------------------------------------------------------------------------------------- */
 
-/* A document of the model: what its fields hold. */
+/* A document and the values of its fields. */
 struct model_doc {
     char id[16];
     char source[640];
     bool live;
-    int k[3]; /* words of the alphabet below */
+    int k[3]; /* indices into `words` */
     int k_count;
     int n[2];
     int n_count;
-    int t[6]; /* words */
+    int t[6]; /* indices into `words` */
     int t_count;
-    char p[3][16]; /* paths, of p and of q */
+    char p[3][16]; /* paths, of both p and q */
     int p_count;
 };
 
 static const char *const words[] = {"ant", "antelope", "bee", "cat", "catfish", "dog", "eel", "emu"};
 enum { WORDS = 8, DOCUMENTS = 60, ROUNDS = 40, QUERIES = 60 };
 
-/* A path such as people do not write: without a delimiter in front, with two of them, with one at the end, or nothing. */
+/*
+ * Makes a random path, often an unusual one: empty, relative, with a double or trailing delimiter.
+ */
 static void make_path(struct rng *rng, char path[16])
 {
     static const char *const parts[] = {"/", "/", "a", "b", ".", "0"};
@@ -259,8 +266,11 @@ static void make_path(struct rng *rng, char path[16])
 
 enum directory_query { DIRECTORY_IS, DIRECTORY_BEGINS, DIRECTORY_BETWEEN };
 
-/* Whether a path has a directory that is asked for: a beginning of it in front of a delimiter, or all of it. */
-static bool path_has(const char *path, enum directory_query query, const char *asked, const char *high)
+/*
+ * Returns: whether one of a path's directories matches. They are its prefixes that end before a
+ * delimiter, and itself.
+ */
+static bool path_has(const char *path, enum directory_query query, const char *text, const char *high)
 {
     size_t len = strlen(path);
     for (size_t end = 1; end <= len; end++) {
@@ -269,19 +279,19 @@ static bool path_has(const char *path, enum directory_query query, const char *a
             continue;
         memcpy(directory, path, end);
         directory[end] = '\0';
-        bool fits = query == DIRECTORY_IS       ? strcmp(directory, asked) == 0
-                    : query == DIRECTORY_BEGINS ? strncmp(directory, asked, strlen(asked)) == 0
-                                                : strcmp(directory, asked) >= 0 && strcmp(directory, high) < 0;
+        bool fits = query == DIRECTORY_IS       ? strcmp(directory, text) == 0
+                    : query == DIRECTORY_BEGINS ? strncmp(directory, text, strlen(text)) == 0
+                                                : strcmp(directory, text) >= 0 && strcmp(directory, high) < 0;
         if (fits)
             return true;
     }
     return false;
 }
 
-static bool doc_has(const struct model_doc *doc, enum directory_query query, const char *asked, const char *high)
+static bool doc_has(const struct model_doc *doc, enum directory_query query, const char *text, const char *high)
 {
     for (int i = 0; i < doc->p_count; i++) {
-        if (path_has(doc->p[i], query, asked, high))
+        if (path_has(doc->p[i], query, text, high))
             return true;
     }
     return false;
@@ -334,7 +344,7 @@ static bool has(const int *items, int count, int item)
     return false;
 }
 
-/* The same for a query on the directories of p or q. */
+/* As make_query(), for a query on the directories of p or q. */
 static void make_directory_query(struct rng *rng, const struct model_doc *docs, struct buf *text, bool found[DOCUMENTS])
 {
     const char *field = rng_below(rng, 2) ? "p.tree" : "q";
@@ -365,7 +375,7 @@ static void make_directory_query(struct rng *rng, const struct model_doc *docs, 
         found[i] = doc_has(&docs[i], query, one, other) || (kind == 1 && doc_has(&docs[i], query, other, other));
 }
 
-/* Writes a random query and marks the documents that it finds. */
+/* Writes a random query to `text`, and sets `found` for the documents that the model matches. */
 static void make_query(struct rng *rng, const struct model_doc *docs, unsigned depth, struct buf *text,
                        bool found[DOCUMENTS])
 {
@@ -483,7 +493,7 @@ static void check_random(struct rng *rng, struct fixture *f, const struct model_
     arena_deinit(&arena);
 }
 
-static void test_random(void **state)
+static void test_planned_search_equals_full_scan_and_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < ROUNDS; seed++) {
@@ -494,7 +504,7 @@ static void test_random(void **state)
         fixture_init(&f, properties);
         for (int i = 0; i < DOCUMENTS; i++)
             snprintf(docs[i].id, sizeof docs[i].id, "%03d", i);
-        for (int batch = 0; batch < 20; batch++) { /* some written more than once, alone or in bulks */
+        for (int batch = 0; batch < 20; batch++) { /* single or bulk; may write a document again */
             const char *ids[8], *sources[8];
             size_t count = 0, first = rng_below(&rng, DOCUMENTS);
             for (size_t i = first; i < DOCUMENTS && count < 1 + rng_below(&rng, 8); i++, count++) {
@@ -510,7 +520,7 @@ static void test_random(void **state)
     }
 }
 
-/* The number behind the first "_score". */
+/* Returns: the value of the first "_score"; -1 without one. */
 static double first_score(struct slice text)
 {
     static const char mark[] = "\"_score\":";
@@ -522,14 +532,14 @@ static double first_score(struct slice text)
 }
 
 /*
- * Where there are more documents than a sample holds, entries count those of a term, for its score, and name them for the plan:
- * each once, also where several of its paths lie in the directory. The words of t are as many and as often as the directories
- * of p, so that they must score the same.
+ * In an index larger than a sample, entries count the documents of a term for its score, and list
+ * them for the plan. A document counts once, even if several of its paths are in the directory. The
+ * words of t have the same frequencies as the directories of p, so both must have the same score.
  */
-static void test_directories_of_many(void **state)
+static void test_directories_score_as_words_in_large_index(void **state)
 {
     (void)state;
-    enum { MANY = 1200, TWICE = 40 };
+    enum { INDEX_DOCUMENTS = 1200, WITH_TWO_PATHS = 40 };
     static const char *const bodies[] = {
         "{\"query\": {\"term\": {\"p.tree\": \"/b\"}}, \"track_total_hits\": true}",
         "{\"query\": {\"term\": {\"p.tree\": \"/a\"}}, \"track_total_hits\": true}",
@@ -539,18 +549,18 @@ static void test_directories_of_many(void **state)
     struct fixture f;
     struct arena arena = ARENA_INIT;
     fixture_init(&f, properties);
-    const char **ids = arena_alloc(&arena, MANY * sizeof *ids), **sources = arena_alloc(&arena, MANY * sizeof *sources);
-    for (int i = 0; i < MANY; i++) {
+    const char **ids = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *ids), **sources = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *sources);
+    for (int i = 0; i < INDEX_DOCUMENTS; i++) {
         ids[i] = arena_printf(&arena, "%04d%c", i, '\0').data;
         sources[i] = arena_printf(&arena,
-                                  i < TWICE ? "{\"p\": [\"/b/%d\", \"/b/1/%d\"], \"q\": [\"/b/1\", \"/b/1/2\"], "
+                                  i < WITH_TWO_PATHS ? "{\"p\": [\"/b/%d\", \"/b/1/%d\"], \"q\": [\"/b/1\", \"/b/1/2\"], "
                                               "\"t\": \"b c b d e\"}%c"
                                             : "{\"p\": [\"/a/%d\", \"/a\"], \"n\": %d, \"t\": \"a f a\"}%c",
                                   i, i, '\0')
                          .data;
     }
-    fixture_write(&f, ids, sources, MANY / 2, false);
-    fixture_write(&f, ids + MANY / 2, sources + MANY / 2, MANY / 2, true);
+    fixture_write(&f, ids, sources, INDEX_DOCUMENTS / 2, false);
+    fixture_write(&f, ids + INDEX_DOCUMENTS / 2, sources + INDEX_DOCUMENTS / 2, INDEX_DOCUMENTS / 2, true);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         struct slice planned = fixture_search(&f, &arena, bodies[i], false);
         struct slice scanned = fixture_search(&f, &arena, bodies[i], true);
@@ -565,20 +575,20 @@ static void test_directories_of_many(void **state)
 }
 
 /*
- * In a large index the mean length is that of a sample: scores are near what BM25 gives for all documents, also where few
- * documents have the field.
+ * In a large index the mean length is that of a sample. Scores must be within 5% of BM25 over all
+ * documents, even if few of them have the field.
  */
-static void test_scores_of_many(void **state)
+static void test_sampled_scores_approximate_exact_scores(void **state)
 {
     (void)state;
-    enum { MANY = 4000, LONGEST = 9, EACH_RARE = 400 };
+    enum { INDEX_DOCUMENTS = 4000, LONGEST = 9, EACH_RARE = 400 };
     struct fixture f;
     struct arena arena = ARENA_INIT;
-    const char **ids = arena_alloc(&arena, MANY * sizeof *ids), **sources = arena_alloc(&arena, MANY * sizeof *sources);
+    const char **ids = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *ids), **sources = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *sources);
     double length = 0, shortest = LONGEST + 2;
     size_t texts = 0, rare = 0;
     fixture_init(&f, properties);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < INDEX_DOCUMENTS; i++) {
         int count = 1 + (i * 7919) % LONGEST;
         bool has_text = i % 4 == 0, is_rare = i % EACH_RARE == 0;
         ids[i] = arena_printf(&arena, "%04d%c", i, '\0').data;
@@ -592,7 +602,7 @@ static void test_scores_of_many(void **state)
         if (is_rare && count + 1 < shortest)
             shortest = count + 1;
     }
-    fixture_write(&f, ids, sources, MANY, true);
+    fixture_write(&f, ids, sources, INDEX_DOCUMENTS, true);
     double idf = log(1 + ((double)(texts - rare) + 0.5) / ((double)rare + 0.5)), mean = length / (double)texts;
     double expected = 2.2 * idf / (1 + 1.2 * (0.25 + 0.75 * shortest / mean));
     double score = first_score(fixture_search(&f, &arena, "{\"query\": {\"match\": {\"t\": \"rare\"}}}", false));
@@ -604,7 +614,7 @@ static void test_scores_of_many(void **state)
 
 /* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
-/* Pages put together are the search as a whole. */
+/* Checks that the pages of a cursor together have the ids of the whole search. */
 static void check_cursor(struct fixture *f, const char *body, int32_t size)
 {
     struct arena arena = ARENA_INIT;
@@ -641,8 +651,11 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
     arena_deinit(&arena);
 }
 
-/* A search of what the history has left behind says so: by its entries, which then name nothing, as by a walk. */
-static void test_too_old(void **state)
+/*
+ * A search at a timestamp below the history limit reports it, with a plan by entries (which then
+ * have no candidates) as with a full scan.
+ */
+static void test_search_below_history_limit_is_too_old(void **state)
 {
     static const char *const bodies[] = {
         "{\"query\": {\"term\": {\"k\": \"red\"}}}", "{\"size\": 0, \"query\": {\"term\": {\"n\": 3}}}",
@@ -661,7 +674,7 @@ static void test_too_old(void **state)
     fixture_deinit(&f);
 }
 
-static void test_cursors(void **state)
+static void test_cursor_pages_equal_whole_search(void **state)
 {
     (void)state;
     static const char *const bodies[] = {"{\"size\": 1000}",
@@ -689,9 +702,9 @@ static void test_cursors(void **state)
     fixture_deinit(&f);
 }
 
-/* --- Work --------------------------------------------------------------------------------------------------------- */
+/* --- Complexity --------------------------------------------------------------------------------------------------- */
 
-/* "w0 w1 w2 …", each word so many times in all. */
+/* Returns: `count` distinct words, "w0 w1 w2 …". */
 static struct slice words_of(struct arena *arena, const char *word, size_t count)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -702,7 +715,7 @@ static struct slice words_of(struct arena *arena, const char *word, size_t count
     return copy;
 }
 
-/* Returns: whether a search with a bound takes no more steps of its account than that. */
+/* Returns: whether a search takes at most `steps` of its account. */
 static bool takes_at_most(struct fixture *f, const char *body, uint64_t steps)
 {
     struct arena arena = ARENA_INIT;
@@ -723,16 +736,19 @@ static bool takes_at_most(struct fixture *f, const char *body, uint64_t steps)
     return r == 0;
 }
 
-/* Returns: the steps of a query with so many words, over four documents of as many; exactly to a sixteenth. */
+/*
+ * Returns: the steps of a query with `count` words over four documents with as many, to within a
+ * sixteenth.
+ */
 static uint64_t steps_of(const char *format, const char *word, size_t count)
 {
-    static const char *const ids[] = {"1", "2", "3", "4"}, *const theirs[] = {"w", "x", "y", "z"};
+    static const char *const ids[] = {"1", "2", "3", "4"}, *const document_words[] = {"w", "x", "y", "z"};
     struct fixture f;
     struct arena arena = ARENA_INIT;
     fixture_init(&f, properties);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         const char *source =
-            arena_printf(&arena, "{\"t\": \"%.*s\"}", SLICE_ARG(words_of(&arena, theirs[i], count))).data;
+            arena_printf(&arena, "{\"t\": \"%.*s\"}", SLICE_ARG(words_of(&arena, document_words[i], count))).data;
         fixture_write(&f, &ids[i], &source, 1, true);
     }
     const char *body =
@@ -749,8 +765,7 @@ static uint64_t steps_of(const char *format, const char *word, size_t count)
     return high;
 }
 
-/* A query of many words over texts of many words takes steps in proportion to both together, and not to their product. */
-static void test_many_words(void **state)
+static void test_steps_are_linear_in_words(void **state)
 {
     static const char *const bodies[] = {
         "{\"query\": {\"match_phrase\": {\"t\": \"%.*s\"}}}",
@@ -762,7 +777,7 @@ static void test_many_words(void **state)
         "{\"query\": {\"simple_query_string\": {\"query\": \"\\\"%.*s\\\"\", \"fields\": [\"t\"]}}}"};
     (void)state;
     for (size_t i = 0; i < 2 * sizeof bodies / sizeof *bodies;
-         i++) { /* of words that are nowhere, and of one document's */
+         i++) { /* words of no document, and words of one document */
         uint64_t few = steps_of(bodies[i / 2], i % 2 == 0 ? "v" : "w", 400);
         uint64_t many = steps_of(bodies[i / 2], i % 2 == 0 ? "v" : "w", 800);
         if (many > 2 * few + few / 4)
@@ -774,15 +789,15 @@ static void test_many_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_fetch),
-        cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_directories_of_many),
-        cmocka_unit_test(test_scores_of_many),
-        cmocka_unit_test(test_cursors),
-        cmocka_unit_test(test_too_old),
-        cmocka_unit_test(test_many_words),
+        cmocka_unit_test(test_search_finds_expected_ids),
+        cmocka_unit_test(test_fetch_writes_hits_as_elasticsearch),
+        cmocka_unit_test(test_scores_equal_elasticsearch),
+        cmocka_unit_test(test_planned_search_equals_full_scan_and_model),
+        cmocka_unit_test(test_directories_score_as_words_in_large_index),
+        cmocka_unit_test(test_sampled_scores_approximate_exact_scores),
+        cmocka_unit_test(test_cursor_pages_equal_whole_search),
+        cmocka_unit_test(test_search_below_history_limit_is_too_old),
+        cmocka_unit_test(test_steps_are_linear_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns against texts, as tables of three columns: pattern, text, whether it fits. */
+/* Matching term patterns against texts, from tables: pattern, text, whether it matches. */
 #include "../../lib/unit.h"
 
 #include "query/bound_query.h"
@@ -44,7 +44,7 @@ static const struct row regexps[] = {
     {"a{0}b", "b", true},
 };
 
-static void test_wildcards(void **state)
+static void test_wildcard_matches(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof wildcards / sizeof *wildcards; i++) {
@@ -56,7 +56,7 @@ static void test_wildcards(void **state)
     }
 }
 
-static void test_regexps(void **state)
+static void test_regexp_matches(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof regexps / sizeof *regexps; i++) {
@@ -71,11 +71,11 @@ static void test_regexps(void **state)
     }
 }
 
-/* Expressions that are wrong, or too large to be followed, are refused and not followed for long. */
-static void test_regexps_refused(void **state)
+/* Invalid and too large expressions are refused, and quickly. */
+static void test_regexp_refuses_invalid_and_large(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"(",
+    static const char *const invalid[] = {"(",
                                         ")",
                                         "[",
                                         "[]",
@@ -87,17 +87,17 @@ static void test_regexps_refused(void **state)
                                         "a&b",
                                         "((a{1000}){1000}){1000}",
                                         "((((){9999}){9999}){9999}){9999}"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
-        if (term_pattern_new_regexp(&arena, slice_from(wrong[i]), false, &reason) != NULL)
-            fail_msg("%s was taken", wrong[i]);
+        if (term_pattern_new_regexp(&arena, slice_from(invalid[i]), false, &reason) != NULL)
+            fail_msg("%s was accepted", invalid[i]);
         assert_true(reason.len > 0);
         arena_deinit(&arena);
     }
 }
 
-static void test_fuzzy(void **state)
+static void test_fuzzy_matches_within_edits(void **state)
 {
     (void)state;
     static const struct {
@@ -119,10 +119,10 @@ static void test_fuzzy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wildcards),
-        cmocka_unit_test(test_regexps),
-        cmocka_unit_test(test_regexps_refused),
-        cmocka_unit_test(test_fuzzy),
+        cmocka_unit_test(test_wildcard_matches),
+        cmocka_unit_test(test_regexp_matches),
+        cmocka_unit_test(test_regexp_refuses_invalid_and_large),
+        cmocka_unit_test(test_fuzzy_matches_within_edits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
