@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a parsed value stands in its text; only refusals ask. */
+/* Locates a parsed value in the text of its request, for error messages only. */
 #include "query/query.h"
 
 /* Returns: the offset of the bracket that closes the one at `at`. */

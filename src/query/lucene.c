@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The syntax of query strings, as Lucene's classic parser reads it:
+ * Parses query strings with the grammar of Lucene's classic parser:
  *
  *     query  := clause { [AND | OR | && | "||"] clause }
- *     clause := [+ | - | ! | NOT] [FIELD ':'] ( term | "phrase"[~N] | range | /regexp/ | '(' query ')' )
- * [^BOOST] range  := ('[' | '{') bound TO bound (']' | '}') | ('<' | '>' | '<=' | '>=') term
+ *     clause := [+ | - | ! | NOT] [FIELD ':'] value [^BOOST]
+ *     value  := term | "phrase"[~N] | range | /regexp/ | '(' query ')'
+ *     range  := ('[' | '{') bound TO bound (']' | '}') | ('<' | '>' | '<=' | '>=') term
  *
- * The result is a tree of ordinary nodes. Terms become match queries, so that each field's analyzer sees
- * them.
+ * The result is a tree of ordinary query nodes. Terms become match queries, so each field's
+ * analyzer processes them. The second parser reads simple_query_string, which never fails.
  */
 #include "query/bound_query.h"
 
@@ -18,10 +19,10 @@ struct lucene {
     struct arena *arena;
     const struct mapping *mapping;
     const struct query *query;
-    const struct query_field *fields; /* where clauses without a field look; none: everywhere */
+    const struct query_field *fields; /* searched by clauses without a field; NULL: all fields */
     size_t field_count;
     struct query_field single; /* default_field */
-    bool lenient;              /* what does not fit a field matches nothing */
+    bool lenient;              /* a value that a field cannot parse matches nothing */
     struct slice text;
     size_t at;
     unsigned depth;
@@ -59,13 +60,18 @@ static bool take_char(struct lucene *p, char c)
     return true;
 }
 
-/* The longest reading wins: what could go on as a term is one. */
+/*
+ * The tokenizer takes the longest match: a keyword followed by a term character is part of a term.
+ */
 static bool ends_word(char c)
 {
     return is_space(c) || strchr("!():^[]\"{}~/", c) != NULL;
 }
 
-/* A word that stands alone: AND, OR, NOT, TO, && and ||. */
+/*
+ * Consumes a separate keyword: AND, OR, NOT, TO, && or ||. Returns: false: none here, only space
+ * consumed.
+ */
 static bool take_word(struct lucene *p, const char *word)
 {
     size_t len = strlen(word);
@@ -89,7 +95,7 @@ static bool take_word(struct lucene *p, const char *word)
     "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    "    \
     "<NUMBER> ...\n    "
 
-/* The character at hand, all its bytes. Requires: there is one. */
+/* Returns: all bytes of the current UTF-8 character. Requires: the text has not ended. */
 static struct slice char_at(const struct lucene *p)
 {
     size_t len = 1;
@@ -109,7 +115,7 @@ static struct query *fail(struct lucene *p, const char *expecting)
                            : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
     struct problem *cause = arena_zalloc(p->arena, sizeof *cause);
     cause->type = PROBLEM_PARSE;
-    cause->name = SLICE_LIT("parse_exception"); /* Lucene's, which is no root cause */
+    cause->name = SLICE_LIT("parse_exception"); /* from Lucene, so not reported as a root cause */
     if (p->at >= p->text.len)
         cause->reason =
             arena_printf(p->arena, "Encountered \"<EOF>\" at line 1, column %zu.\nWas expecting one of:\n%s",
@@ -126,7 +132,7 @@ static struct query *fail(struct lucene *p, const char *expecting)
 
 typedef struct query *make_on_field(struct lucene *p, struct slice field, struct query *model);
 
-/* The queries of some fields, each times the field's boost. */
+/* Collects one query per field; each is boosted by the field's boost. */
 struct field_queries {
     struct lucene *p;
     make_on_field *make;
@@ -147,7 +153,7 @@ static void add_matching(void *context, const struct mapping_field *field)
         add_field(context, field->path);
 }
 
-/* A field, or all that a pattern of names finds. */
+/* Adds the named field, or every field that the name's wildcards match. */
 static void add_fields(struct field_queries *queries, struct slice name)
 {
     const struct mapping *mapping = queries->p->mapping;
@@ -178,11 +184,14 @@ static struct query *on_field(struct lucene *p, struct slice field, struct query
     struct query *query = query__new(p->arena, model->kind);
     *query = *model;
     query->field = field;
-    query->lenient = p->lenient && model->kind != QUERY_EXISTS; /* which refuses nothing but metadata fields */
+    query->lenient = p->lenient && model->kind != QUERY_EXISTS; /* exists only fails for metadata fields */
     return query;
 }
 
-/* Words and phrases. Without a field they go to all the fields at once. */
+/*
+ * Makes a match query for one field, or a multi_match query for a wildcard name or all default
+ * fields.
+ */
 static struct query *make_words(struct lucene *p, struct slice field, struct slice text, enum match_form form,
                                 unsigned slop)
 {
@@ -223,7 +232,7 @@ static struct query *make_pattern(struct lucene *p, struct slice field, enum que
     if (field.data == NULL && p->field_count == 0 && (kind == QUERY_WILDCARD || kind == QUERY_REGEXP))
         return each_field(p, SLICE_LIT("*"), on_field, &model);
     if (field.data == NULL &&
-        p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
+        p->field_count == 0) { /* as the former `_all`: match the words of every text field */
         struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
         words->multi.options.fuzziness = fuzziness;
         words->multi.options.prefix_anywhere = true;
@@ -248,19 +257,19 @@ static double take_number(struct lucene *p, double missing)
     size_t len = 0;
     while (p->at < p->text.len && len < sizeof digits - 1 && strchr("0123456789.", p->text.data[p->at]) != NULL)
         digits[len++] = p->text.data[p->at++];
-    double number = missing; /* stays where it is ".", say */
+    double number = missing; /* unchanged if the digits do not parse, such as "." */
     (void)slice_to_double(slice_make(digits, len), &number);
     return number;
 }
 
 struct lucene_term {
-    struct slice text;    /* escapes taken out */
-    struct slice pattern; /* escapes kept */
+    struct slice text;    /* escapes removed */
+    struct slice pattern; /* escapes retained */
     bool wildcard;        /* has * or ? */
     bool prefix;          /* its only wildcard is a * at the end */
 };
 
-/* Returns: false where no term stands here. */
+/* Consumes a term. Returns: false: there is no term at this offset. */
 static bool take_term(struct lucene *p, struct lucene_term *ret_term)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -326,7 +335,7 @@ static void set_bound(struct lucene *p, struct query *range, struct slice text, 
     *(high ? &range->range.high : &range->range.low) = query__text(p->arena, text);
 }
 
-/* Behind '[' or '{'. */
+/* Parses the rest of a range, after '[' or '{'. */
 static struct query *parse_range(struct lucene *p, struct slice field, bool exclusive)
 {
     struct query model = {.kind = QUERY_RANGE, .boost = 1.0};
@@ -345,7 +354,7 @@ static struct query *parse_range(struct lucene *p, struct slice field, bool excl
     return each_field(p, field, on_field, &model);
 }
 
-/* age:>=10. Returns: NULL where it is none. */
+/* Parses a comparison such as age:>=10. Returns: NULL: no comparison here, nothing consumed. */
 static struct query *parse_comparison(struct lucene *p, struct slice field)
 {
     if (field.data == NULL || p->at >= p->text.len || (p->text.data[p->at] != '<' && p->text.data[p->at] != '>'))
@@ -409,15 +418,15 @@ static struct query *parse_group(struct lucene *p, struct slice field)
     return take_char(p, ')') ? inner : fail(p, EXPECTING_MORE);
 }
 
-/* "name:" before what follows. Returns: data NULL and nothing taken where there is none. */
+/* Consumes a field name and its colon. Returns: data NULL: no field name here, nothing consumed. */
 static struct slice take_field(struct lucene *p)
 {
     size_t start = p->at;
     struct lucene_term name;
-    if (p->at < p->text.len && p->text.data[p->at] == '/') /* begins an expression, however far it goes */
+    if (p->at < p->text.len && p->text.data[p->at] == '/') /* starts a regular expression, which may contain colons */
         return SLICE_NONE;
     if (take_term(p, &name) && (!name.wildcard || slice_is(name.text, "*")) && take_char(p, ':'))
-        return name.text; /* a pattern of names has its stars escaped */
+        return name.text; /* wildcards in field names are escaped */
     p->at = start;
     return SLICE_NONE;
 }
@@ -442,7 +451,7 @@ static struct query *parse_value(struct lucene *p, struct slice field)
     return take_term(p, &term) ? make_term(p, field, &term) : fail(p, EXPECTING_CLAUSE);
 }
 
-/* `query`, times the number that may stand behind it. */
+/* Applies an optional ^BOOST suffix to `query`. */
 static struct query *boosted(struct lucene *p, struct query *query)
 {
     if (!take_char(p, '^'))
@@ -460,7 +469,7 @@ static struct query *parse_clause(struct lucene *p, struct slice field)
         struct lucene_term term = {.text = SLICE_NONE};
         skip_space(p);
         if (take_term(p, &term) && term.wildcard && !slice_is(term.text, "*"))
-            return boosted(p, query__new(p->arena, QUERY_MATCH_NONE)); /* names are taken as they stand */
+            return boosted(p, query__new(p->arena, QUERY_MATCH_NONE)); /* wildcards do not apply to this name */
         return term.text.len > 0 ? boosted(p, make_exists(p, term.text)) : fail(p, EXPECTING_CLAUSE);
     }
     return boosted(p, parse_value(p, named.data != NULL ? named : field));
@@ -473,8 +482,10 @@ struct lucene_clause {
     enum occur occur;
 };
 
-/* Lucene's rule: AND makes the clause before it required too; OR makes it optional where words are joined by
- * AND. */
+/*
+ * Applies Lucene's rule: AND also makes the preceding clause required. OR makes the preceding
+ * clause optional if the default operator is AND.
+ */
 static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, char sign, struct lucene_clause *previous)
 {
     if (previous != NULL && and_before && previous->occur == OCCUR_SHOULD)
@@ -509,7 +520,7 @@ static struct query *combine(struct lucene *p, const struct lucene_clause *claus
     return all;
 }
 
-/* Whether one of the words that join clauses stands here; nothing is taken. */
+/* Returns: whether an operator that joins clauses is next. Consumes nothing. */
 static bool at_conjunction(struct lucene *p)
 {
     size_t start = p->at;
@@ -519,8 +530,9 @@ static bool at_conjunction(struct lucene *p)
 }
 
 /*
- * A term without anything special about it: no sign, field, pattern, similarity or boost, nor, where it is not the first of several,
- * a word behind it that joins clauses. Returns: false, and nothing is taken, where none stands here.
+ * Consumes a plain term: no sign, field, wildcard, fuzziness or boost. Unless it is the first of
+ * several, no operator may follow it.
+ * Returns: false: no plain term here, nothing consumed.
  */
 static bool take_plain(struct lucene *p, bool first, struct lucene_term *ret_term)
 {
@@ -541,7 +553,7 @@ static bool take_plain(struct lucene *p, bool first, struct lucene_term *ret_ter
     return true;
 }
 
-/* Whether words go to one field that takes a text apart, where each is a clause as if it stood alone. */
+/* Returns: whether words go to a single text field. There each word is a separate clause. */
 static bool splits_words(const struct lucene *p, struct slice field)
 {
     struct slice only = field.data == NULL && p->field_count == 1 ? p->fields[0].name : field;
@@ -550,7 +562,10 @@ static bool splits_words(const struct lucene *p, struct slice field)
     return found != NULL && found->type == FIELD_TEXT;
 }
 
-/* Plain terms in a row are one text, which each field looks at as a whole. Returns: NULL where there are not two. */
+/*
+ * Joins adjacent plain terms into one text, which each field analyzes as a whole.
+ * Returns: NULL: fewer than two plain terms, nothing consumed.
+ */
 static struct query *parse_words(struct lucene *p, struct slice field)
 {
     struct lucene_term term;
@@ -597,7 +612,7 @@ static struct query *with_boost(struct query *parsed, double boost)
     return parsed;
 }
 
-/* How many of the outermost optional clauses must match; a single clause is no such. */
+/* Sets minimum_should_match of the outermost bool query. A single clause is no bool query. */
 static struct query *with_minimum(struct query *parsed, const struct query *query)
 {
     struct slice minimum = query->lucene.options.minimum_should_match;
@@ -646,7 +661,10 @@ int lucene_parse(struct arena *arena, const struct mapping *mapping, const struc
 
 static struct query *simple_group(struct lucene *p);
 
-/* How many edits "word~1" asks for, two without a number. Returns: false where the text does not end so. */
+/*
+ * Removes a suffix such as "~1" or "~" (two edits) from a word.
+ * Returns: false: the text has no such suffix.
+ */
 static bool take_edits(struct slice *text, unsigned *ret_edits)
 {
     size_t at = text->len;
@@ -674,7 +692,7 @@ static struct query *simple_clause(struct lucene *p)
     }
     if (take_char(p, '"')) {
         struct query *phrase = parse_phrase(p, SLICE_NONE);
-        p->failed = false; /* an open quote is a quote to the end */
+        p->failed = false; /* an unclosed quotation extends to the end */
         return phrase;
     }
     size_t start = p->at;
@@ -718,7 +736,7 @@ static struct query *simple_group(struct lucene *p)
             continue;
         if (plus && list->count > 0 && list == &all->boolean.should)
             query__list_add(p->arena, &all->boolean.must, list->items[--list->count]);
-        if (minus) /* a clause of its own: all that it does not match */
+        if (minus) /* a separate clause that matches all other documents */
             clause = excluding(p, clause);
         query__list_add(p->arena, plus ? &all->boolean.must : bar ? &all->boolean.should : list, clause);
     }
@@ -733,7 +751,7 @@ struct query *lucene_parse_simple(struct arena *arena, const struct mapping *map
     lucene_init(&p, arena, query, fields, field_count, &ignored);
     p.mapping = mapping;
     struct query *all = query__new(arena, QUERY_BOOL);
-    while (!at_end(&p)) { /* a bracket that closes nothing is passed over */
+    while (!at_end(&p)) { /* an unmatched closing bracket is ignored */
         query__list_add(arena, &all->boolean.must, simple_group(&p));
         take_char(&p, ')');
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matching one document, and its score on the way.
+ * Evaluates a bound query on one document and computes its score.
  *
- * A matcher that fails leaves *ret_score alone. What goes wrong with the document (its source, a script) is
- * noted in the subject, and the document then matches nothing.
+ * A query that does not match leaves *ret_score unspecified. An error in the document's source or
+ * in a script is recorded in the match_doc; the search then does not count the document.
  */
 #include "query/bound_query.h"
 #include "query/metadata.h"
@@ -69,8 +69,11 @@ static bool has_value(const struct bound_query *matcher, const struct field_valu
     return false;
 }
 
-/* Lucene 8 keeps a length in a byte: exactly below 24, and then four bits of what is above. */
-static float length_in_byte(size_t length)
+/*
+ * Rounds a length as Lucene 8 stores it in a byte: exact below 24, above that four significant bits
+ * of the excess.
+ */
+static float lucene8_length(size_t length)
 {
     const size_t exact = 24;
     unsigned shift = 0;
@@ -81,8 +84,8 @@ static float length_in_byte(size_t length)
     return (float)(exact + (((length - exact) >> shift) << shift));
 }
 
-/* Lucene 6 keeps one divided by the length's root, with three bits behind the point. */
-static float length_of_old(size_t length)
+/* Rounds a length as Lucene 6 stores it: 1/sqrt(length) with a three-bit mantissa. */
+static float lucene6_length(size_t length)
 {
     float root = 1.0f / sqrtf((float)length);
     uint32_t bits;
@@ -95,10 +98,10 @@ static float length_of_old(size_t length)
 static float bm25(const struct term_weight *weight, float frequency, size_t length)
 {
     const float k1 = 1.2f, b = 0.75f;
-    float count = frequency, long_as = 1;
+    float count = frequency, stored_length = 1;
     if (weight->norms)
-        long_as = weight->lucene6 ? length_of_old(length) : length_in_byte(length);
-    float norm = weight->mean_length > 0 ? (1 - b) + b * long_as / (float)weight->mean_length : 1.0f;
+        stored_length = weight->lucene6 ? lucene6_length(length) : lucene8_length(length);
+    float norm = weight->mean_length > 0 ? (1 - b) + b * stored_length / (float)weight->mean_length : 1.0f;
     if (weight->lucene6)
         return weight->weight * count / (count + k1 * norm);
     return weight->weight - weight->weight / (1.0f + count * (1.0f / (k1 * norm)));
@@ -109,7 +112,7 @@ static int by_value(const void *a, const void *b)
     return field_value_compare(a, b);
 }
 
-/* Returns: how many of some values in order are below one; with `same`, below or equal. */
+/* Returns: the number of sorted values less than `value`; with `same`, less than or equal to it. */
 static size_t count_below(const struct field_value *sorted, size_t count, const struct field_value *value, bool same)
 {
     size_t low = 0, high = count;
@@ -124,10 +127,13 @@ static size_t count_below(const struct field_value *sorted, size_t count, const 
     return low;
 }
 
-/* Where a query has many terms of a field, its values are sorted rather than walked for each. */
+/*
+ * Thresholds and costs of looking terms up in a document's values. After SORTED_LOOKUPS_MIN lookups
+ * in at least SORTED_VALUES_MIN values, the values are sorted instead of scanned.
+ */
 enum { SORTED_VALUES_MIN = 32, SORTED_LOOKUPS_MIN = 8, VALUE_STEPS = 2, SORT_STEPS = 40 };
 
-static bool are_sorted(struct match_doc *match_doc, struct match_doc_values *values)
+static bool sort_values_if_worthwhile(struct match_doc *match_doc, struct match_doc_values *values)
 {
     if (values->sorted != NULL || values->count < SORTED_VALUES_MIN || ++values->lookups < SORTED_LOOKUPS_MIN)
         return values->sorted != NULL;
@@ -139,12 +145,15 @@ static bool are_sorted(struct match_doc *match_doc, struct match_doc_values *val
     return true;
 }
 
-/* Returns: how many values are among the terms; at most one where it does not count how often they are there. */
+/*
+ * Returns: the number of values that equal one of the terms; at most 1 if the query ignores
+ * frequencies.
+ */
 static size_t term_frequency(const struct bound_query *matcher, struct match_doc *match_doc, struct match_doc_values *values)
 {
     bool once = !matcher->terms.weight.frequencies;
     size_t frequency = 0;
-    if (matcher->terms.count < values->count / SORTED_LOOKUPS_MIN && are_sorted(match_doc, values)) {
+    if (matcher->terms.count < values->count / SORTED_LOOKUPS_MIN && sort_values_if_worthwhile(match_doc, values)) {
         for (size_t i = 0; i < matcher->terms.count && !(once && frequency > 0); i++)
             frequency += count_below(values->sorted, values->count, &matcher->terms.values[i], true) -
                          count_below(values->sorted, values->count, &matcher->terms.values[i], false);
@@ -223,7 +232,7 @@ static bool match_exists(const struct bound_query *matcher, struct match_doc *ma
         if (field_value_kind(field) != FIELD_VALUE_NONE && match_doc_field(match_doc, field, &values) > 0)
             return true;
         bool unread =
-            field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
+            field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT; /* a text without tokens exists, too */
         yyjson_val *root = unread ? match_doc_root(match_doc) : NULL;
         if (root != NULL)
             json_path_each(root, field->path, found_leaf, &found);
@@ -233,7 +242,7 @@ static bool match_exists(const struct bound_query *matcher, struct match_doc *ma
     return false;
 }
 
-/* --- Made of others ----------------------------------------------------------------------------------------------- */
+/* --- Compound queries --------------------------------------------------------------------------------------------- */
 
 static bool match_bool(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)
 {
@@ -299,7 +308,7 @@ static bool match_script(const struct bound_query *matcher, struct match_doc *ma
 
 /* --- Functions ---------------------------------------------------------------------------------------------------- */
 
-static double modified(struct slice modifier, double x)
+static double apply_modifier(struct slice modifier, double x)
 {
     if (slice_is(modifier, "log"))
         return real_log10(x);
@@ -332,7 +341,7 @@ static double field_factor(const struct bound_function *function, struct match_d
     else if (count > 0 && values[0].kind == FIELD_VALUE_I64)
         x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor
                                                         : (double)values[0].i64;
-    return modified(function->spec->modifier, x * function->spec->factor);
+    return apply_modifier(function->spec->modifier, x * function->spec->factor);
 }
 
 static double function_value(const struct bound_function *function, struct match_doc *match_doc, float score)
@@ -348,7 +357,7 @@ static double function_value(const struct bound_function *function, struct match
     return isnan(function->spec->weight) ? value : value * function->spec->weight;
 }
 
-static double joined(int mode, double a, double b)
+static double combine_scores(int mode, double a, double b)
 {
     switch (mode) {
     case COMBINE_SUM:
@@ -374,14 +383,14 @@ static bool match_function(const struct bound_query *matcher, struct match_doc *
         if (function->filter != NULL && !matches(function->filter, match_doc))
             continue;
         double value = function_value(function, match_doc, score);
-        factor = applied++ == 0 ? value : joined(spec->function.score_mode, factor, value);
+        factor = applied++ == 0 ? value : combine_scores(spec->function.score_mode, factor, value);
         weights += isnan(function->spec->weight) ? 1 : function->spec->weight;
     }
     if (spec->function.score_mode == COMBINE_AVG && applied > 0 && weights != 0)
         factor /= weights;
     factor = factor > spec->function.max_boost ? spec->function.max_boost : factor;
     double combined = spec->function.boost_mode == COMBINE_AVG ? (score + factor) / 2
-                                                               : joined(spec->function.boost_mode, score, factor);
+                                                               : combine_scores(spec->function.boost_mode, score, factor);
     if (applied == 0)
         combined = score;
     *ret_score = (float)combined * matcher->boost;
@@ -396,7 +405,7 @@ static bool match_phrase(const struct bound_query *matcher, struct match_doc *ma
     float frequency = phrase_frequency(matcher, match_doc, &length);
     if (frequency == 0)
         return false;
-    double idf = 0; /* of all words together, as Lucene sums it */
+    double idf = 0; /* summed over all words, as in Lucene */
     for (size_t i = 0; i < matcher->phrase.count; i++)
         idf += matcher->phrase.weights[i].idf;
     struct term_weight all = matcher->phrase.weights[0];
@@ -405,7 +414,9 @@ static bool match_phrase(const struct bound_query *matcher, struct match_doc *ma
     return true;
 }
 
-/* Of an account, for each matcher that is asked: there may be a million in a query, of one document. */
+/*
+ * Account steps for each query node evaluated. One document may be matched against a million nodes.
+ */
 enum { MATCH_STEPS = 2 };
 
 bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score)

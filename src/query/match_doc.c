@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The document at hand: parsed when first asked, fields read once. */
+/* The document being matched. It is parsed at the first access; each field is read once. */
 #include "query/bound_query.h"
 
 #include <stdlib.h>
@@ -118,22 +118,23 @@ static void doc_doubles(struct match_doc *match_doc, const struct field_value *v
     field->doubles = doubles;
 }
 
-/* Texts are a set. */
+/* Fills a script's field with strings, sorted and without duplicates. */
 static void doc_strings(struct match_doc *match_doc, const struct field_value *values, struct script_doc_field *field)
 {
     struct slice *strings = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *strings);
-    size_t kept = 0;
+    size_t unique = 0;
     for (size_t i = 0; i < field->count; i++)
         strings[i] = values[i].bytes;
     qsort(strings, field->count, sizeof *strings, compare_strings);
     for (size_t i = 0; i < field->count; i++)
-        if (kept == 0 || !slice_equal(strings[kept - 1], strings[i]))
-            strings[kept++] = strings[i];
+        if (unique == 0 || !slice_equal(strings[unique - 1], strings[i]))
+            strings[unique++] = strings[i];
     field->kind = SCRIPT_DOC_STRING;
-    field->count = kept;
+    field->count = unique;
     field->strings = strings;
 }
 
+/* Provides doc['name'] to a script. Returns: false: the field is unmapped or cannot have values. */
 static bool doc_lookup(void *user, struct slice name, struct script_doc_field *ret_field)
 {
     struct match_doc *match_doc = user;
@@ -175,10 +176,10 @@ int match_doc_run_script(struct match_doc *match_doc, const struct script *scrip
                                        .account = match_doc->account};
     if (match_doc->account != NULL && match_doc->account->steps_max == SEARCH_SHORT_STEPS) {
         match_doc->account->end =
-            ACCOUNT_SPENT; /* what is to be short runs no scripts: one may take a tenth of a second */
+            ACCOUNT_SPENT; /* a short search runs no scripts: one may take 100 ms */
         return SCRIPT_FAILED;
     }
-    (void)match_doc_root(match_doc); /* so that the arena is known to be in use */
+    (void)match_doc_root(match_doc); /* marks the arena as used */
     int r = script_run_value(script, NULL, &match_doc->arena, ret_value, &problem);
     if (r > 0 && match_doc->problem == NULL) {
         match_doc->problem = arena_alloc(match_doc->problems, sizeof problem);

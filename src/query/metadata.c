@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metadata fields: the table, and their values. Queries on them are bound in bind_metadata.c. */
+/*
+ * The table of metadata fields, and their values per document. bind_metadata.c binds queries on
+ * them.
+ */
 #include "query/metadata.h"
 
 #include "base/check.h"
@@ -12,7 +15,7 @@ static const struct metadata_field table[METADATA_COUNT] = {
 
 const struct metadata_field *metadata_find(struct slice name)
 {
-    if (name.len == 0 || name.data[0] != '_') /* asked for every field of every request */
+    if (name.len == 0 || name.data[0] != '_') /* fast path: called for every field of every request */
         return NULL;
     for (size_t i = 0; i < METADATA_COUNT; i++)
         if (slice_is(name, table[i].name))

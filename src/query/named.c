@@ -4,7 +4,7 @@
 struct named_query {
     struct slice name;
     const struct bound_query *matcher;
-    uint32_t hash; /* of the name, spread */
+    uint32_t hash; /* of the name, folded as by java.util.HashMap */
 };
 
 /* One step of String.hashCode(). */
@@ -13,7 +13,10 @@ static uint32_t hash_unit(uint32_t hash, uint32_t unit)
     return 31 * hash + unit;
 }
 
-/* String.hashCode() counts in units of UTF-16; the table then folds the upper half into the lower. */
+/*
+ * Returns: Java's String.hashCode(), over UTF-16 code units, with the upper half folded into the
+ * lower as HashMap does.
+ */
 static uint32_t java_hash(struct slice text)
 {
     uint32_t hash = 0;
@@ -31,7 +34,7 @@ static uint32_t java_hash(struct slice text)
     return hash ^ hash >> 16;
 }
 
-/* How many buckets a HashMap of so many names has: it grows when it is three quarters full. */
+/* Returns: the number of buckets of a Java HashMap with `count` names. Its load factor is 0.75. */
 static uint32_t table_size(size_t count)
 {
     uint32_t size = 16;
@@ -40,7 +43,7 @@ static uint32_t table_size(size_t count)
     return size;
 }
 
-/* Into the order of buckets; those of one bucket stay in that of insertion. */
+/* Sorts by bucket, in Java's iteration order. Insertion order is retained within a bucket. */
 static void sort_by_bucket(struct named_list *list)
 {
     uint32_t mask = table_size(list->count) - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and combining the nodes of a parsed query. */
+/* Creates and combines nodes of a parsed query. */
 #include "query/node.h"
 
 #include "json/path.h"
@@ -113,7 +113,7 @@ struct query_field query__field_boost(struct slice text)
     return field;
 }
 
-/* The scalars at a lookup's path become the values of the terms query. */
+/* Collects the scalars at a lookup's path as the values of the terms query. */
 struct lookup_values {
     struct arena *arena;
     struct query *query;

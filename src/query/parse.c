@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsing: which query it is, and the ones made of other queries.
+ * Parses queries: selects the parser by the query's name, and parses the compound queries.
  *
- * What is refused is refused in the words and at the place where Elasticsearch's streaming parser would; see
- * query__refuse(). Leaves are in parse_leaf.c, those about words in parse_text.c.
+ * Errors have the text and the location that Elasticsearch's streaming parser reports; see
+ * query__refuse(). Leaf queries are parsed in parse_leaf.c, full-text queries in parse_text.c.
  */
 #include "query/node.h"
 
@@ -14,7 +14,7 @@
 #include "base/zone.h"
 #include "query/parse_leaf.h"
 
-/* --- Refusing ----------------------------------------------------------------------------------------------------- */
+/* --- Errors ------------------------------------------------------------------------------------------------------- */
 
 int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
                   ...)
@@ -101,7 +101,7 @@ bool query__charge(struct query_parser *parser, uint64_t steps)
 
 /* --- Scalars ------------------------------------------------------------------------------------------------------ */
 
-/* As String.trim(): blanks, and all that comes before them in ASCII. */
+/* Trims as Java's String.trim() does: all characters up to U+0020. */
 static struct slice java_trim(struct slice text)
 {
     while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
@@ -144,10 +144,12 @@ int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_f
     return 0;
 }
 
-/* `boost` and `_name`, which every query takes. Returns: 0, QUERY_REFUSED, or 2 for any other option. */
+/*
+ * Outcome of take_common(): the option is neither `boost` nor `_name`, which every query accepts.
+ */
 enum { NOT_COMMON = 2 };
 
-enum { PARSE_STEPS = 100 }; /* of an account, for each query, whatever it is */
+enum { PARSE_STEPS = 100 }; /* of the account, for each query of any kind */
 
 static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
 {
@@ -174,7 +176,7 @@ static int parse_into(struct query_parser *parser, yyjson_val *value, struct que
     return r;
 }
 
-/* One query or an array of them. */
+/* Parses one query or an array of queries. */
 static int parse_clauses(struct query_parser *parser, yyjson_val *value, struct query_list *list)
 {
     if (!yyjson_is_arr(value))
@@ -220,7 +222,7 @@ static int bool_scalar(struct query_parser *parser, struct slice name, struct sl
     return r == NOT_COMMON ? query__refuse_option(parser, name, option, value) : r;
 }
 
-/* What 7.10 knows in a bool query: its clauses, then the others. */
+/* Members of a bool query in 7.10: first the clauses, then BOOL_SCALARS scalar options. */
 static const char *const bool_names[] = {
     "must",  "must_not", "mustNot", "filter", "should", "minimum_should_match", "adjust_pure_negative",
     "boost", "_name"};
@@ -234,7 +236,10 @@ static bool is_bool_scalar(struct slice option)
     return false;
 }
 
-/* 7.10 has a parser of objects for it, which says what is wrong around what a clause says; 5.6 looks at clauses only. */
+/*
+ * Parses one member of a bool query. 7.10 wraps an error of a clause in one of the bool query; 5.6
+ * checks only the clauses.
+ */
 static int bool_member(struct query_parser *parser, struct slice name, yyjson_val *key, yyjson_val *value,
                        struct query *query)
 {
@@ -243,7 +248,7 @@ static int bool_member(struct query_parser *parser, struct slice name, yyjson_va
     bool seven = parser->dialect == DIALECT_7;
     if (list != NULL && yyjson_is_ctn(value)) {
         int r = parse_clauses(parser, value, list);
-        bool around = r == QUERY_REFUSED && seven && !parser->too_deep; /* it would be said at each depth */
+        bool around = r == QUERY_REFUSED && seven && !parser->too_deep; /* otherwise wrapped once at each depth */
         return around ? query__wrap_refusal(parser, "bool", option) : r;
     }
     if (!seven && yyjson_is_arr(value) && unsafe_yyjson_get_len(value) == 0)
@@ -276,11 +281,10 @@ static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val
     return 0;
 }
 
-/* A member of a compound query: which place in its list, or a number. */
+/* A member of a compound query: its slot in the list of queries, or its type. */
 struct compound_member {
     const char *name;
-    int place; /* -1: any number of queries; -2: a number; -3: a flag that is ignored; -4: an object that is
-                  ignored */
+    int slot; /* -1: array of queries; -2: number; -3: ignored flag; -4: ignored object */
 };
 
 struct compound_form {
@@ -289,12 +293,12 @@ struct compound_form {
 };
 
 static int compound_member(struct query_parser *parser, struct slice name, const struct compound_form *form,
-                           struct slice option, yyjson_val *value, struct query *query, struct query **places)
+                           struct slice option, yyjson_val *value, struct query *query, struct query **slots)
 {
     for (const struct compound_member *member = form->members; member->name != NULL; member++) {
         if (!slice_is(option, member->name))
             continue;
-        switch (member->place) {
+        switch (member->slot) {
         case -1: return parse_clauses(parser, value, &query->compound.queries);
         case -2: return query__take_double(parser, value, &query->compound.number);
         case -3: return 0;
@@ -302,30 +306,33 @@ static int compound_member(struct query_parser *parser, struct slice name, const
         default:
             if (yyjson_is_arr(value))
                 return query__refuse(parser, value, false, PROBLEM_PARSING, "unexpected token [START_ARRAY]");
-            return query_parse(parser, value, &places[member->place]);
+            return query_parse(parser, value, &slots[member->slot]);
         }
     }
     int r = take_common(parser, option, value, query);
     return r == NOT_COMMON ? query__refuse_option(parser, name, option, value) : r;
 }
 
-/* Fills compound.queries with the queries at fixed places, NULL where one is missing. */
+/*
+ * Parses the members of a compound query. Fills `slots`, NULL where a query is missing, and adds
+ * the queries to compound.queries.
+ */
 static int parse_compound(struct query_parser *parser, struct slice name, const struct compound_form *form,
-                          yyjson_val *body, struct query **ret_query, struct query *places[2])
+                          yyjson_val *body, struct query **ret_query, struct query *slots[2])
 {
     struct query *query = query__new(parser->arena, form->kind);
     query->compound.number = NAN;
-    places[0] = places[1] = NULL;
+    slots[0] = slots[1] = NULL;
     size_t index, count;
     yyjson_val *key, *value;
     json_obj_foreach (body, index, count, key, value) {
-        int r = compound_member(parser, name, form, json_slice(key), value, query, places);
+        int r = compound_member(parser, name, form, json_slice(key), value, query, slots);
         if (r != 0)
             return r;
     }
     for (size_t i = 0; i < 2; i++) {
-        if (places[i] != NULL)
-            query__list_add(parser->arena, &query->compound.queries, places[i]);
+        if (slots[i] != NULL)
+            query__list_add(parser->arena, &query->compound.queries, slots[i]);
     }
     *ret_query = query;
     return 0;
@@ -335,9 +342,9 @@ static int parse_constant_score(struct query_parser *parser, struct slice name, 
                                 struct query **ret_query)
 {
     static const struct compound_form form = {QUERY_CONSTANT_SCORE, {{"filter", 0}, {"query", 0}, {NULL, 0}}};
-    struct query *places[2];
-    int r = parse_compound(parser, name, &form, body, ret_query, places);
-    if (r == 0 && places[0] == NULL)
+    struct query *slots[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, slots);
+    if (r == 0 && slots[0] == NULL)
         return query__refuse(parser, body, true, PROBLEM_PARSING, "[constant_score] requires a 'filter' element");
     return r;
 }
@@ -345,8 +352,8 @@ static int parse_constant_score(struct query_parser *parser, struct slice name, 
 static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     static const struct compound_form form = {QUERY_DIS_MAX, {{"queries", -1}, {"tie_breaker", -2}, {NULL, 0}}};
-    struct query *places[2];
-    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    struct query *slots[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, slots);
     if (r == 0 && (*ret_query)->compound.queries.count == 0)
         return query__refuse(parser, body, true, PROBLEM_PARSING,
                              "[dis_max] requires 'queries' field with at least one clause");
@@ -357,14 +364,14 @@ static int parse_boosting(struct query_parser *parser, struct slice name, yyjson
 {
     static const struct compound_form form = {QUERY_BOOSTING,
                                               {{"positive", 0}, {"negative", 1}, {"negative_boost", -2}, {NULL, 0}}};
-    struct query *places[2];
-    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    struct query *slots[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, slots);
     if (r != 0)
         return r;
-    if (places[0] == NULL)
+    if (slots[0] == NULL)
         return query__refuse(parser, body, true, PROBLEM_PARSING,
                              "[boosting] query requires 'positive' query to be set'");
-    if (places[1] == NULL)
+    if (slots[1] == NULL)
         return query__refuse(parser, body, true, PROBLEM_PARSING,
                              "[boosting] query requires 'negative' query to be set'");
     if (isnan((*ret_query)->compound.number) || (*ret_query)->compound.number < 0)
@@ -378,8 +385,8 @@ static int parse_nested(struct query_parser *parser, struct slice name, yyjson_v
     static const struct compound_form form = {
         QUERY_NESTED,
         {{"query", 0}, {"filter", 0}, {"path", -3}, {"score_mode", -3}, {"ignore_unmapped", -4}, {NULL, 0}}};
-    struct query *places[2];
-    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    struct query *slots[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, slots);
     if (r != 0)
         return r;
     yyjson_val *path = json_get_lit(body, "path");
@@ -387,13 +394,12 @@ static int parse_nested(struct query_parser *parser, struct slice name, yyjson_v
         (*ret_query)->field = json_slice(path);
     else
         return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[nested] requires 'path' field");
-    if (places[0] == NULL)
+    if (slots[0] == NULL)
         return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[nested] requires 'query' field");
     return 0;
 }
 
-/* --- What only 1.x and 2.x had ----------------------------------------------------------------------------
- */
+/* --- Queries of 1.x and 2.x only ---------------------------------------------------------------------------------- */
 
 static int parse_filtered(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
@@ -452,15 +458,17 @@ static int parse_missing(struct query_parser *parser, struct slice name, yyjson_
     return 0;
 }
 
-/* {"query": {"query": {..}}}: 1.x wrapped queries for use as filters. {"fquery": {"query": ..}} the same. */
+/*
+ * {"query": {"query": {..}}}: 1.x wrapped queries for use as filters, also as {"fquery": {"query":
+ * ..}}.
+ */
 static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     yyjson_val *inner = slice_is(name, "fquery") ? json_get_lit(body, "query") : body;
     return query_parse(parser, inner != NULL ? inner : body, ret_query);
 }
 
-/* --- The table --------------------------------------------------------------------------------------------
- */
+/* --- The table ---------------------------------------------------------------------------------------------------- */
 
 static int parse_unsupported(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
@@ -468,7 +476,7 @@ static int parse_unsupported(struct query_parser *parser, struct slice name, yyj
     return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query is not supported here", SLICE_ARG(name));
 }
 
-enum query_era { ERA_ALL, ERA_OLD, ERA_SEVEN }; /* OLD: only before 5.0; SEVEN: not in 5.6 */
+enum query_era { ERA_ALL, ERA_OLD, ERA_SEVEN }; /* OLD: before 5.0 only; SEVEN: not in 5.6 */
 
 struct query_name {
     const char *name;
@@ -579,8 +587,9 @@ static int refuse_empty(struct query_parser *parser, yyjson_val *value)
 }
 
 /*
- * The `_name` of a query: beside its options, which are the members of its body, or of its field in there. That it may stand there
- * has been seen to.
+ * Returns: the `_name` of a query. It is a member of the body, next to the query's options, or of
+ * the object of the query's field. The parser of the query has already checked that this location
+ * is permitted.
  */
 static struct slice name_of(const struct query_parser *parser, const struct query *query, yyjson_val *body)
 {
@@ -592,7 +601,7 @@ static struct slice name_of(const struct query_parser *parser, const struct quer
                                                                          : SLICE_NONE;
 }
 
-/* 7.x takes a text as `_name`, most of its queries any scalar. */
+/* Checks the type of `_name`: 7.x requires a string, or any scalar for most queries. */
 static int check_name(struct query_parser *parser, const struct query_name *found, yyjson_val *body)
 {
     yyjson_val *name = yyjson_is_obj(body) ? json_get_lit(body, "_name") : NULL;

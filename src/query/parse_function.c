@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing function_score: weights, field_value_factor and script_score, each with a filter. */
+/*
+ * Parses function_score: weights, field_value_factor and script_score, each with an optional
+ * filter.
+ */
 #include "query/node.h"
 
 #include <math.h>
@@ -53,7 +56,7 @@ static int take_factor(struct query_parser *parser, yyjson_val *body, struct sco
     return 0;
 }
 
-/* What a function may be; true when `option` was one. */
+/* Parses a member of an entry of `functions`, or of a single function. */
 static int take_function(struct query_parser *parser, struct slice option, yyjson_val *value,
                          struct score_function *function)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing the queries over values: term, terms, range, patterns, exists, ids. */
+/* Parses the leaf queries on values: term, terms, range, patterns, exists, ids. */
 #include "query/parse_leaf.h"
 
 #include "query/noop_option.h"
@@ -23,7 +23,7 @@ static int parse_options(struct query_parser *parser, struct slice name, yyjson_
     yyjson_val *key, *value;
     json_obj_foreach (options, index, count, key, value) {
         struct slice option = json_slice(key);
-        if (option.len == 0) /* which to `take` means the value alone */
+        if (option.len == 0) /* `take` reserves the empty name for the short form */
             return query__refuse_option(parser, name, option, value);
         int r = is_common(option) && !yyjson_is_ctn(value) ? take_common(parser, option, value, query)
                                                            : take(parser, name, option, value, query);
@@ -53,7 +53,7 @@ int query__parse_field(struct query_parser *parser, struct slice name, yyjson_va
         bool beside = is_common(field) && !yyjson_is_ctn(value) && count > 1;
         if (beside && seven && slice_is(name, "range"))
             return query__refuse_option(parser, name, field, value);
-        if (beside && !seven) { /* 7.x has them with the options of the field */
+        if (beside && !seven) { /* 7.x accepts them among the field's options only */
             r = take_common(parser, field, value, query);
         } else if (query->field.data != NULL) {
             return second_field(parser, name, query->field, field, value);
@@ -81,7 +81,10 @@ static int refuse_no_value(struct query_parser *parser, yyjson_val *body)
 static const char *const common_names[] = {"boost", "_name"};
 static const char *const ids_names[] = {"type", "values", "boost", "_name"};
 
-/* 7.10 has read on to the value when it says so. */
+/*
+ * Refuses an unknown option of a leaf query. 7.10 reports the location of its value, which it has
+ * already read.
+ */
 static int refuse_unknown_leaf(struct query_parser *parser, struct slice name, yyjson_val *key, yyjson_val *value,
                                const char *const *known, size_t known_count)
 {
@@ -109,8 +112,8 @@ int query__parse_match_all(struct query_parser *parser, struct slice name, yyjso
 
 /* --- ids, type ---------------------------------------------------------------------------------------------------- */
 
-/* Scalars of an array, or one alone, as they stand. */
-enum { SCALARS_ROW = 4096 }; /* taken between questions */
+/* Scalars copied between checks of the account. */
+enum { SCALARS_ROW = 4096 };
 
 static int take_scalars(struct query_parser *parser, yyjson_val *value, struct query *query)
 {
@@ -129,7 +132,7 @@ static int take_scalars(struct query_parser *parser, yyjson_val *value, struct q
     return 0;
 }
 
-/* Returns: the first null of a list, or NULL. */
+/* Returns: the first null of an array, or NULL. */
 static yyjson_val *first_null(yyjson_val *value)
 {
     size_t index, count;
@@ -242,7 +245,7 @@ static int take_term(struct query_parser *parser, struct slice name, struct slic
 {
     bool flag;
     if (slice_is(option, "case_insensitive") && parser->dialect == DIALECT_7)
-        return query__take_bool(parser, value, &flag); /* query__parse_term() looks at it */
+        return query__take_bool(parser, value, &flag); /* query__parse_term() evaluates it */
     if (option.len > 0 && !slice_is(option, "value") && !slice_is(option, "term"))
         return query__refuse_option(parser, name, option, value);
     if (yyjson_is_arr(value))
@@ -255,7 +258,7 @@ static int take_term(struct query_parser *parser, struct slice name, struct slic
     return 0;
 }
 
-/* A term in any case is a pattern without anything special in it. */
+/* Makes a case-insensitive term: a pattern whose special characters are escaped. */
 static struct query *in_any_case(struct arena *arena, const struct query *term)
 {
     struct slice text = query__scalar_text(arena, term->values.items[0]);
@@ -286,7 +289,7 @@ int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val
 {
     struct query *query = query__new(parser->arena, QUERY_TERM);
     if (yyjson_obj_size(body) == 1 && yyjson_is_null(yyjson_obj_iter_get_val(unsafe_yyjson_get_first(body))))
-        return refuse_no_field(parser, body); /* they pass over a null, and the field with it */
+        return refuse_no_field(parser, body); /* Elasticsearch skips a null together with its field */
     int r = query__parse_field(parser, name, body, take_term, query);
     if (r != 0)
         return r;
@@ -331,7 +334,7 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
     return 0;
 }
 
-/* Of 1.x to 5.x, which told Lucene how to go about it. */
+/* Returns: whether an option is an execution hint of 1.x to 5.x. Such hints are ignored. */
 static bool is_hint_of_5(const struct query_parser *parser, struct slice option)
 {
     return parser->dialect == DIALECT_5 && (slice_is(option, "execution") || slice_is(option, "_cache"));
@@ -370,8 +373,7 @@ int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_va
     return 0;
 }
 
-/* --- prefix, wildcard, regexp, fuzzy ----------------------------------------------------------------------
- */
+/* --- prefix, wildcard, regexp, fuzzy ------------------------------------------------------------------------------ */
 
 static bool is_pattern_value(struct slice option)
 {
@@ -454,7 +456,10 @@ static int take_range_flag(struct query_parser *parser, yyjson_val *value, bool 
     return r;
 }
 
-/* How a field of ranges is to lie to the one asked for. There are no such fields, and of any other it says nothing. */
+/*
+ * Checks the name of `relation`. The option only affects range fields, which Tidelock does not
+ * have.
+ */
 static int check_relation(struct query_parser *parser, yyjson_val *value)
 {
     static const char *const relations[] = {"intersects", "within", "contains", "disjoint"};
@@ -510,8 +515,7 @@ int query__parse_range(struct query_parser *parser, struct slice name, yyjson_va
     return 0;
 }
 
-/* --- script ----------------------------------------------------------------------------------------------
- */
+/* --- script ------------------------------------------------------------------------------------------------------- */
 
 static int take_params(struct query_parser *parser, yyjson_val *value, struct query_script *script)
 {

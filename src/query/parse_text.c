@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing the queries about words: the match family, multi_match, query_string and simple_query_string. */
+/*
+ * Parses the full-text queries: the match family, multi_match, query_string and
+ * simple_query_string.
+ */
 #include "query/noop_option.h"
 #include "query/parse_leaf.h"
 
@@ -19,10 +22,10 @@ static int take_operator(struct query_parser *parser, yyjson_val *value, bool *r
     return 0;
 }
 
-/* Returns: 0, QUERY_REFUSED, or OPTION_OTHER. */
+/* Outcome of the option parsers besides 0 and QUERY_REFUSED: the option is not one of theirs. */
 enum { OPTION_OTHER = 2 };
 
-/* Which of the options of words each query of 7.x has; clients of 5.x may give them to any. */
+/* Returns: whether a query has an option in 7.x. In 5.x every query accepts all of them. */
 static bool has_option(const struct query_parser *parser, struct slice query, struct slice option)
 {
     bool phrase = slice_is(query, "match_phrase") || slice_is(query, "match_phrase_prefix");
@@ -71,8 +74,7 @@ static int take_idle(struct query_parser *parser, struct slice name, struct slic
     return r == NOOP_OPTION_UNKNOWN ? query__refuse_option(parser, name, option, value) : r;
 }
 
-/* --- match ------------------------------------------------------------------------------------------------
- */
+/* --- match -------------------------------------------------------------------------------------------------------- */
 
 static int take_match(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                       struct query *query)
@@ -126,8 +128,7 @@ int query__parse_match(struct query_parser *parser, struct slice name, yyjson_va
     return 0;
 }
 
-/* --- Fields of several ------------------------------------------------------------------------------------
- */
+/* --- Lists of fields ---------------------------------------------------------------------------------------------- */
 
 static int take_fields(struct query_parser *parser, struct slice name, yyjson_val *value,
                        struct query_field **ret_fields, size_t *ret_count)
@@ -146,8 +147,7 @@ static int take_fields(struct query_parser *parser, struct slice name, yyjson_va
     return 0;
 }
 
-/* --- multi_match ------------------------------------------------------------------------------------------
- */
+/* --- multi_match -------------------------------------------------------------------------------------------------- */
 
 static int take_multi_form(struct query_parser *parser, yyjson_val *value, struct query *query)
 {
@@ -249,7 +249,7 @@ int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_v
 {
     bool simple = slice_is(name, "simple_query_string");
     struct query *query = query__new(parser->arena, simple ? QUERY_SIMPLE : QUERY_LUCENE);
-    query->lucene.options.tie_breaker = simple ? 1 : 0; /* the simple syntax adds up what fields score */
+    query->lucene.options.tie_breaker = simple ? 1 : 0; /* the simple syntax adds the scores of fields */
     size_t index, count;
     yyjson_val *key, *value;
     json_obj_foreach (body, index, count, key, value) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phrases: tokens at the distances that the query asks for, moved by no more than `slop` in all.
+ * Matches phrases: tokens at the distances that the query gives, moved by at most `slop` in total.
  *
- * Entries hold no positions, so the text is analysed again. Values of one field lie the mapping's
- * `position_increment_gap` apart, so that as a rule no phrase reaches from one into the next.
+ * Entries hold no positions, so the text is analyzed again. Consecutive values of one field are the
+ * mapping's `position_increment_gap` apart, so that a phrase normally does not match across values.
  */
 #include "query/phrase.h"
 
@@ -17,7 +17,7 @@
 
 enum { PHRASE_TOKENS_MAX = 100000 };
 
-/* Of an account: to analyse a token, to look it up among the words of a phrase. */
+/* Account steps: to analyze a token; to look one up among the words of a phrase. */
 enum { TOKEN_STEPS = 20, LOOKUP_STEPS = 5 };
 
 struct positioned_token {
@@ -32,7 +32,9 @@ static int by_text(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* Returns: the position of a text among the words of a phrase; their count: none is the same. */
+/*
+ * Returns: the index of a text among the distinct words of a phrase; word_count: not one of them.
+ */
 static size_t find_word(const struct bound_query *matcher, struct slice text)
 {
     size_t low = 0, high = matcher->phrase.word_count;
@@ -68,16 +70,16 @@ void phrase_bind(struct bound_query *matcher, struct arena *arena)
 
 /* --- The text ----------------------------------------------------------------------------------------------------- */
 
-struct analysing {
+struct token_collector {
     struct match_doc *match_doc;
     struct match_doc_text *text;
-    uint32_t base; /* position of the first token of the value at hand */
+    uint32_t base; /* position of the first token of the current value */
     uint32_t last;
 };
 
 static bool take_token(void *context, const struct analysis_token *token)
 {
-    struct analysing *at = context;
+    struct token_collector *at = context;
     struct match_doc_text *text = at->text;
     text->tokens = arena_grow(&at->match_doc->arena, text->tokens, text->count, &text->capacity, sizeof *text->tokens);
     at->last = at->base + token->position;
@@ -85,7 +87,7 @@ static bool take_token(void *context, const struct analysis_token *token)
     return text->count < PHRASE_TOKENS_MAX && account_take(at->match_doc->account, TOKEN_STEPS);
 }
 
-/* Returns: the text of a field, analysed at the first call; NULL: there is no source. */
+/* Returns: the tokens of a field, analyzed at the first call; NULL: the document has no source. */
 static const struct match_doc_text *text_of(struct match_doc *match_doc, const struct mapping_field *field)
 {
     struct field_value *values = NULL;
@@ -95,7 +97,7 @@ static const struct match_doc_text *text_of(struct match_doc *match_doc, const s
     yyjson_val *root = match_doc_root(match_doc);
     if (root == NULL)
         return NULL;
-    struct analysing at = {.match_doc = match_doc, .text = arena_zalloc(&match_doc->arena, sizeof *at.text)};
+    struct token_collector at = {.match_doc = match_doc, .text = arena_zalloc(&match_doc->arena, sizeof *at.text)};
     size_t count = document_field_texts(match_doc->index->mapping, field, root, &match_doc->arena, &values);
     for (size_t i = 0; i < count && at.text->count < PHRASE_TOKENS_MAX; i++) {
         analyzer_run(field->analyzer, values[i].bytes, &match_doc->arena, take_token, &at);
@@ -107,8 +109,11 @@ static const struct match_doc_text *text_of(struct match_doc *match_doc, const s
     return at.text;
 }
 
-/* The positions of one word of a phrase in a text. They never decrease; one that has the word twice is there twice. */
-struct places {
+/*
+ * The positions of one word of a phrase in a text, in ascending order. Tokens at equal positions
+ * are repeated.
+ */
+struct occurrences {
     uint32_t *items;
     size_t count;
 };
@@ -119,67 +124,69 @@ static bool fits_prefix(const struct bound_query *matcher, struct slice text)
 }
 
 /*
- * Finds the words of a phrase in a text: each token of the text is looked up once.
- * Returns: an array by words, the prefix last; NULL: one is missing, or the account is over.
+ * Finds the occurrences of a phrase's words; looks each token of the text up once.
+ * Returns: an array indexed by word, the prefix last; NULL: a word does not occur, or the account
+ * has ended.
  */
-static struct places *find_places(const struct bound_query *matcher, struct match_doc *match_doc,
+static struct occurrences *find_occurrences(const struct bound_query *matcher, struct match_doc *match_doc,
                                   const struct match_doc_text *text)
 {
     size_t words = matcher->phrase.word_count + matcher->phrase.last_is_prefix, total = 0;
-    struct places *places = arena_zalloc(&match_doc->arena, (words + 1) * sizeof *places);
+    struct occurrences *occurrences = arena_zalloc(&match_doc->arena, (words + 1) * sizeof *occurrences);
     uint32_t *found = arena_alloc(&match_doc->arena, (text->count + 1) * sizeof *found);
     for (size_t i = 0; i < text->count; i++) {
         if (!account_take(match_doc->account, LOOKUP_STEPS + text->tokens[i].text.len / 16))
             return NULL;
         found[i] = (uint32_t)find_word(matcher, text->tokens[i].text);
         if (found[i] < matcher->phrase.word_count)
-            places[found[i]].count++;
+            occurrences[found[i]].count++;
         if (fits_prefix(matcher, text->tokens[i].text))
-            places[matcher->phrase.word_count].count++;
+            occurrences[matcher->phrase.word_count].count++;
     }
     for (size_t word = 0; word < words; word++) {
-        if (places[word].count == 0)
+        if (occurrences[word].count == 0)
             return NULL;
-        total += places[word].count;
+        total += occurrences[word].count;
     }
     uint32_t *items = arena_alloc(&match_doc->arena, (total + 1) * sizeof *items);
     for (size_t word = 0; word < words; word++) {
-        places[word].items = items;
-        items += places[word].count;
-        places[word].count = 0;
+        occurrences[word].items = items;
+        items += occurrences[word].count;
+        occurrences[word].count = 0;
     }
     for (size_t i = 0; i < text->count; i++) {
-        struct places *of = &places[found[i]];
+        struct occurrences *of = &occurrences[found[i]];
         if (found[i] < matcher->phrase.word_count)
             of->items[of->count++] = text->tokens[i].position;
-        of = &places[matcher->phrase.word_count];
+        of = &occurrences[matcher->phrase.word_count];
         if (fits_prefix(matcher, text->tokens[i].text))
             of->items[of->count++] = text->tokens[i].position;
     }
-    return places;
+    return occurrences;
 }
 
-/* --- Word by word ------------------------------------------------------------------------------------------------- */
+/* --- Exact phrases ------------------------------------------------------------------------------------------------ */
 
-/* Returns: the token of a phrase that is rarest in the text. */
-static size_t rarest(const struct bound_query *matcher, const struct places *places)
+/* Returns: the index of the phrase's token with the fewest occurrences in the text. */
+static size_t rarest(const struct bound_query *matcher, const struct occurrences *occurrences)
 {
     size_t found = 0;
     for (size_t i = 1; i < matcher->phrase.count; i++)
-        if (places[matcher->phrase.word_of[i]].count < places[matcher->phrase.word_of[found]].count)
+        if (occurrences[matcher->phrase.word_of[i]].count < occurrences[matcher->phrase.word_of[found]].count)
             found = i;
     return found;
 }
 
 /*
- * Returns: whether the text has all tokens of a phrase that begins at `begin`. `next` has for each token the first of its places that is left: calls
- * are in rising order of `begin`, so that each place is passed once.
+ * Returns: whether the phrase occurs in the text with its first token at `begin`. `next` holds the
+ * first unread occurrence of each token. `begin` must not decrease from call to call, so each
+ * occurrence is read once.
  */
-static bool all_at(const struct bound_query *matcher, struct match_doc *match_doc, const struct places *places, size_t *next,
+static bool occurs_at(const struct bound_query *matcher, struct match_doc *match_doc, const struct occurrences *occurrences, size_t *next,
                    int64_t begin)
 {
     for (size_t i = 0; i < matcher->phrase.count; i++) {
-        const struct places *of = &places[matcher->phrase.word_of[i]];
+        const struct occurrences *of = &occurrences[matcher->phrase.word_of[i]];
         int64_t wanted = begin + matcher->phrase.positions[i];
         size_t from = next[i];
         while (next[i] < of->count && of->items[next[i]] < wanted)
@@ -190,16 +197,16 @@ static bool all_at(const struct bound_query *matcher, struct match_doc *match_do
     return true;
 }
 
-/* Returns: how often the text has the phrase: once for each token that can be its first. */
-static size_t exact_frequency(const struct bound_query *matcher, struct match_doc *match_doc, const struct places *places)
+/* Returns: the phrase's frequency: each token that can be its first counts once. */
+static size_t exact_frequency(const struct bound_query *matcher, struct match_doc *match_doc, const struct occurrences *occurrences)
 {
-    size_t token = rarest(matcher, places), frequency = 0;
-    const struct places *of = &places[matcher->phrase.word_of[token]];
-    const struct places *first = &places[matcher->phrase.word_of[0]];
+    size_t token = rarest(matcher, occurrences), frequency = 0;
+    const struct occurrences *of = &occurrences[matcher->phrase.word_of[token]];
+    const struct occurrences *first = &occurrences[matcher->phrase.word_of[0]];
     size_t *next = arena_zalloc(&match_doc->arena, matcher->phrase.count * sizeof *next);
     for (size_t i = 0; i < of->count && account_take(match_doc->account, 1); i++) {
         int64_t begin = (int64_t)of->items[i] - matcher->phrase.positions[token];
-        if ((i > 0 && of->items[i] == of->items[i - 1]) || !all_at(matcher, match_doc, places, next, begin))
+        if ((i > 0 && of->items[i] == of->items[i - 1]) || !occurs_at(matcher, match_doc, occurrences, next, begin))
             continue;
         for (size_t at = next[0]; at < first->count && first->items[at] == first->items[next[0]]; at++)
             frequency++;
@@ -209,48 +216,50 @@ static size_t exact_frequency(const struct bound_query *matcher, struct match_do
 
 /* --- With slop ---------------------------------------------------------------------------------------------------- */
 
-/* A word of the phrase, as it goes through the places where the text has it. */
+/* A word of the phrase, with a cursor over its occurrences in the text. */
 struct word {
-    struct heap_node queued; /* in sloppy.queue, or not */
-    struct places places;
+    struct heap_node queued; /* member of sloppy.queue, if linked */
+    struct occurrences occurrences;
     size_t next;
-    int64_t at; /* the place, less the word's own in the phrase: equal for all words where the phrase stands exactly */
-    int64_t offset; /* the word's place in the phrase */
-    size_t twin;    /* the next word that is the same, in a ring; itself where none is */
-    size_t rank;    /* among the same words */
+    int64_t at; /* text position less `offset`; all words are equal at an exact match */
+    int64_t offset;      /* position of the word in the phrase */
+    size_t next_equal;   /* index of the next equal word, in a ring; its own index: no equal word */
+    size_t equal_before; /* number of equal words that precede it in the phrase */
 };
 
 /*
- * Matches as Lucene's, so that there are as many: the word that is farthest behind goes on, until it is ahead of the next; the
- * smallest distance from the first to the last on the way is a match, if it is within the slop. It counts the less the larger it
- * is. Two equal words of the phrase need two places: the one behind of those that meet goes on.
+ * The state of a match with slop. It finds the same matches as Lucene's SloppyPhraseMatcher: the
+ * word with the lowest `at` advances until it passes the next word. The smallest distance from the
+ * lowest to the highest `at` meanwhile is a match, if it is within the slop. Its weight decreases
+ * with that distance. Equal words of the phrase need different positions: of two at one position,
+ * the lower one advances.
  */
 struct sloppy {
     struct word *words;
     size_t count;
-    struct heap queue; /* of words, the one farthest behind first */
-    int64_t end;       /* the largest `at` so far */
+    struct heap queue; /* the words by ascending `at` */
+    int64_t end;       /* maximum `at` of the words */
     struct account *account;
 };
 
-static bool is_behind(const struct word *a, const struct word *b)
+static bool precedes(const struct word *a, const struct word *b)
 {
     return a->at < b->at || (a->at == b->at && a->offset < b->offset);
 }
 
-/* Where two words have one offset, the first of the phrase goes first. */
+/* Orders words by `at`, then by offset, then by their order in the phrase. */
 static bool queued_before(const struct heap_node *a, const struct heap_node *b)
 {
     const struct word *one = container_of(a, const struct word, queued),
                       *other = container_of(b, const struct word, queued);
-    return is_behind(one, other) || (!is_behind(other, one) && one < other);
+    return precedes(one, other) || (!precedes(other, one) && one < other);
 }
 
 static bool step(struct sloppy *sloppy, struct word *word)
 {
-    if (word->next == word->places.count || !account_take(sloppy->account, 1))
+    if (word->next == word->occurrences.count || !account_take(sloppy->account, 1))
         return false;
-    word->at = (int64_t)word->places.items[word->next++] - word->offset;
+    word->at = (int64_t)word->occurrences.items[word->next++] - word->offset;
     return true;
 }
 
@@ -267,17 +276,17 @@ static bool advance(struct sloppy *sloppy, struct word *word)
     return more;
 }
 
-/* Returns: the word farthest behind among those in the queue. */
+/* Returns: the queued word with the lowest `at`. */
 static struct word *first_queued(struct sloppy *sloppy)
 {
     (void)account_take(sloppy->account, 10);
     return container_of(heap_first(&sloppy->queue), struct word, queued);
 }
 
-/* Returns: an equal word that has the same place; NULL: none. */
-static struct word *collides(struct sloppy *sloppy, const struct word *word)
+/* Returns: an equal word at the same text position; NULL: none. */
+static struct word *find_collision(struct sloppy *sloppy, const struct word *word)
 {
-    for (struct word *other = &sloppy->words[word->twin]; other != word; other = &sloppy->words[other->twin]) {
+    for (struct word *other = &sloppy->words[word->next_equal]; other != word; other = &sloppy->words[other->next_equal]) {
         (void)account_take(sloppy->account, 1);
         if (other->at + other->offset == word->at + word->offset)
             return other;
@@ -285,23 +294,26 @@ static struct word *collides(struct sloppy *sloppy, const struct word *word)
     return NULL;
 }
 
-static bool part_twins(struct sloppy *sloppy, struct word *word)
+static bool separate_equal_words(struct sloppy *sloppy, struct word *word)
 {
     struct word *other;
-    while ((other = collides(sloppy, word)) != NULL) {
-        word = is_behind(word, other) ? word : other;
+    while ((other = find_collision(sloppy, word)) != NULL) {
+        word = precedes(word, other) ? word : other;
         if (!advance(sloppy, word))
             return false;
     }
     return true;
 }
 
-/* Puts each word at its first place, and equal ones at different ones. */
+/*
+ * Moves each word to its first occurrence, equal words to different ones. Returns: false: there are
+ * too few occurrences, or the account has ended.
+ */
 static bool begin(struct sloppy *sloppy)
 {
     for (size_t i = 0; i < sloppy->count; i++) {
         struct word *word = &sloppy->words[i];
-        for (size_t k = 0; k <= word->rank; k++)
+        for (size_t k = 0; k <= word->equal_before; k++)
             if (!step(sloppy, word))
                 return false;
         sloppy->end = i == 0 || word->at > sloppy->end ? word->at : sloppy->end;
@@ -319,7 +331,7 @@ static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
         struct word *word = first_queued(sloppy);
         heap_remove(&sloppy->queue, &word->queued);
         int64_t distance = sloppy->end - word->at, next = first_queued(sloppy)->at;
-        while ((more = advance(sloppy, word) && part_twins(sloppy, word)) && word->at <= next)
+        while ((more = advance(sloppy, word) && separate_equal_words(sloppy, word)) && word->at <= next)
             distance = sloppy->end - word->at < distance ? sloppy->end - word->at : distance;
         heap_push(&sloppy->queue, &word->queued);
         if (distance <= slop)
@@ -328,24 +340,24 @@ static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
     return frequency;
 }
 
-static float frequency_with_slop(const struct bound_query *matcher, struct match_doc *match_doc, const struct places *places)
+static float frequency_with_slop(const struct bound_query *matcher, struct match_doc *match_doc, const struct occurrences *occurrences)
 {
     size_t count = matcher->phrase.count, words = matcher->phrase.word_count;
     struct sloppy sloppy = {.words = arena_zalloc(&match_doc->arena, count * sizeof *sloppy.words),
                             .count = count,
                             .account = match_doc->account};
-    struct word **last = arena_zalloc(&match_doc->arena, (words + 1) * sizeof(struct word *)); /* that is the same */
+    struct word **last = arena_zalloc(&match_doc->arena, (words + 1) * sizeof(struct word *)); /* the last equal word */
     heap_init(&sloppy.queue, queued_before);
     for (size_t i = 0; i < count; i++) {
         struct word *word = &sloppy.words[i];
         size_t of = matcher->phrase.word_of[i];
         word->offset = matcher->phrase.positions[i];
-        word->places = places[of];
-        word->twin = i;
-        if (of < words && last[of] != NULL) { /* a ring of those that are the same */
-            word->rank = last[of]->rank + 1;
-            word->twin = last[of]->twin;
-            last[of]->twin = i;
+        word->occurrences = occurrences[of];
+        word->next_equal = i;
+        if (of < words && last[of] != NULL) { /* links equal words into a ring */
+            word->equal_before = last[of]->equal_before + 1;
+            word->next_equal = last[of]->next_equal;
+            last[of]->next_equal = i;
         }
         last[of] = word;
     }
@@ -363,11 +375,11 @@ float phrase_frequency(const struct bound_query *matcher, struct match_doc *matc
         return 0;
     *ret_length = text->count;
     struct arena_mark mark = arena_mark(&match_doc->arena);
-    const struct places *places = find_places(matcher, match_doc, text);
+    const struct occurrences *occurrences = find_occurrences(matcher, match_doc, text);
     float frequency = 0;
-    if (places != NULL)
-        frequency = matcher->phrase.slop > 0 ? frequency_with_slop(matcher, match_doc, places)
-                                             : (float)exact_frequency(matcher, match_doc, places);
+    if (occurrences != NULL)
+        frequency = matcher->phrase.slop > 0 ? frequency_with_slop(matcher, match_doc, occurrences)
+                                             : (float)exact_frequency(matcher, match_doc, occurrences);
     arena_rewind(&match_doc->arena, mark);
     return frequency;
 }

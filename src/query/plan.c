@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choosing the entries that name the fewest documents. See README.md, "Plans".
+ * Chooses the entries that name the fewest documents. See README.md, "Plans".
  *
- * An access is a set of entry ranges and ids; a document outside of all of them cannot match (invariant 1).
+ * An access is a set of entry ranges, ids and document keys. A document outside all of them cannot
+ * match (invariant 1).
  */
 #include "query/plan.h"
 
@@ -14,28 +15,31 @@
 
 enum { ACCESS_RANGES_MAX = 8192, ESTIMATE_FIRST = 256, ESTIMATE_LAST = 20000 };
 
-/* Of an account: to find a range in the store, an entry of it, a matcher or a value to look at. */
+/*
+ * Account steps: to seek to a range in the store; to read one of its entries; to examine a query
+ * node or a value.
+ */
 enum { STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 50 };
 
 struct access_range {
     struct entry_range range;
-    const struct bound_query *pattern; /* NULL: every value of the range counts */
+    const struct bound_query *pattern; /* checked against each value; NULL: all values match */
 };
 
 struct access {
     bool usable;
     struct access_range *ranges;
     size_t range_count, range_capacity;
-    struct slice *ids;
+    struct slice *ids; /* document ids, for all types */
     size_t id_count, id_capacity;
-    struct slice *keys; /* of documents, where entries have been read already (term_stats.c) */
+    struct slice *keys; /* document keys, if term_stats.c has already read the entries */
     size_t key_count, key_capacity;
 };
 
 struct planner {
     const struct search_index *index;
     const struct view *view;
-    struct account *account; /* of the search; NULL: none */
+    struct account *account; /* of the search; NULL: unlimited */
     struct arena *arena;     /* of the plan */
     struct path_lookup path_lookup;
     int error;
@@ -46,7 +50,7 @@ static struct access unusable(void)
     return (struct access){.usable = false};
 }
 
-/* Returns: false where there are too many. */
+/* Adds a range. Returns: false: the access has ACCESS_RANGES_MAX already. */
 static bool add_range(struct planner *planner, struct access *access, const struct access_range *range)
 {
     if (access->range_count >= ACCESS_RANGES_MAX)
@@ -69,27 +73,27 @@ static void add_document(struct planner *planner, struct access *access, struct 
     access->keys[access->key_count++] = key;
 }
 
-/* --- Where something was renamed ---------------------------------------------------------------------------------- */
+/* --- Paths after renames ------------------------------------------------------------------------------------------ */
 
-/* Whether entries name the documents that have a value of a field. */
+/* Returns: whether entries name all documents that have a value of a field. */
 static bool is_found(const struct planner *planner, const struct mapping_field *field)
 {
     return field_is_covered(field) && (!path_lookup_affects(&planner->path_lookup, field) || path_lookup_can_find(&planner->path_lookup, field));
 }
 
-struct adding {
+struct range_sink {
     struct planner *planner;
     struct access *access;
 };
 
-static bool add_birth(void *context, const struct entry_range *range)
+static bool add_origin_range(void *context, const struct entry_range *range)
 {
-    struct adding *adding = context;
-    return add_range(adding->planner, adding->access, &(struct access_range){.range = *range});
+    struct range_sink *range_sink = context;
+    return add_range(range_sink->planner, range_sink->access, &(struct access_range){.range = *range});
 }
 
-/* Too many ranges are as good as none. */
-static void note_births(struct planner *planner, struct access *access, int r)
+/* Handles the result of a path lookup. An access with too many ranges is unusable. */
+static void check_lookup(struct planner *planner, struct access *access, int r)
 {
     if (r != 0)
         access->usable = false;
@@ -97,27 +101,30 @@ static void note_births(struct planner *planner, struct access *access, int r)
         planner->error = r;
 }
 
-static void add_births_of(struct planner *planner, struct access *access, const struct mapping_field *field,
+/* Adds the ranges of a path's entries that were written under its origin. */
+static void add_ranges_of_origin(struct planner *planner, struct access *access, const struct mapping_field *field,
                           const struct field_value *value)
 {
-    struct adding adding = {planner, access};
+    struct range_sink range_sink = {planner, access};
     if (!access->usable || !path_lookup_affects(&planner->path_lookup, field))
         return;
-    note_births(planner, access,
-                path_lookup_value(&planner->path_lookup, value->bytes, field->full_path_field != NULL, planner->arena, add_birth, &adding));
+    check_lookup(planner, access,
+                path_lookup_value(&planner->path_lookup, value->bytes, field->full_path_field != NULL, planner->arena, add_origin_range, &range_sink));
 }
 
-static void add_births_with(struct planner *planner, struct access *access, const struct mapping_field *field,
+/* Adds the ranges of entries that were written under the origins of all paths with a prefix. */
+static void add_ranges_of_origin_prefix(struct planner *planner, struct access *access, const struct mapping_field *field,
                             struct slice prefix)
 {
-    struct adding adding = {planner, access};
+    struct range_sink range_sink = {planner, access};
     if (!access->usable || !path_lookup_affects(&planner->path_lookup, field) || prefix.len == 0)
         return;
-    note_births(planner, access, path_lookup_prefix(&planner->path_lookup, prefix, planner->arena, add_birth, &adding));
+    check_lookup(planner, access, path_lookup_prefix(&planner->path_lookup, prefix, planner->arena, add_origin_range, &range_sink));
 }
 
 /* --- Leaves ------------------------------------------------------------------------------------------------------- */
 
+/* Returns: the access by the entries of some values, also under the origins of renamed paths. */
 static struct access value_access(struct planner *planner, const struct mapping_field *field,
                                   const struct field_value *values, size_t count)
 {
@@ -126,7 +133,7 @@ static struct access value_access(struct planner *planner, const struct mapping_
         struct entry_range *ranges;
         size_t more = entry_ranges_of_value(planner->index->number, field, &values[i], planner->arena, &ranges);
         add_ranges(planner, &access, ranges, more);
-        add_births_of(planner, &access, field, &values[i]);
+        add_ranges_of_origin(planner, &access, field, &values[i]);
     }
     return access;
 }
@@ -171,7 +178,7 @@ static struct access pattern_access(struct planner *planner, const struct bound_
     add_range(planner, &access,
               &(struct access_range){entry_range_of_prefix(planner->index->number, matcher->field, prefix),
                                      path_lookup_affects(&planner->path_lookup, matcher->field) ? NULL : matcher});
-    add_births_with(planner, &access, matcher->field, matcher->pattern.prefix);
+    add_ranges_of_origin_prefix(planner, &access, matcher->field, matcher->pattern.prefix);
     return access;
 }
 
@@ -180,7 +187,10 @@ static struct access exists_access(struct planner *planner, const struct bound_q
     struct access access = {.usable = true};
     for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
-        /* A text of no words has no entry, but is there; one that is kept whole beside its words has its entry. */
+        /*
+         * An empty text has no token entry, but exists. If its full value is indexed too, that has
+         * an entry.
+         */
         access.usable = is_found(planner, field) && (field->type != FIELD_TEXT || field->full_path_field != NULL);
         if (access.usable)
             access.usable =
@@ -202,7 +212,9 @@ static struct access id_access(struct planner *planner, const struct bound_query
 
 /* --- Costs -------------------------------------------------------------------------------------------------------- */
 
-/* How many documents an access names, counted no further than `limit`. */
+/*
+ * Returns: the number of documents that an access names, counted up to `limit`; SIZE_MAX: unusable.
+ */
 static size_t cost(struct planner *planner, const struct access *access, size_t limit)
 {
     size_t total = access->id_count + access->key_count;
@@ -222,6 +234,7 @@ static size_t cost(struct planner *planner, const struct access *access, size_t 
 
 static struct access access_of(struct planner *planner, const struct bound_query *matcher);
 
+/* Returns: the access to documents of any clause; unusable if the access of one clause is. */
 static struct access union_of(struct planner *planner, const struct bound_query_list *list)
 {
     struct access all = {.usable = true};
@@ -240,7 +253,9 @@ static struct access union_of(struct planner *planner, const struct bound_query_
     return all;
 }
 
-/* The cheapest of several that must all hold. Counting goes on only as long as it can still be the cheapest.
+/*
+ * Returns: the cheapest of several accesses that must all hold. An access is counted only while it
+ * can still be the cheapest.
  */
 static struct access cheapest(struct planner *planner, struct access *accesses, size_t count)
 {
@@ -283,7 +298,7 @@ static struct access bool_access(struct planner *planner, const struct bound_que
     return count > 0 ? cheapest(planner, accesses, count) : unusable();
 }
 
-/* The rarest token names the fewest documents; a prefix at the end is left aside. */
+/* Uses the rarest token, which names the fewest documents. A trailing prefix is ignored. */
 static struct access phrase_access(struct planner *planner, const struct bound_query *matcher)
 {
     size_t count = matcher->phrase.count - matcher->phrase.last_is_prefix;
@@ -318,7 +333,7 @@ static struct access access_of(struct planner *planner, const struct bound_query
     }
 }
 
-/* --- Naming the documents ----------------------------------------------------------------------------------------- */
+/* --- Candidate documents ------------------------------------------------------------------------------------------ */
 
 struct key_list {
     struct slice *items;
@@ -331,8 +346,11 @@ static void add_key(struct planner *planner, struct key_list *keys, struct slice
     keys->items[keys->count++] = arena_copy(planner->arena, key);
 }
 
-/* What a pattern says of the value of an entry, or of the directories of the path that it is. */
-struct fitting {
+/*
+ * Result of matching a pattern with an entry's value, or with one of the parent directories of the
+ * path that the value is.
+ */
+struct value_match {
     const struct bound_query *pattern;
     struct account *account;
     bool fits;
@@ -340,15 +358,15 @@ struct fitting {
 
 static bool fit_token(void *context, const struct analysis_token *token)
 {
-    struct fitting *fitting = context;
-    fitting->fits = fitting->pattern->pattern.fits(fitting->pattern->pattern.pattern, token->text, fitting->account);
-    return !fitting->fits;
+    struct value_match *value_match = context;
+    value_match->fits = value_match->pattern->pattern.fits(value_match->pattern->pattern.pattern, token->text, value_match->account);
+    return !value_match->fits;
 }
 
 static bool entry_fits(const struct planner *planner, const struct access_range *range, const struct entry_hit *hit,
                        struct arena *scratch)
 {
-    struct fitting fitting = {.pattern = range->pattern, .account = planner->account};
+    struct value_match value_match = {.pattern = range->pattern, .account = planner->account};
     struct field_value value;
     if (range->pattern == NULL || hit->cut)
         return true;
@@ -356,13 +374,16 @@ static bool entry_fits(const struct planner *planner, const struct access_range 
     if (!entry_value_decode(hit->value, FIELD_VALUE_BYTES, scratch, &value))
         return true;
     if (range->pattern->field->full_path_field == NULL)
-        fit_token(&fitting, &(struct analysis_token){.text = value.bytes});
+        fit_token(&value_match, &(struct analysis_token){.text = value.bytes});
     else
-        analyzer_run(range->pattern->field->analyzer, value.bytes, scratch, fit_token, &fitting);
-    return fitting.fits;
+        analyzer_run(range->pattern->field->analyzer, value.bytes, scratch, fit_token, &value_match);
+    return value_match.fits;
 }
 
-/* Returns: 0; PLAN_CURSOR_END where there are more than `candidates_max`; fatal codes. */
+/*
+ * Adds the documents that a range names. Returns: 0; PLAN_CURSOR_END: more than `candidates_max`
+ * documents; fatal codes.
+ */
 static int scan_range(struct planner *planner, const struct access_range *range, size_t candidates_max,
                       struct key_list *keys)
 {
@@ -421,7 +442,7 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
     if (!access.usable)
         return 0;
     if (index->document_count > 3000 && candidates_max > index->document_count / 3)
-        candidates_max = index->document_count / 3; /* reading all in order is cheaper then */
+        candidates_max = index->document_count / 3; /* beyond that a scan in key order is cheaper */
     for (size_t i = 0; i < access.range_count; i++) {
         if (!account_take(account, STEPS_OF_RANGE))
             return 0;
@@ -436,18 +457,19 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
     add_ids(&planner, &access, &keys);
     if (keys.count > 1)
         qsort(keys.items, keys.count, sizeof *keys.items, by_bytes);
-    size_t kept = 0;
+    size_t unique = 0;
     for (size_t i = 0; i < keys.count; i++) {
-        if (kept == 0 || !slice_equal(keys.items[kept - 1], keys.items[i]))
-            keys.items[kept++] = keys.items[i];
+        if (unique == 0 || !slice_equal(keys.items[unique - 1], keys.items[i]))
+            keys.items[unique++] = keys.items[i];
     }
-    *ret_plan = (struct plan){.kind = PLAN_KEYS, .keys = keys.items, .count = kept};
+    *ret_plan = (struct plan){.kind = PLAN_KEYS, .keys = keys.items, .count = unique};
     return 0;
 }
 
-/* --- Walking ------------------------------------------------------------------------------------------------------ */
+/* --- The cursor --------------------------------------------------------------------------------------------------- */
 
-static size_t first_behind(const struct plan *plan, struct slice after)
+/* Returns: the index of the first key greater than `after`. */
+static size_t first_after(const struct plan *plan, struct slice after)
 {
     size_t low = 0, high = plan->count;
     while (low < high) {
@@ -464,7 +486,7 @@ void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, 
 {
     *plan_cursor = (struct plan_cursor){.plan = plan, .view = view, .index = index};
     if (plan->kind == PLAN_KEYS) {
-        plan_cursor->position = after.data != NULL ? first_behind(plan, after) : 0;
+        plan_cursor->position = after.data != NULL ? first_after(plan, after) : 0;
         return;
     }
     plan_cursor->scan = doc_scan_new(view, index, DOC_TYPE_ANY);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lucene's regular expressions, anchored at both ends: . ? + * {n,m} | ( ) [ ] [^ ] "…" \x @ # and numeric
- * ranges left out.
+ * Lucene's regular expressions, anchored at both ends: . ? + * {n,m} | ( ) [ ] [^ ] "…" \x @ #
  *
- * An expression becomes a list of states (Thompson's construction); matching follows all states at once, so
- * it takes time in proportion to states times characters, whatever the expression. Complement, intersection
- * and intervals (~ & <>) are refused.
+ * An expression is compiled into a list of states (Thompson's construction). Matching advances all
+ * states together, so its time is proportional to states times characters for every expression.
+ * Complement, intersection and numeric intervals (~ & <>) are refused.
  */
 #include "query/term_pattern.h"
 
@@ -27,7 +26,7 @@ struct state {
     bool negated; /* CLASS */
     const struct point_range *ranges;
     size_t range_count;
-    uint32_t next, other; /* indices of states; `other` of SPLIT */
+    uint32_t next, other; /* indices of states; `other`: SPLIT only */
 };
 
 struct regexp {
@@ -42,13 +41,15 @@ struct regexp_parser {
     struct slice text;
     size_t at;
     struct regexp *regexp;
-    struct slice reason; /* data NULL: fine so far */
+    struct slice reason; /* of the first error; data NULL: no error */
     unsigned depth;
-    size_t built; /* pieces built, those that need no state included */
+    size_t built; /* number of pieces built, including those without a state */
 };
 
-/* Building goes from the end: each piece is given the state that follows it, and returns the state that
- * begins it. */
+/*
+ * States are built from the end: a piece receives the state that follows it and returns its first
+ * state.
+ */
 static uint32_t add_state(struct regexp_parser *p, struct state state)
 {
     struct regexp *regexp = p->regexp;
@@ -61,14 +62,14 @@ static uint32_t add_state(struct regexp_parser *p, struct state state)
     return (uint32_t)regexp->count++;
 }
 
-/* The syntax tree, which repetitions need, as their body is built several times. */
+/* The syntax tree. It is needed because the body of a repetition is built several times. */
 enum piece_kind { PIECE_STATE, PIECE_SEQUENCE, PIECE_CHOICE, PIECE_REPEAT, PIECE_EMPTY };
 
 struct piece {
     enum piece_kind kind;
     struct state state;
     struct piece *left, *right;
-    unsigned least, most; /* UINT32_MAX: open */
+    unsigned least, most; /* of a repetition; `most` is UINT32_MAX if unbounded */
 };
 
 static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, struct piece *left, struct piece *right)
@@ -105,7 +106,7 @@ static uint32_t class_point(struct regexp_parser *p)
     return point == '\\' && more(p) ? term_pattern__next_code_point(p->text, &p->at) : point;
 }
 
-/* Behind '['. */
+/* Parses the rest of a character class, after '['. */
 static struct piece *parse_class(struct regexp_parser *p)
 {
     struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
@@ -290,7 +291,7 @@ static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32
         return add_state(p, state);
     }
     case PIECE_SEQUENCE: {
-        /* Sequences lean to the left; the depth of this recursion is that of brackets only. */
+        /* Sequences are left-recursive, so the recursion is only as deep as brackets nest. */
         while (piece->kind == PIECE_SEQUENCE) {
             next = build(p, piece->right, next);
             piece = piece->left;
@@ -328,8 +329,7 @@ const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct s
     return parser.reason.data == NULL ? pattern : NULL;
 }
 
-/* --- Matching ---------------------------------------------------------------------------------------------
- */
+/* --- Matching ----------------------------------------------------------------------------------------------------- */
 
 struct state_set {
     uint16_t items[REGEXP_STATES_MAX];
@@ -338,21 +338,21 @@ struct state_set {
 
 struct regexp_run {
     const struct regexp *regexp;
-    uint32_t marks[REGEXP_STATES_MAX]; /* the turn in which a state was added last */
-    uint32_t turn;
+    uint32_t added_in_step[REGEXP_STATES_MAX]; /* by state: the step in which it was added last */
+    uint32_t step;
     uint16_t pending[2 * REGEXP_STATES_MAX];
 };
 
-/* Adds a state and what it leads to without a character. */
+/* Adds a state, or the states that it reaches without reading a character. */
 static void set_add(struct regexp_run *run, struct state_set *set, uint32_t index)
 {
     size_t pending = 0;
     run->pending[pending++] = (uint16_t)index;
     while (pending > 0) {
         uint16_t at = run->pending[--pending];
-        if (run->marks[at] == run->turn)
+        if (run->added_in_step[at] == run->step)
             continue;
-        run->marks[at] = run->turn;
+        run->added_in_step[at] = run->step;
         const struct state *state = &run->regexp->states[at];
         if (state->kind == STATE_SPLIT) {
             run->pending[pending++] = (uint16_t)state->next;
@@ -387,14 +387,14 @@ bool term_pattern_regexp(const struct term_pattern *pattern, struct slice text, 
 {
     struct regexp_run run;
     struct state_set sets[2], *now = &sets[0], *then = &sets[1];
-    memset(run.marks, 0, sizeof run.marks);
+    memset(run.added_in_step, 0, sizeof run.added_in_step);
     run.regexp = pattern->regexp;
-    run.turn = 1;
+    run.step = 1;
     now->count = 0;
     set_add(&run, now, pattern->regexp->start);
     for (size_t at = 0; at < text.len && now->count > 0;) {
         uint32_t point = term_pattern__next_code_point(text, &at);
-        run.turn++;
+        run.step++;
         if (!account_take(account, 4 + now->count))
             return false;
         then->count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query as 5.6 prints it inside "failed to create query: …": indented, every default written out. Queries
- * that are rare in such errors are shown by their name alone.
+ * Renders a query as 5.6 prints it in "failed to create query: …": indented, with all defaults.
+ * Query kinds that are rare in such errors are rendered by name only.
  */
 #include "query/node.h"
 
@@ -37,7 +37,7 @@ static void begin(struct renderer *r, char bracket)
     r->first = true;
 }
 
-/* An empty pair of brackets has a space inside. */
+/* Closes a bracket. An empty pair has a space inside. */
 static void end(struct renderer *r, char bracket)
 {
     r->depth--;
@@ -166,7 +166,7 @@ static const char *kind_name(const struct query *query)
     return query->kind == QUERY_MATCH ? forms[query->match.form] : names[query->kind];
 }
 
-/* The body of a query on one field: {"field": {…}}. */
+/* Renders the body of a query on one field: {"field": {…}}. */
 static void render_field(struct renderer *r, const struct query *query)
 {
     name(r, query->field);

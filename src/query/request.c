@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the body of _search. Which members there are, and what each may be, is in two tables. */
+/* Parses the body of _search. Two tables define its members and the JSON type of each. */
 #include "query/request.h"
 
 #include "json/time_value.h"
@@ -172,7 +172,7 @@ static int take_post_filter(struct query_parser *parser, yyjson_val *value, stru
 
 /* --- _source ------------------------------------------------------------------------------------------------------ */
 
-/* `name`: of the member that the patterns are in. */
+/* Parses a source filter's patterns. `name` is the member that contains them. */
 static int take_patterns(struct query_parser *parser, yyjson_val *value, struct slice name,
                          const struct slice **ret_items, size_t *ret_count)
 {
@@ -280,7 +280,7 @@ static int take_docvalue_fields(struct query_parser *parser, yyjson_val *value, 
 
 static int take_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
-    if (parser->dialect == DIALECT_5) /* as 1.x: what is loaded of the source */
+    if (parser->dialect == DIALECT_5) /* as in 1.x: stored fields, or parts of the source */
         return take_stored_fields(parser, value, request);
     return take_formats(parser, SLICE_LIT("fields"), value, &request->fields, &request->field_count);
 }
@@ -349,13 +349,13 @@ static int take_mode(struct query_parser *parser, yyjson_val *value, struct sort
     return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Unknown SortMode [%.*s]", SLICE_ARG(text));
 }
 
-/* How the parser of such a key calls itself. */
+/* Returns: the name that Elasticsearch's parser of such a sort key has in errors. */
 static const char *sort_parser(const struct sort_key *key)
 {
     return key->by == SORT_SCORE ? "_score" : key->by == SORT_SCRIPT ? "_script" : "field_sort";
 }
 
-/* What kinds of values the options of a key may have, in 7.10. */
+/* The JSON types that 7.10 accepts for the options of a sort key. */
 static const struct {
     const char *option;
     unsigned kinds;
@@ -437,7 +437,10 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
     return 0;
 }
 
-/* Neither a direction nor options: 7.10 tells what it finds behind, or in a list. */
+/*
+ * Refuses a sort value that is neither a direction nor an object. 7.10 reports the token after the
+ * value, or the first one in an array.
+ */
 static int refuse_no_options(struct query_parser *parser, yyjson_val *value, const struct sort_key *key)
 {
     const struct slice source = parser->doc->source;
@@ -456,7 +459,7 @@ static int refuse_no_options(struct query_parser *parser, yyjson_val *value, con
                          "[%zu:%zu] [%s] Expected START_OBJECT but was: %s", line, column, sort_parser(key), token);
 }
 
-/* {"field": "desc"} or {"field": {"order": "desc", …}} */
+/* Parses {"field": "desc"} or {"field": {"order": "desc", …}}. */
 static int take_sort_object(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     size_t index, count;
@@ -503,7 +506,7 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
             name_key(parser, &request->sort[request->sort_count++], json_slice(item));
         else if (yyjson_is_obj(item))
             r = take_sort_object(parser, item, request);
-        else if (!array && !yyjson_is_null(item)) /* a number is as good a name */
+        else if (!array && !yyjson_is_null(item)) /* a number is accepted as a field name */
             name_key(parser, &request->sort[request->sort_count++], query__scalar_text(parser->arena, item));
         else
             r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "malformed sort format, %s",
@@ -513,7 +516,7 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
             return r;
     }
     if (request->sort_count == 1 && request->sort[0].by == SORT_SCORE && request->sort[0].descending)
-        request->sort_count = 0; /* which is how hits are ordered anyway */
+        request->sort_count = 0; /* the default order */
     return 0;
 }
 
@@ -537,14 +540,14 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
         if (slice_is(order, "desc"))
             key->descending = true;
         else if (!slice_is(order, "asc"))
-            request->sort_count--; /* a key in no direction is none */
+            request->sort_count--; /* a key with an unknown direction is ignored */
     }
     if (request->sort_count == 1 && request->sort[0].by == SORT_SCORE && request->sort[0].descending)
         request->sort_count = 0;
     return 0;
 }
 
-/* --- Others ------------------------------------------------------------------------------------------------------- */
+/* --- Other members ------------------------------------------------------------------------------------------------ */
 
 static int take_search_after(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
@@ -706,7 +709,7 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
     return 0;
 }
 
-/* --- What cannot go together -------------------------------------------------------------------------------------- */
+/* --- Invalid combinations ----------------------------------------------------------------------------------------- */
 
 int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll)
 {

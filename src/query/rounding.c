@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intervals of time; see rounding.h. */
+/* Rounds instants down to intervals; see rounding.h. */
 #include "query/rounding.h"
 
 #include "base/calendar.h"
@@ -34,16 +34,19 @@ static int64_t local_of(const struct rounding *rounding, int64_t millis)
     return millis + zone_offset(rounding->zone, floor_div(millis, SECOND_MS)) * SECOND_MS;
 }
 
-static struct zone_instants moments_of(const struct rounding *rounding, int64_t local)
+static struct zone_instants instants_of(const struct rounding *rounding, int64_t local)
 {
     return zone_instants(rounding->zone, floor_div(local, SECOND_MS));
 }
 
-/* When clocks first show a local time, or are set to one behind it. */
-static int64_t first_moment(const struct rounding *rounding, int64_t local)
+/*
+ * Returns: the first instant at which clocks show a local time; if a transition skips it, that
+ * transition.
+ */
+static int64_t first_instant(const struct rounding *rounding, int64_t local)
 {
-    struct zone_instants moments = moments_of(rounding, local);
-    return (moments.count == 0 ? moments.transition : moments.first) * SECOND_MS + floor_mod(local, SECOND_MS) * (moments.count != 0);
+    struct zone_instants instants = instants_of(rounding, local);
+    return (instants.count == 0 ? instants.transition : instants.first) * SECOND_MS + floor_mod(local, SECOND_MS) * (instants.count != 0);
 }
 
 static int64_t floor_months(int64_t day, int months)
@@ -52,7 +55,7 @@ static int64_t floor_months(int64_t day, int months)
     return calendar_days(date.year, date.month - (date.month - 1) % months, 1) * DAY_MS;
 }
 
-/* Down to a local midnight at which a unit begins. */
+/* Rounds a local time down to the midnight at which its calendar unit starts. */
 static int64_t floor_local(const struct rounding *rounding, int64_t local)
 {
     int64_t day = floor_div(local, DAY_MS);
@@ -65,47 +68,60 @@ static int64_t floor_local(const struct rounding *rounding, int64_t local)
     }
 }
 
-/* The later of the moments that clocks show a local time at which is not behind another; INT64_MIN where there is none. */
-static int64_t latest_moment(const struct rounding *rounding, int64_t local, int64_t millis)
+/*
+ * Returns: the latest instant, not after `millis`, at which clocks show a local time; INT64_MIN:
+ * none.
+ */
+static int64_t latest_instant(const struct rounding *rounding, int64_t local, int64_t millis)
 {
-    struct zone_instants moments = moments_of(rounding, local);
-    int64_t rest = floor_mod(local, SECOND_MS), second = moments.second * SECOND_MS + rest, first = moments.first * SECOND_MS + rest;
-    if (moments.count == 0)
+    struct zone_instants instants = instants_of(rounding, local);
+    int64_t rest = floor_mod(local, SECOND_MS), second = instants.second * SECOND_MS + rest, first = instants.first * SECOND_MS + rest;
+    if (instants.count == 0)
         return INT64_MIN;
     return second <= millis ? second : first <= millis ? first : INT64_MIN;
 }
 
-/* Of the calendar: never back over a change of the clocks that does not lie at its begin. */
+/*
+ * Rounds down to an hour, minute or second of the calendar. Does not round across a transition,
+ * unless the unit starts at it.
+ */
 static int64_t floor_time(const struct rounding *rounding, int64_t millis)
 {
     for (;;) {
-        int64_t begin = latest_moment(rounding, floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis, millis);
-        int64_t change = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
-        if (change < INT64_MIN / SECOND_MS || change * SECOND_MS <= begin)
+        int64_t begin = latest_instant(rounding, floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis, millis);
+        int64_t transition = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
+        if (transition < INT64_MIN / SECOND_MS || transition * SECOND_MS <= begin)
             return begin;
-        millis = change * SECOND_MS - 1;
+        millis = transition * SECOND_MS - 1;
     }
 }
 
-/* An interval that begins before clocks are set back ends where they come to it again: what is behind belongs to the last one of before. */
+/*
+ * Rounds down to a fixed interval. If clocks are set back within an interval, the interval ends
+ * when its start is shown again. Until then the repeated local time belongs to the last interval
+ * before the transition.
+ */
 static int64_t floor_fixed(const struct rounding *rounding, int64_t millis)
 {
     int64_t local = floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis;
-    int64_t change = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
-    if (change >= INT64_MIN / SECOND_MS) {
-        int64_t before = zone_offset(rounding->zone, change - 1), after = zone_offset(rounding->zone, change);
-        if (before > after && local < (change + after) * SECOND_MS)
-            return floor_div((change + before) * SECOND_MS - 1, rounding->millis) * rounding->millis - before * SECOND_MS;
+    int64_t transition = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
+    if (transition >= INT64_MIN / SECOND_MS) {
+        int64_t before = zone_offset(rounding->zone, transition - 1), after = zone_offset(rounding->zone, transition);
+        if (before > after && local < (transition + after) * SECOND_MS)
+            return floor_div((transition + before) * SECOND_MS - 1, rounding->millis) * rounding->millis - before * SECOND_MS;
     }
-    int64_t begin = latest_moment(rounding, local, millis);
-    return begin != INT64_MIN ? begin : first_moment(rounding, local);
+    int64_t begin = latest_instant(rounding, local, millis);
+    return begin != INT64_MIN ? begin : first_instant(rounding, local);
 }
 
-/* By the clock; but where clocks are set back and show a begin once more, that. */
+/*
+ * Returns: the start of the next fixed interval. If clocks are set back and show a start of an
+ * interval again, that is the next one.
+ */
 static int64_t next_fixed(const struct rounding *rounding, int64_t begin)
 {
     int64_t local = local_of(rounding, begin) + rounding->millis;
-    int64_t next = moments_of(rounding, local).first * SECOND_MS + floor_mod(local, SECOND_MS);
+    int64_t next = instants_of(rounding, local).first * SECOND_MS + floor_mod(local, SECOND_MS);
     int64_t again = floor_fixed(rounding, begin + rounding->millis);
     return again > begin && again < next ? again : next;
 }
@@ -116,7 +132,7 @@ static int64_t floor_shifted(const struct rounding *rounding, int64_t millis)
         return floor_fixed(rounding, millis);
     if (rounding->unit == ROUND_TIME)
         return floor_time(rounding, millis);
-    return first_moment(rounding, floor_local(rounding, local_of(rounding, millis)));
+    return first_instant(rounding, floor_local(rounding, local_of(rounding, millis)));
 }
 
 int64_t rounding_floor(const struct rounding *rounding, int64_t millis)
@@ -126,7 +142,10 @@ int64_t rounding_floor(const struct rounding *rounding, int64_t millis)
 
 int64_t rounding_next(const struct rounding *rounding, int64_t begin)
 {
-    /* The longest a unit lasts: one day short of it is in the unit still, one day over it in the next. */
+    /*
+     * Maximum length of each unit, in days. Added to the start of a unit it reaches the next one,
+     * never the one after that.
+     */
     static const int days[] = {[ROUND_DAY] = 1, [ROUND_WEEK] = 7, [ROUND_MONTH] = 31, [ROUND_QUARTER] = 92, [ROUND_YEAR] = 366};
     int64_t shifted = begin - rounding->offset, next;
     if (rounding->unit == ROUND_TIME)
@@ -134,8 +153,8 @@ int64_t rounding_next(const struct rounding *rounding, int64_t begin)
     else if (rounding->unit == ROUND_FIXED)
         next = next_fixed(rounding, shifted);
     else
-        next = first_moment(rounding, floor_local(rounding, floor_local(rounding, local_of(rounding, shifted)) +
+        next = first_instant(rounding, floor_local(rounding, floor_local(rounding, local_of(rounding, shifted)) +
                                                                 days[rounding->unit] * DAY_MS));
-    /* Clocks that are set back by much must not hold up who counts on. */
+    /* A large backward transition must not stop a caller that iterates over intervals. */
     return (next > shifted ? next : shifted + (rounding->millis > 0 ? rounding->millis : DAY_MS)) + rounding->offset;
 }

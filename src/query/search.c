@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searching.
+ * Runs searches. There are two ways to produce hits:
  *
- * Two ways through the documents. Where any order will do (a constant score, or sorted by _doc) hits are
- * written as they are met and the walk stops when the page is full and the total known well enough:
- * *streaming*. Else every match is offered to a heap that keeps the best, whose documents are read again to
- * be written: *collecting*.
+ * - *Streaming*, where any order will do (a constant score, or sorted by _doc): each hit is written
+ *   when it is found. The scan stops when the page is full and the total is counted far enough.
+ * - *Collecting*: each match is offered to a heap that keeps the best. Their documents are read
+ *   again to be written.
  */
 #include "query/search.h"
 
@@ -25,31 +25,32 @@
 #include <math.h>
 
 /*
- * So many documents are read between looks at flags and clock, whatever they are charged: each may come from a slow disk.
+ * Documents read between checks of the cancel flag and the clock, whatever their cost: each may
+ * come from a slow disk.
  */
-enum { LOOK_EVERY_DOCUMENTS = 8 };
+enum { POLL_EVERY_DOCUMENTS = 8 };
 
-/* Of an account: to begin with an index. */
+/* Account steps to begin an index. */
 enum { BEGIN_STEPS = 1000 };
 
-/* One index of a search. */
+/* An index of a search, with the request bound to its mapping. */
 struct part {
     const struct search_index *index;
     struct binder binder;
     struct bound_query *matcher;
     struct bound_query *post_filter; /* NULL: none */
     struct bound_query
-        *everything;         /* what the index lets be seen, for aggregations that are global; NULL: there are none */
-    struct named_list named; /* of both */
+        *visible;            /* documents visible to the caller, for global aggregations; NULL: none */
+    struct named_list named; /* named queries of matcher and post_filter */
     struct bound_key *keys;
     const struct mapping_field *collapse; /* NULL: hits are not collapsed */
     struct fetcher fetcher;
     struct match_doc match_doc;
-    uint32_t *collected; /* by shard, for terminate_after; NULL without */
-    bool begun;          /* subject is initialised */
+    uint32_t *collected; /* matches by shard, for terminate_after; NULL: not requested */
+    bool begun;          /* match_doc is initialised */
 };
 
-/* What happens to a hit of a streaming search. */
+/* Consumes a hit of a search. */
 typedef int search_emit(void *user, struct part *part, const float *score, const struct sort_value *values);
 
 struct search {
@@ -61,11 +62,11 @@ struct search {
     struct aggregator *aggregator;
     struct search_result *result;
     struct problem *problem;
-    uint64_t timeout_us;    /* by the account's clock: when the request's timeout passes; 0: never */
-    uint64_t ordinal;       /* of the next match, for _doc */
-    uint64_t count_to;      /* the total is wanted up to this */
-    size_t looked_at;       /* documents */
-    struct account account; /* of all that looks at documents */
+    uint64_t timeout_us;    /* time at which the request's timeout expires, by the account's clock; 0: no timeout */
+    uint64_t ordinal;       /* number of the next match, its value of _doc */
+    uint64_t count_to;      /* the total is counted up to this */
+    size_t documents_read;  /* since the search began */
+    struct account account; /* charged for planning, statistics and matching */
     bool scored;
 };
 
@@ -75,11 +76,12 @@ static int refuse(struct search *search, enum problem_type type, const char *tex
     return SEARCH_REFUSED;
 }
 
-/* --- The account --------------------------------------------------------------------------------------------------- */
+/* --- The account -------------------------------------------------------------------------------------------------- */
 
 /*
- * The request's timeout bounds the finding of hits only: what has been found by then is written, for which there is time up to the
- * deadline of the account's owner. So it is the account's own while a document is looked at.
+ * Returns: the deadline for finding hits, the earlier of the request's timeout and the account's
+ * own deadline. The timeout does not apply to writing the hits found, so it replaces the account's
+ * deadline only while a document is matched.
  */
 static uint64_t finding_deadline(const struct search *search, uint64_t deadline_us)
 {
@@ -88,8 +90,9 @@ static uint64_t finding_deadline(const struct search *search, uint64_t deadline_
 }
 
 /*
- * Whether the account is over for no other reason than that the request's timeout has passed. It then goes on; what was found wrong
- * in the document at hand is of no account.
+ * Returns: whether the account ended only because the request's timeout expired. Then the account
+ * runs again, the result is flagged, and a problem of the current document is dropped: it may be
+ * due to the timeout.
  */
 static bool timed_out(struct search *search, struct part *part, uint64_t deadline_us)
 {
@@ -102,14 +105,17 @@ static bool timed_out(struct search *search, struct part *part, uint64_t deadlin
     return true;
 }
 
-/* The response has become larger than there is room for: the rest is not worth finding. */
+/* Returns: whether the response has exceeded its memory. More hits are useless then. */
 static bool is_too_large(const struct search *search)
 {
     const struct budget_guard *memory = search->context->memory;
     return search->result->hits.overflow || (memory != NULL && memory->refused);
 }
 
-/* How the account of a search ends it: what it found in this document may be wrong. */
+/*
+ * Returns: the outcome of a search whose account ended; 0: it has not. After the end, the result
+ * for the current document may be wrong.
+ */
 static int account_outcome(const struct search *search)
 {
     switch (search->account.end) {
@@ -119,7 +125,7 @@ static int account_outcome(const struct search *search)
     }
 }
 
-/* --- Beginning and ending ----------------------------------------------------------------------------------------- */
+/* --- Begin and end ------------------------------------------------------------------------------------------------ */
 
 static int refuse_part(struct search *search, struct part *part, const struct problem *problem, bool partial)
 {
@@ -127,7 +133,7 @@ static int refuse_part(struct search *search, struct part *part, const struct pr
     return SEARCH_REFUSED;
 }
 
-/* A request's scores are wanted unless hits are sorted by something else. */
+/* Returns: whether a request needs scores. */
 static bool wants_scores(const struct search_request *request)
 {
     bool wanted = request->sort_count == 0 || request->track_scores || !isnan(request->min_score);
@@ -146,7 +152,7 @@ static int bind_part(struct search *search, struct part *part)
         part->binder.scores = false;
         r = query_bind(&part->binder, request->post_filter, &part->post_filter);
     }
-    part->binder.named = NULL; /* the queries of aggregations are not told of */
+    part->binder.named = NULL; /* matched_queries does not include queries of aggregations */
     if (r == 0)
         r = sort_bind(&part->binder, request, &part->keys);
     if (r == 0)
@@ -156,14 +162,14 @@ static int bind_part(struct search *search, struct part *part)
     part->binder.scores = false;
     if (r == 0 && aggregation_is_global(request->aggregations))
         r = query_bind(&part->binder, query_filtered(search->context->arena, NULL, part->index->filter),
-                       &part->everything);
+                       &part->visible);
     if (r == 0)
         r = fetcher_init(&part->fetcher, &part->binder, request, &part->named);
     return r;
 }
 
-/* 5.6 shows the query where 7.10 shows the cause. */
-static void word_as_old(const struct search *search, struct problem *problem)
+/* Adds the rendered query to a problem, as 5.6 does where 7.10 shows the cause. */
+static void add_query_text(const struct search *search, struct problem *problem)
 {
     struct slice prefix = SLICE_LIT("failed to create query: ");
     if (search->context->dialect != DIALECT_5 || search->request->query == NULL ||
@@ -174,10 +180,10 @@ static void word_as_old(const struct search *search, struct problem *problem)
 }
 
 /*
- * What the statistics of an index are read from counts as finding: when the request's timeout passes meanwhile, nothing is found, and that
- * is told.
+ * Reads the term statistics of an index. The request's timeout includes this. If it expires
+ * meanwhile, the result has no hits and is flagged `timed_out`.
  */
-static int weigh_part(struct search *search, struct part *part)
+static int load_part_term_stats(struct search *search, struct part *part)
 {
     struct account *account = &search->account;
     uint64_t deadline_us = account->deadline_us;
@@ -205,11 +211,11 @@ static int begin_part(struct search *search, struct part *part, const struct sea
     if (r >= 0 && is_too_large(search))
         return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the query of this search is too large");
     if (r == QUERY_REFUSED) {
-        word_as_old(search, &problem);
+        add_query_text(search, &problem);
         return refuse_part(search, part, &problem, false);
     }
     if (r == 0)
-        r = weigh_part(search, part);
+        r = load_part_term_stats(search, part);
     if (r != 0)
         return r < 0 ? tl_trace(r) : r;
     match_doc_init(&part->match_doc, index, search->context->arena);
@@ -220,7 +226,7 @@ static int begin_part(struct search *search, struct part *part, const struct sea
     return 0;
 }
 
-/* Where to go on: the shards of the first index find out what is wrong with it. */
+/* Parses search_after. An error in it is reported as a shard failure of the first index. */
 static int read_after(struct search *search)
 {
     const struct search_context *context = search->context;
@@ -250,6 +256,7 @@ static void account_open(struct search *search)
         search->timeout_us = search->account.clock_us() + (uint64_t)search->request->timeout_us;
 }
 
+/* Prepares a search: binds it to each index and reads the term statistics. */
 static int search_begin(struct search *search)
 {
     const struct search_context *context = search->context;
@@ -295,7 +302,7 @@ static void result_init(const struct search_context *context, struct search_resu
 
 /* --- Totals ------------------------------------------------------------------------------------------------------- */
 
-/* How far a total is counted. 5.6 counts everything. */
+/* Returns: the limit up to which the total is counted. 5.6 counts all matches. */
 static uint64_t count_to(const struct search_context *context, const struct search_request *request, bool cursor)
 {
     if (cursor || request->track_total_hits == TOTAL_HITS_ALL || request->aggregations != NULL)
@@ -316,7 +323,7 @@ static void settle_total(const struct search *search)
         result->relation = RELATION_GTE;
     } else if (search->request->aggregations != NULL && search->request->track_total_hits > 0 &&
                result->total > (uint64_t)search->request->track_total_hits) {
-        result->total = (uint64_t)search->request->track_total_hits; /* all were looked at, fewer are told */
+        result->total = (uint64_t)search->request->track_total_hits; /* counted fully, reported as a lower bound */
         result->relation = RELATION_GTE;
     } else if (result->total > search->count_to) {
         result->total = search->count_to;
@@ -345,8 +352,9 @@ static bool in_slice(const struct search_request *request, const struct part *pa
 }
 
 /*
- * What reading a document costs: to find, to parse, to walk; of one that renames can move, to ask for each directory on its way, by all of its path
- * (core/documents/listing.c charges it alike).
+ * Returns: the account steps of one document: to find, to parse and to scan it. If renames can move
+ * it, its path is resolved directory by directory, each by its full path. core/documents/listing.c
+ * charges the same.
  */
 static uint64_t reading_steps(const struct match_doc *match_doc)
 {
@@ -355,8 +363,10 @@ static uint64_t reading_steps(const struct match_doc *match_doc)
     return 500 + doc->source.len + path_len * path_len / 128;
 }
 
-/* terminate_after counts each shard on its own. Returns: whether the document is beyond what is wanted of its
- * shard. */
+/*
+ * Counts a match for terminate_after, which applies to each shard separately.
+ * Returns: whether the shard had reached the limit before.
+ */
 static bool terminated(struct search *search, struct part *part)
 {
     if (part->collected == NULL)
@@ -369,18 +379,18 @@ static bool terminated(struct search *search, struct part *part)
     return beyond;
 }
 
-static int subject_failure(struct search *search, struct part *part)
+static int match_doc_failure(struct search *search, struct part *part)
 {
     if (part->match_doc.error != 0)
         return tl_trace(part->match_doc.error);
     return refuse_part(search, part, part->match_doc.problem, part->index->shard_count > 1);
 }
 
-/* Draws for the document, and looks at the account from time to time. */
+/* Charges the account for the document, and polls it periodically. */
 static void charge(struct search *search, const struct match_doc *match_doc)
 {
     (void)account_take(&search->account, reading_steps(match_doc));
-    if (++search->looked_at % LOOK_EVERY_DOCUMENTS == 0)
+    if (++search->documents_read % POLL_EVERY_DOCUMENTS == 0)
         (void)account_poll(&search->account);
 }
 
@@ -407,15 +417,15 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
     if (account_ended(&search->account))
         return STEP_STOP;
     if (match_doc->error != 0 || match_doc->problem != NULL) {
-        *ret_error = subject_failure(search, part);
+        *ret_error = match_doc_failure(search, part);
         return STEP_STOP;
     }
     return taken ? STEP_TAKEN : STEP_PASSED;
 }
 
 /*
- * Looks at the subject. Returns: STEP_TAKEN with a score, STEP_PASSED, STEP_STOP, where *ret_error is 0 or what the search comes
- * to.
+ * Matches the current document. Returns: STEP_TAKEN with a score; STEP_PASSED: no match; STEP_STOP:
+ * the search ends, with *ret_error 0 or its outcome.
  */
 static int step(struct search *search, struct part *part, float *ret_score, int *ret_error)
 {
@@ -435,12 +445,12 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
     return outcome;
 }
 
-static int walk_result(int r)
+static int cursor_outcome(int r)
 {
     return r == PLAN_CURSOR_END ? 0 : r == PLAN_CURSOR_TOO_OLD ? SEARCH_TOO_OLD : r;
 }
 
-/* `reads` is how many documents a scan would read. */
+/* Plans the search of an index. `reads` is the number of documents that a scan would read. */
 static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max,
                      uint64_t reads, struct plan *ret_plan)
 {
@@ -452,14 +462,14 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
     int r =
         plan_make(part->matcher, part->index, search->context->view, &search->account, arena, candidates_max, ret_plan);
     if (r >= 0 && account_ended(&search->account))
-        return 0; /* the caller looks at it */
+        return 0; /* the caller checks the account */
     if (r == 0 && view_is_too_old(search->context->view))
-        return SEARCH_TOO_OLD; /* the entries that were read may not have been all */
+        return SEARCH_TOO_OLD; /* the entries read may be incomplete */
     bool scan = ret_plan->kind == PLAN_SCAN && reads > SEARCH_SHORT_DOCUMENTS;
     return r == 0 && scan && search->context->short_only ? SEARCH_LONG : r;
 }
 
-/* A plan to find hits by: when the request's timeout passes meanwhile there are none. */
+/* Plans the search for hits. If the request's timeout expires meanwhile, the plan is empty. */
 static int plan_hits(struct search *search, struct part *part, struct arena *arena, size_t candidates_max,
                      uint64_t reads, struct plan *ret_plan)
 {
@@ -475,7 +485,8 @@ static int plan_hits(struct search *search, struct part *part, struct arena *are
 
 /* --- Collecting --------------------------------------------------------------------------------------------------- */
 
-static void offer(struct search *search, struct part *part, float score, struct hit_queue *kept)
+/* Offers the current match to the queue, unless search_after excludes it. */
+static void offer(struct search *search, struct part *part, float score, struct hit_queue *queue)
 {
     struct sort_value values[64];
     size_t count = search->request->sort_count;
@@ -488,12 +499,16 @@ static void offer(struct search *search, struct part *part, float score, struct 
     uint32_t index = (uint32_t)(part - search->parts);
     struct slice group;
     if (part->collapse == NULL)
-        hit_queue_offer(kept, index, score, slice_from_offset(key, 4), values);
+        hit_queue_offer(queue, index, score, slice_from_offset(key, 4), values);
     else if (collapse_read(&part->match_doc, part->collapse, search->ordinal, &group) == 0)
-        hit_queue_offer_group(kept, index, score, slice_from_offset(key, 4), values, group);
+        hit_queue_offer_group(queue, index, score, slice_from_offset(key, 4), values, group);
 }
 
-static int collect_part(struct search *search, struct part *part, struct hit_queue *kept)
+/*
+ * Offers all matches of an index to the queue, counts them, and keeps the maximum score.
+ * Returns: 0; outcomes of the search; fatal codes.
+ */
+static int collect_part(struct search *search, struct part *part, struct hit_queue *queue)
 {
     struct arena arena = ARENA_INIT;
     struct plan plan;
@@ -517,33 +532,33 @@ static int collect_part(struct search *search, struct part *part, struct hit_que
             search->result->has_max_score = true;
             search->result->max_score = score;
         }
-        offer(search, part, score, kept);
+        offer(search, part, score, queue);
         search->ordinal++;
         if (part->match_doc.problem != NULL) {
-            error = subject_failure(search, part);
+            error = match_doc_failure(search, part);
             break;
         }
-        if (kept->bytes > SEARCH_SORT_BYTES_MAX) {
+        if (queue->bytes > SEARCH_SORT_BYTES_MAX) {
             error = refuse(search, PROBLEM_LIMIT_EXCEEDED, "the sort values of this search are too large to be held");
             break;
         }
     }
     plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
-    return error != 0 ? error : walk_result(r);
+    return error != 0 ? error : cursor_outcome(r);
 }
 
-static int collect(struct search *search, struct hit_queue *kept)
+static int collect(struct search *search, struct hit_queue *queue)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < search->part_count && !search->result->timed_out; i++)
-        r = collect_part(search, &search->parts[i], kept);
-    hit_queue_finish(kept);
+        r = collect_part(search, &search->parts[i], queue);
+    hit_queue_finish(queue);
     return r;
 }
 
-/* Reads the document of a kept hit again and hands it on. */
-static int emit_kept(struct search *search, const struct queued_hit *hit, search_emit *emit, void *user)
+/* Reads the document of a queued hit again and passes it to `emit`. */
+static int emit_queued(struct search *search, const struct queued_hit *hit, search_emit *emit, void *user)
 {
     struct part *part = &search->parts[hit->index];
     struct doc doc;
@@ -565,20 +580,20 @@ static int emit_kept(struct search *search, const struct queued_hit *hit, search
         score = score || search->request->sort[i].by == SORT_SCORE;
     r = emit(user, part, score ? &hit->score : NULL, search->request->sort_count > 0 ? hit->values : NULL);
     if (r == QUERY_REFUSED && part->match_doc.problem != NULL)
-        r = subject_failure(search, part);
+        r = match_doc_failure(search, part);
     doc_release(&doc);
     return r;
 }
 
 /* --- Streaming ---------------------------------------------------------------------------------------------------- */
 
-/* Whether every match of a matcher has the same score. */
+/* Returns: whether all matches of a query have the same score. */
 static bool is_constant(const struct bound_query *matcher)
 {
     switch (matcher->kind) {
     case BOUND_TERMS:
         return !matcher->terms.weight.norms &&
-               !matcher->terms.weight.frequencies; /* a keyword's score depends on the index alone */
+               !matcher->terms.weight.frequencies; /* a keyword's score depends only on the index */
     case BOUND_PHRASE: return !matcher->phrase.weights[0].scored;
     case BOUND_BOOL:
         for (size_t i = 0; i < matcher->boolean.must.count; i++) {
@@ -596,8 +611,8 @@ static bool is_constant(const struct bound_query *matcher)
     }
 }
 
-/* Whether scores come from statistics, which differ from index to index. */
-static bool has_weights(const struct search *search)
+/* Returns: whether scores depend on term statistics, which differ between indices. */
+static bool has_term_stats(const struct search *search)
 {
     for (size_t i = 0; i < search->part_count; i++) {
         if (search->parts[i].binder.terms.count > 0)
@@ -619,36 +634,39 @@ static bool can_stream(const struct search *search)
             search->parts[i].matcher->kind != search->parts[0].matcher->kind)
             return false;
     }
-    return !search->scored || search->part_count == 1 || !has_weights(search);
+    return !search->scored || search->part_count == 1 || !has_term_stats(search);
 }
 
-/* Where a stream stands, and what is left to do. */
+/* The position of a streaming search and the remaining work. */
 struct stream {
-    size_t part;      /* position in the context */
-    struct buf key;   /* of the last document handed out; empty: none of this part */
-    struct plan plan; /* of this part, made */
+    size_t part;      /* index of the current part */
+    struct buf key;   /* key of the last document emitted; empty: none of this part */
+    struct plan plan; /* of the current part; valid if `planned` */
     bool planned;
-    struct arena arena; /* of the plan */
+    struct arena arena; /* memory of the plan */
     size_t candidates_max;
-    size_t skip;
-    size_t want;
-    bool count_rest; /* the total is not known yet */
+    size_t skip; /* hits still to be skipped */
+    size_t want; /* hits still to be emitted */
+    bool count_rest; /* the total is not yet known, so matches are counted to the end */
     search_emit *emit;
     void *user;
 };
 
-static void remember(struct stream *stream, const struct match_doc *match_doc)
+/* Records the key of the current document, after which the stream continues. */
+static void record_key(struct stream *stream, const struct match_doc *match_doc)
 {
     char bytes[DOC_KEY_BYTES_MAX];
     buf_clear(&stream->key);
     buf_slice(&stream->key, slice_from_offset(doc_key(bytes, 0, match_doc->type, match_doc->id), 4));
 }
 
-static bool is_enough(const struct search *search)
+/* Returns: whether the consumer of the hits ends the page before it is full. */
+static bool ends_page(const struct search *search)
 {
     return search->context->end_page != NULL && *search->context->end_page;
 }
 
+/* Counts a match, and emits it unless it is skipped or the page is full. */
 static int stream_hit(struct search *search, struct stream *stream, struct part *part, float score)
 {
     if (stream->count_rest)
@@ -669,16 +687,21 @@ static int stream_hit(struct search *search, struct stream *stream, struct part 
     bool sorted = search->request->sort_count > 0;
     int r = stream->emit(stream->user, part, sorted && !search->request->track_scores ? NULL : &score,
                          sorted ? &value : NULL);
-    if (is_enough(search))
+    if (ends_page(search))
         stream->want = 0;
     return r;
 }
 
+/* Returns: whether the page is full and the total needs no more counting. */
 static bool stream_full(const struct search *search, const struct stream *stream)
 {
     return stream->want == 0 && (!stream->count_rest || search->result->total > search->count_to);
 }
 
+/*
+ * Continues the stream in one index.
+ * Returns: 0: the end of the index, the timeout, or a full page; outcomes of the search; fatal codes.
+ */
 static int stream_part(struct search *search, struct stream *stream, struct part *part, struct plan_cursor *plan_cursor)
 {
     const struct doc *doc;
@@ -688,7 +711,7 @@ static int stream_part(struct search *search, struct stream *stream, struct part
     int error = 0, r;
     while (!stream_full(search, stream) && (r = plan_cursor_next(plan_cursor, &type, &id, &doc)) != PLAN_CURSOR_END) {
         if (r != 0)
-            return walk_result(r);
+            return cursor_outcome(r);
         match_doc_set(&part->match_doc, type, id, doc);
         int outcome = step(search, part, &score, &error);
         if (outcome == STEP_STOP)
@@ -697,16 +720,19 @@ static int stream_part(struct search *search, struct stream *stream, struct part
         if (outcome == STEP_TAKEN)
             error = stream_hit(search, stream, part, score);
         if (error == QUERY_REFUSED && part->match_doc.problem != NULL)
-            return subject_failure(search, part);
+            return match_doc_failure(search, part);
         if (error != 0)
             return error;
         if (wanted && stream->want == 0)
-            remember(stream, &part->match_doc);
+            record_key(stream, &part->match_doc);
     }
     return 0;
 }
 
-/* Returns: 0 with stream->want > 0 only where there is no more. */
+/*
+ * Runs a stream until its page is full. Returns: 0, with stream->want > 0 only at the end of all
+ * hits; outcomes of the search; fatal codes.
+ */
 static int stream_run(struct search *search, struct stream *stream)
 {
     for (; stream->part < search->part_count; stream->part++) {
@@ -747,7 +773,10 @@ static void stream_deinit(struct stream *stream)
     arena_deinit(&stream->arena);
 }
 
-/* The total of a search over everything, which needs no walk. Returns: false where it has to be counted. */
+/*
+ * Reads the total from the indices' document counts if every document matches. *ret_known is false
+ * if the total has to be counted.
+ */
 static int known_total(struct search *search, bool *ret_known)
 {
     uint64_t total = 0;
@@ -800,7 +829,10 @@ static int run_streaming(struct search *search, size_t from, size_t size)
     return r;
 }
 
-/* The timeout had passed before the search began: it finds nothing, and knows the total only where nobody need count. */
+/*
+ * Finishes a search whose timeout expired before it began. It has no hits, and a total only if that
+ * needs no counting.
+ */
 static int run_overdue(struct search *search)
 {
     bool known;
@@ -808,7 +840,10 @@ static int run_overdue(struct search *search)
     return known_total(search, &known);
 }
 
-/* A stream stops at the end of its page, and does not know the best score behind it. */
+/*
+ * Returns: whether the maximum score is requested. A stream that stops after its page does not know
+ * it.
+ */
 static bool wants_best(const struct search *search)
 {
     return search->request->track_scores && search->request->sort_count > 0;
@@ -816,17 +851,17 @@ static bool wants_best(const struct search *search)
 
 static int run_collecting(struct search *search, size_t from, size_t size)
 {
-    struct hit_queue kept;
-    hit_queue_init(&kept, search->request->sort, search->request->sort_count, from + size);
-    int r = collect(search, &kept);
-    for (size_t i = from; r == 0 && i < kept.count; i++)
-        r = emit_kept(search, kept.items[i], emit_json, search->result);
-    hit_queue_deinit(&kept);
+    struct hit_queue queue;
+    hit_queue_init(&queue, search->request->sort, search->request->sort_count, from + size);
+    int r = collect(search, &queue);
+    for (size_t i = from; r == 0 && i < queue.count; i++)
+        r = emit_queued(search, queue.items[i], emit_json, search->result);
+    hit_queue_deinit(&queue);
     return r;
 }
 
-/* One kind of fields that each hit is shown with. */
-static int check_shown(struct search *search, const struct search_index *index, const char *what, const char *setting,
+/* Checks the number of fields of one kind requested per hit against an index setting. */
+static int check_field_count(struct search *search, const struct search_index *index, const char *what, const char *setting,
                        size_t count, uint64_t most)
 {
     struct problem problem;
@@ -846,9 +881,9 @@ static int check_fields(struct search *search)
     for (size_t i = 0; i < search->context->index_count; i++) {
         const struct search_index *index = &search->context->indices[i];
         uint64_t docvalues = index->docvalue_fields_end, scripts = index->script_fields_end;
-        if (check_shown(search, index, "docvalue_fields", "max_docvalue_fields_search", search->request->docvalue_count,
+        if (check_field_count(search, index, "docvalue_fields", "max_docvalue_fields_search", search->request->docvalue_count,
                         docvalues != 0 ? docvalues - 1 : SEARCH_DOCVALUE_FIELDS_MAX) != 0 ||
-            check_shown(search, index, "script_fields", "max_script_fields", search->request->script_field_count,
+            check_field_count(search, index, "script_fields", "max_script_fields", search->request->script_field_count,
                         scripts != 0 ? scripts - 1 : SEARCH_SCRIPT_FIELDS_MAX) != 0)
             return SEARCH_REFUSED;
     }
@@ -881,8 +916,10 @@ static size_t page_size(const struct search_request *request)
     return request->size >= 0 ? (size_t)request->size : 10;
 }
 
-/* Counts what an index lets be seen into the aggregations that are global, whatever the query found. */
-static int add_everything(struct search *search, struct part *part)
+/*
+ * Adds all documents visible to the caller to the global aggregations, independently of the query.
+ */
+static int add_visible(struct search *search, struct part *part)
 {
     struct arena arena = ARENA_INIT;
     struct plan plan;
@@ -892,7 +929,7 @@ static int add_everything(struct search *search, struct part *part)
     uint16_t type;
     float ignored;
     struct bound_query *query = part->matcher;
-    part->matcher = part->everything; /* what a plan is made of */
+    part->matcher = part->visible; /* make_plan() uses part->matcher */
     int outcome = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan), r;
     part->matcher = query;
     if (outcome == 0)
@@ -904,53 +941,57 @@ static int add_everything(struct search *search, struct part *part)
         match_doc_set(match_doc, type, id, doc);
         charge(search, match_doc);
         bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
-                     bound_query_match(part->everything, match_doc, &ignored);
+                     bound_query_match(part->visible, match_doc, &ignored);
         match_doc->score = 1;
         if (taken)
             outcome = aggregator_add_global(search->aggregator, match_doc, search->context->arena, search->problem);
         if (outcome == 0 && account_ended(&search->account))
             outcome = account_outcome(search);
         else if (outcome == 0 && (match_doc->error != 0 || match_doc->problem != NULL))
-            outcome = subject_failure(search, part);
+            outcome = match_doc_failure(search, part);
     }
     plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
-    return outcome != 0 ? outcome : walk_result(r);
+    return outcome != 0 ? outcome : cursor_outcome(r);
 }
 
 static int aggregate(struct search *search)
 {
     int r = 0;
-    for (size_t i = 0; i < search->part_count && search->parts[i].everything != NULL && r == 0; i++)
-        r = add_everything(search, &search->parts[i]);
+    for (size_t i = 0; i < search->part_count && search->parts[i].visible != NULL && r == 0; i++)
+        r = add_visible(search, &search->parts[i]);
     if (r == 0)
         r = aggregator_write(search->aggregator, &search->result->aggregations, search->context->arena,
                              search->problem);
     return r >= 0 && account_ended(&search->account) ? account_outcome(search) : r;
 }
 
-/* What a run keeps of trees that it has read: every document that is older than a rename asks the same. */
-struct caching {
+/*
+ * A context whose view caches the tree records read. Documents older than a rename need the same
+ * ones.
+ */
+struct cached_context {
     struct view_cache cache;
     struct view view;
     struct search_context context;
 };
 
-static const struct search_context *begin_caching(struct caching *caching, const struct search_context *context)
+static const struct search_context *cached_context_init(struct cached_context *cached_context, const struct search_context *context)
 {
-    view_cache_init(&caching->cache, SPACE_TREE);
-    caching->view = *context->view;
-    caching->view.cache = &caching->cache;
-    caching->context = *context;
-    caching->context.view = &caching->view;
-    return &caching->context;
+    view_cache_init(&cached_context->cache, SPACE_TREE);
+    cached_context->view = *context->view;
+    cached_context->view.cache = &cached_context->cache;
+    cached_context->context = *context;
+    cached_context->context.view = &cached_context->view;
+    return &cached_context->context;
 }
 
-static void end_caching(struct caching *caching)
+static void cached_context_deinit(struct cached_context *cached_context)
 {
-    view_cache_deinit(&caching->cache);
+    view_cache_deinit(&cached_context->cache);
 }
 
+/* Ends a search with outcome `r`: writes its aggregations and releases it. Returns: its outcome. */
 static int finish(struct search *search, int r)
 {
     if (r >= 0 && account_ended(&search->account))
@@ -967,9 +1008,9 @@ static int finish(struct search *search, int r)
 int search_run(const struct search_context *context, const struct search_request *request,
                struct search_result *ret_result, struct problem *ret_problem)
 {
-    tl_cleanup(end_caching) struct caching caching;
+    tl_cleanup(cached_context_deinit) struct cached_context cached_context;
     struct search search = {
-        .context = begin_caching(&caching, context), .request = request, .result = ret_result, .problem = ret_problem};
+        .context = cached_context_init(&cached_context, context), .request = request, .result = ret_result, .problem = ret_problem};
     size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
     result_init(context, ret_result);
     search.count_to = count_to(context, request, false);
@@ -1015,16 +1056,16 @@ int search_count(const struct search_context *context, const struct query *query
 
 /* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
-/* Where a page began: search_cursor_repeat(). */
+/* The state at the start of a page, restored by search_cursor_repeat(). */
 struct page_start {
     bool begun;
     bool ended;
     uint64_t ordinal;
-    size_t part;           /* streaming: of the stream */
-    struct buf key;        /* the same */
-    size_t position;       /* collecting: in the window in which it began */
-    bool replaced;         /* that window was, by the next one */
-    struct queued_hit *last; /* then: of the windows before it */
+    size_t part;           /* streaming: index of the part */
+    struct buf key;        /* streaming: key of the last document emitted */
+    size_t position;       /* collecting: position in the window */
+    bool replaced;         /* collecting: a later window has replaced that window */
+    struct queued_hit *last; /* collecting, if replaced: last hit of the window before that one; NULL: none */
 };
 
 struct search_cursor {
@@ -1036,10 +1077,10 @@ struct search_cursor {
     bool has_max_score;
     float max_score;
     struct stream stream;
-    struct hit_queue kept; /* collecting: the window at hand */
-    size_t position;       /* in the window */
-    struct queued_hit *last; /* of the windows before; NULL: this is the first */
-    bool refill;           /* the window at hand is to be found again */
+    struct hit_queue queue; /* collecting: the current window */
+    size_t position;       /* in the current window */
+    struct queued_hit *last; /* last hit of the preceding window; NULL: this is the first */
+    bool refill;           /* the current window must be found again */
     struct page_start start;
 };
 
@@ -1057,14 +1098,14 @@ void search_cursor_free(struct search_cursor *cursor)
     if (cursor == NULL)
         return;
     stream_deinit(&cursor->stream);
-    hit_queue_deinit(&cursor->kept);
+    hit_queue_deinit(&cursor->queue);
     mem_free(cursor->last);
     mem_free(cursor->start.last);
     buf_deinit(&cursor->start.key);
     mem_free(cursor);
 }
 
-static void note_start(struct search_cursor *cursor)
+static void record_page_start(struct search_cursor *cursor)
 {
     struct page_start *start = &cursor->start;
     start->begun = cursor->begun;
@@ -1088,14 +1129,17 @@ static void repeat_stream(struct search_cursor *cursor)
     arena_reset(&stream->arena);
 }
 
-/* A window that was replaced is found again, behind the last hit of the one before it. */
+/*
+ * Restores the window in which the page started. If it was replaced, it is found again after the
+ * last hit of the preceding window.
+ */
 static void repeat_window(struct search_cursor *cursor)
 {
     struct page_start *start = &cursor->start;
     cursor->position = start->position;
     if (start->begun && !start->replaced)
         return;
-    hit_queue_deinit(&cursor->kept);
+    hit_queue_deinit(&cursor->queue);
     if (start->replaced) {
         mem_free(cursor->last);
         cursor->last = tl_steal(start->last);
@@ -1117,11 +1161,13 @@ void search_cursor_repeat(struct search_cursor *cursor)
 
 size_t search_cursor_bytes(const struct search_cursor *cursor)
 {
-    return sizeof *cursor + cursor->stream.arena.used + cursor->kept.bytes;
+    return sizeof *cursor + cursor->stream.arena.used + cursor->queue.bytes;
 }
 
-/* The total of a stream, counted apart when it is not known, since the stream itself stops at the end of its
- * page. */
+/*
+ * Counts the total of a stream in a separate scan unless it is known, since the stream stops at the
+ * end of its page.
+ */
 static int count_stream(struct search *search)
 {
     bool known;
@@ -1158,11 +1204,11 @@ static int next_streaming(struct search *search, struct search_cursor *cursor, s
     return r;
 }
 
-/* Finds the next window of a sorted search: what comes behind the last hit of the one before. */
+/* Finds the next window of a sorted search, after the last hit of the preceding one. */
 static int fill_window(struct search *search, struct search_cursor *cursor)
 {
-    if (cursor->kept.count > 0) {
-        struct queued_hit *last = cursor->kept.items[cursor->kept.count - 1];
+    if (cursor->queue.count > 0) {
+        struct queued_hit *last = cursor->queue.items[cursor->queue.count - 1];
         if (!cursor->start.replaced) {
             cursor->start.replaced = true;
             cursor->start.last = tl_steal(cursor->last);
@@ -1170,19 +1216,19 @@ static int fill_window(struct search *search, struct search_cursor *cursor)
         mem_free(cursor->last);
         cursor->last = queued_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
     }
-    hit_queue_deinit(&cursor->kept);
-    hit_queue_init(&cursor->kept, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
-    cursor->kept.after = cursor->last;
+    hit_queue_deinit(&cursor->queue);
+    hit_queue_init(&cursor->queue, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
+    cursor->queue.after = cursor->last;
     cursor->position = 0;
     search->ordinal = 0;
-    return collect(search, &cursor->kept);
+    return collect(search, &cursor->queue);
 }
 
 static int next_collecting(struct search *search, struct search_cursor *cursor, search_emit *emit, void *user)
 {
     size_t size = page_size(search->request);
     int r = 0;
-    cursor->kept.keys = search->request->sort; /* this page's own; the one before may be gone */
+    cursor->queue.keys = search->request->sort; /* owned by this page's request; the previous request may be freed */
     if (!cursor->begun || cursor->refill) {
         size_t position = cursor->position;
         r = fill_window(search, cursor);
@@ -1192,15 +1238,15 @@ static int next_collecting(struct search *search, struct search_cursor *cursor, 
     if (!cursor->begun)
         cursor->total = search->result->total;
     while (r == 0 && size > 0) {
-        if (cursor->position == cursor->kept.count) {
-            cursor->ended = cursor->kept.count < SEARCH_CURSOR_WINDOW;
+        if (cursor->position == cursor->queue.count) {
+            cursor->ended = cursor->queue.count < SEARCH_CURSOR_WINDOW;
             if (cursor->ended)
                 break;
             r = fill_window(search, cursor);
             continue;
         }
-        r = emit_kept(search, cursor->kept.items[cursor->position++], emit, user);
-        size = is_enough(search) ? 0 : size - 1;
+        r = emit_queued(search, cursor->queue.items[cursor->position++], emit, user);
+        size = ends_page(search) ? 0 : size - 1;
     }
     search->result->total = cursor->total;
     return r;
@@ -1210,11 +1256,11 @@ static int next_page(const struct search_context *context, const struct search_r
                      struct search_cursor *cursor, search_emit *emit, void *user, struct search_result *result,
                      struct problem *ret_problem)
 {
-    tl_cleanup(end_caching) struct caching caching;
+    tl_cleanup(cached_context_deinit) struct cached_context cached_context;
     struct search search = {
-        .context = begin_caching(&caching, context), .request = request, .result = result, .problem = ret_problem};
+        .context = cached_context_init(&cached_context, context), .request = request, .result = result, .problem = ret_problem};
     search.count_to = UINT64_MAX;
-    note_start(cursor);
+    record_page_start(cursor);
     int r = cursor->begun ? 0 : check_fields(&search);
     if (r == 0)
         r = search_begin(&search);
@@ -1280,8 +1326,10 @@ int search_next_each(const struct search_context *context, const struct search_r
 
 /* --- Checking ----------------------------------------------------------------------------------------------------- */
 
-/* Takes a script for something that cannot be known here, and tells that it met one. */
-static int meet_script(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
+/*
+ * Replaces the script compiler, which is not available here. Records that the query has a script.
+ */
+static int record_script(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
                        struct arena *arena, struct problem *ret_problem)
 {
     (void)spec, (void)script_context, (void)ret_script;
@@ -1297,7 +1345,7 @@ int search_explain(const struct search_index *index, const struct query *query, 
     struct problem problem = {0};
     struct bound_query *matcher;
     struct search_context context = {
-        .arena = arena, .dialect = dialect, .now_ms = now_ms, .compile = meet_script, .compile_user = &met};
+        .arena = arena, .dialect = dialect, .now_ms = now_ms, .compile = record_script, .compile_user = &met};
     struct binder binder = {.arena = arena, .index = index, .context = &context, .problem = &problem};
     int r = query_bind(&binder, query, &matcher);
     binder_deinit(&binder);

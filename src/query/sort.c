@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sort values of documents: which of several counts, what stands in for none, how they compare and look. */
+/*
+ * Sort values of documents: the choice among several values, the substitute for a missing one,
+ * their order and their JSON.
+ */
 #include "query/sort.h"
 
 #include "query/metadata.h"
@@ -44,7 +47,7 @@ static enum sort_kind kind_of(const struct mapping_field *field)
     }
 }
 
-/* What `unmapped_type` may say. */
+/* Returns: whether `unmapped_type` accepts a type. */
 static bool is_known_type(struct slice type)
 {
     static const char *const types[] = {
@@ -65,7 +68,10 @@ static enum sort_kind kind_of_unmapped(struct slice type)
 
 static struct sort_value from_value(const struct mapping_field *field, const struct field_value *value);
 
-/* An address that stands in for none. What is no address goes where none does. */
+/*
+ * Sets the address that replaces a missing value. If it is not an address, missing values are
+ * sorted as by default.
+ */
 static void set_missing_address(struct binder *binder, struct bound_key *bound)
 {
     struct field_value value;
@@ -77,8 +83,8 @@ static void set_missing_address(struct binder *binder, struct bound_key *bound)
         bound->has_missing = false;
 }
 
-/* "12", and "12.9" as 12. */
-static bool take_whole(struct slice text, int64_t *ret_number)
+/* Parses an integer and truncates a fraction: "12.9" is 12. */
+static bool parse_truncated(struct slice text, int64_t *ret_number)
 {
     double number;
     if (slice_to_i64(text, ret_number))
@@ -102,14 +108,14 @@ static int set_missing(struct binder *binder, struct bound_key *bound)
     else if (bound->kind == SORT_F64)
         ok = slice_to_double(text, &bound->missing.f64);
     else
-        ok = take_whole(text, &bound->missing.i64);
+        ok = parse_truncated(text, &bound->missing.i64);
     if (ok || (yyjson_is_bool(bound->key->missing) && binder->context->dialect == DIALECT_5))
         return 0;
     problem_set(binder->problem, binder->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
     return QUERY_REFUSED;
 }
 
-/* Values may be sorted as another kind of number than they are: a long of one index beside a double of another. */
+/* Applies `numeric_type`, by which a long of one index is comparable to a double of another. */
 static int set_numbers(struct binder *binder, struct bound_key *bound)
 {
     enum sort_numbers numbers = bound->key->numbers;
@@ -191,11 +197,11 @@ int sort_bind(struct binder *binder, const struct search_request *request, struc
     return 0;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------------------ */
+/* --- Sort values -------------------------------------------------------------------------------------------------- */
 
 static struct sort_value missing_value(const struct bound_key *bound)
 {
-    bool high = bound->key->descending == bound->key->missing_first; /* it goes where high values go */
+    bool high = bound->key->descending == bound->key->missing_first; /* missing values are sorted with the highest */
     if (bound->has_missing)
         return bound->missing;
     if (bound->kind == SORT_I64)
@@ -217,8 +223,9 @@ static struct sort_value from_value(const struct mapping_field *field, const str
 }
 
 /*
- * Values of date_nanos are sorted, and shown, as nanoseconds, though milliseconds are kept of them: clients hand them on in search_after, and
- * to other servers.
+ * Converts a date to the unit of the sort value. Values of date_nanos are sorted and shown in
+ * nanoseconds, though stored in milliseconds: clients pass them back in search_after, also to other
+ * servers.
  */
 static struct sort_value in_unit(const struct bound_key *bound, struct sort_value value)
 {
@@ -237,8 +244,8 @@ static int by_value(const void *a, const void *b)
     return field_value_compare(a, b);
 }
 
-/* The sum, mean or median of several numbers. */
-static struct sort_value reduced(const struct bound_key *bound, struct field_value *values, size_t count)
+/* Returns: the sum, average or median of several numbers. Sorts `values`. */
+static struct sort_value reduce(const struct bound_key *bound, struct field_value *values, size_t count)
 {
     double sum = 0;
     qsort(values, count, sizeof *values, by_value);
@@ -267,7 +274,7 @@ static struct sort_value field_value(const struct bound_key *bound, struct match
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
         return values[0].kind == FIELD_VALUE_BYTES ? from_value(bound->field, &values[0])
-                                             : in_unit(bound, reduced(bound, values, count));
+                                             : in_unit(bound, reduce(bound, values, count));
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
     const struct field_value *best = &values[0];
     for (size_t i = 1; i < count; i++) {
@@ -335,7 +342,10 @@ static double as_double(const struct sort_value *value)
     return value->kind == SORT_I64 ? (double)value->i64 : value->f64;
 }
 
-/* Nulls go where the key says; texts of one index and numbers of another: numbers first. */
+/*
+ * Compares two values of one key. The key determines the order of nulls; numbers precede texts of
+ * another index.
+ */
 static int compare_one(const struct sort_key *key, const struct sort_value *a, const struct sort_value *b)
 {
     if (a->kind == SORT_NULL || b->kind == SORT_NULL) {
@@ -363,7 +373,7 @@ int sort_compare(const struct sort_key *keys, size_t count, const struct sort_va
     return 0;
 }
 
-/* --- Writing and reading back ------------------------------------------------------------------------------------- */
+/* --- Writing, search_after ---------------------------------------------------------------------------------------- */
 
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values)
 {
@@ -387,8 +397,11 @@ void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, cons
     buf_byte(buf, ']');
 }
 
-/* A value as the field of a key would have it. Returns: false where it is none. */
-static bool after_value(struct arena *arena, const struct bound_key *bound, yyjson_val *item, enum dialect dialect,
+/*
+ * Converts a value of search_after to the kind of its key. Returns: false: the value is invalid for
+ * it.
+ */
+static bool parse_after_value(struct arena *arena, const struct bound_key *bound, yyjson_val *item, enum dialect dialect,
                         struct sort_value *ret_value)
 {
     struct problem ignored;
@@ -406,7 +419,7 @@ static bool after_value(struct arena *arena, const struct bound_key *bound, yyjs
     } else if (yyjson_is_real(item)) {
         *ret_value = (struct sort_value){.kind = SORT_F64, .f64 = yyjson_get_real(item)};
         if (of_field && bound->kind == SORT_I64)
-            ret_value->f64 = trunc(ret_value->f64); /* read as a long */
+            ret_value->f64 = trunc(ret_value->f64); /* as Elasticsearch parses it as a long */
     } else if (yyjson_is_bool(item)) {
         *ret_value = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_is_true(item)};
     } else {
@@ -431,7 +444,7 @@ int sort_parse_search_after(struct arena *arena, const struct search_request *re
     struct sort_value *values = arena_zalloc(arena, count * sizeof *values);
     yyjson_val *item = unsafe_yyjson_get_first(request->search_after);
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
-        if (after_value(arena, keys == NULL ? NULL : &keys[i], item, dialect, &values[i]))
+        if (parse_after_value(arena, keys == NULL ? NULL : &keys[i], item, dialect, &values[i]))
             continue;
         if (keys != NULL && keys[i].kind == SORT_IP) {
             problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",

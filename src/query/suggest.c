@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "did you mean": names at a Levenshtein similarity above one half, the nearest first. */
+/*
+ * Suggests similar names for "did you mean": those with a Levenshtein similarity above 0.5, the
+ * most similar first.
+ */
 #include "query/query.h"
 
 #include "base/buf.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns over one value: prefixes, wildcards and fuzzy terms. Regular expressions are in regexp.c.
+ * Patterns for a single value: prefixes, wildcards and fuzzy terms. Regular expressions are in
+ * regexp.c.
  *
- * Characters are code points; bytes that are no UTF-8 count one each.
+ * A character is a code point. A byte that is not valid UTF-8 counts as one character.
  */
 #include "query/term_pattern.h"
 
 #include "base/check.h"
 
-/* Returns: the code point at *at, which moves behind it. */
+/* Returns: the code point at *at. Advances *at beyond it. */
 static uint32_t next_point(struct slice text, size_t *at)
 {
     const unsigned char *s = (const unsigned char *)text.data + *at;
@@ -69,7 +70,9 @@ bool term_pattern_prefix(const struct term_pattern *pattern, struct slice text, 
     return true;
 }
 
-/* Pieces between stars that stand for themselves are found by memmem, which is linear whatever they are. */
+/*
+ * Matches a pattern without `?` and escapes. memmem finds each piece between stars in linear time.
+ */
 static bool literal_wildcard(struct slice pattern, struct slice text)
 {
     size_t star = slice_find_byte(pattern, '*');
@@ -81,7 +84,7 @@ static bool literal_wildcard(struct slice pattern, struct slice text)
         pattern = slice_from_offset(pattern, star + 1);
         star = slice_find_byte(pattern, '*');
         struct slice piece = slice_make(pattern.data, star);
-        if (star == pattern.len) /* the last one stands at the end */
+        if (star == pattern.len) /* the last piece must end the text */
             return piece.len <= text.len &&
                    (piece.len == 0 || memcmp(text.data + text.len - piece.len, piece.data, piece.len) == 0);
         const char *at = piece.len == 0 ? text.data : memmem(text.data, text.len, piece.data, piece.len);
@@ -98,7 +101,10 @@ static bool is_literal(const struct term_pattern *pattern)
            memchr(text.data, '\\', text.len) == NULL;
 }
 
-/* '*' any characters, '?' one, '\' takes the next one as it is. Greedy with one place to come back to. */
+/*
+ * Matches a wildcard pattern: '*' is any characters, '?' is one, '\\' escapes the next. Greedy,
+ * with one backtracking point.
+ */
 bool term_pattern_wildcard(const struct term_pattern *pattern, struct slice text, struct account *account)
 {
     if (text.len > 0 && pattern->text.len > 0 && is_literal(pattern)) {
@@ -151,8 +157,7 @@ struct slice term_pattern_literal_prefix(const struct term_pattern *pattern, boo
     return (struct slice){pattern->text.data, len};
 }
 
-/* --- Fuzzy ------------------------------------------------------------------------------------------------
- */
+/* --- Fuzzy -------------------------------------------------------------------------------------------------------- */
 
 enum { FUZZY_POINTS_MAX = 256 };
 
@@ -169,7 +174,10 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment distance, which is what Lucene's automata accept; stops early beyond `limit`. */
+/*
+ * Returns: the optimal string alignment distance, as Lucene's automata define it; above `limit` any
+ * value greater than it. Without `transpositions` the Levenshtein distance.
+ */
 static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, bool transpositions,
                          unsigned limit)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics for scores: how rare a term is, how long a field's texts are. See README.md, "Scores".
+ * Statistics for scores: the document frequency of terms and the mean length of fields. See
+ * README.md, "Scores".
  *
- * Nothing here depends on the plan, so that a planned search and a full scan give equal scores (invariant 2).
+ * They do not depend on the plan, so a planned search and a full scan have equal scores (invariant
+ * 2).
  */
 #include "query/bound_query.h"
 #include "base/real.h"
@@ -21,49 +23,52 @@ enum {
     TERM_RANGES_MAX = 64
 };
 
-/* Of an account: to read a document, to find a range in the store, an entry of it, a value to look at. */
+/*
+ * Account steps: to read a document; to seek to a range in the store; to read one of its entries;
+ * to examine a value.
+ */
 enum { STEPS_OF_DOCUMENT = 500, STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 20 };
 
 struct field_count;
 
-/* One term of one matcher. */
-struct weighed {
+/* A term of a bound query, with the statistics that its weight needs. */
+struct scored_term {
     struct bound_query *matcher;
     const struct mapping_field *field;
     struct field_value value;
     struct term_weight *weight;
     float boost;
-    bool found;                       /* entries say which documents have it */
-    bool moves;                       /* renames decide, too, so that some of those have it no more */
-    const struct field_count *counts; /* of its field, in the sample */
-    const struct value_count *count;  /* of its value */
+    bool found;                       /* entries name the documents that have the term */
+    bool moves;                       /* renames affect the field: a document with an entry may not have the term now */
+    const struct field_count *counts; /* statistics of its field in the sample */
+    const struct value_count *count;  /* statistics of its value in the sample */
 };
 
-/* A value that one or more terms have, in a sample. */
+/* Statistics of a value of one or more terms in a sample. */
 struct value_count {
     struct field_value value;
-    uint64_t documents; /* that have it */
-    size_t last;        /* the last of those, counted from 1; 0: none */
+    uint64_t documents; /* number of documents that have it */
+    size_t last;        /* the last of them, numbered from 1; 0: none */
 };
 
-/* A field of the terms, in a sample. */
+/* Statistics of a field of the terms in a sample. */
 struct field_count {
     const struct mapping_field *field;
-    bool frequencies;           /* its length is of all values, and not of the distinct ones */
-    uint64_t documents;         /* that have it */
-    uint64_t length;            /* of them all */
+    bool frequencies;           /* `length` counts all values, not only distinct ones */
+    uint64_t documents;         /* number of documents that have it */
+    uint64_t length;            /* sum of its lengths in these documents, in values */
     struct value_count *values; /* sorted, no duplicates */
     size_t value_count;
 };
 
 /*
- * Documents that were looked at. Each value of a document is looked up among those of the terms, so that a document costs in proportion to its
- * own size, however many terms there are.
+ * Statistics of the documents read. Each value of a document is looked up among the terms' values,
+ * so that a document's cost is proportional to its size, independent of the number of terms.
  */
 struct sample {
     size_t documents;
-    bool more;      /* there are more documents in the index */
-    bool all_found; /* entries say of each term which documents have it */
+    bool more;      /* the index has more documents */
+    bool all_found; /* entries name the documents of every term */
     struct field_count *fields;
     size_t field_count;
 };
@@ -86,7 +91,7 @@ size_t field_value_distinct(const struct field_value *values, size_t count, stru
     return found;
 }
 
-/* Counts the values of the document at hand that are those of terms. */
+/* Counts the terms' values that the current document has. */
 static void count_values(struct field_count *counts, const struct field_value *values, size_t count, size_t document)
 {
     for (size_t i = 0; i < count; i++) {
@@ -121,10 +126,13 @@ static void sample_document(struct sample *sample, struct match_doc *match_doc)
     }
 }
 
-/* Whether a sample says enough: how long texts are is known sooner than how rare a term is, which entries know as a rule. */
-static bool says_enough(const struct binder *binder, const struct sample *sample)
+/*
+ * Returns: whether the sample is large enough. Mean lengths need fewer documents than document
+ * frequencies, which are usually counted from entries.
+ */
+static bool is_sample_sufficient(const struct binder *binder, const struct sample *sample)
 {
-    if (binder->index->document_count <= 2 * SAMPLE_DOCUMENTS) /* near them; where there are fewer, they are counted */
+    if (binder->index->document_count <= 2 * SAMPLE_DOCUMENTS) /* small indices are counted exactly */
         return false;
     for (size_t i = 0; sample->all_found && i < sample->field_count; i++)
         if (sample->fields[i].documents < SAMPLE_TEXTS)
@@ -132,15 +140,15 @@ static bool says_enough(const struct binder *binder, const struct sample *sample
     return sample->all_found;
 }
 
-static bool same_field(const struct weighed *a, const struct weighed *b)
+static bool same_field(const struct scored_term *a, const struct scored_term *b)
 {
     return a->field == b->field && a->weight->frequencies == b->weight->frequencies;
 }
 
-/* By fields, in any order, and then by values. */
+/* Orders terms by field, in an arbitrary order, then by value. */
 static int by_field(const void *a, const void *b)
 {
-    const struct weighed *one = *(struct weighed *const *)a, *other = *(struct weighed *const *)b;
+    const struct scored_term *one = *(struct scored_term *const *)a, *other = *(struct scored_term *const *)b;
     if (one->field != other->field)
         return (uintptr_t)one->field < (uintptr_t)other->field ? -1 : 1;
     if (one->weight->frequencies != other->weight->frequencies)
@@ -148,10 +156,10 @@ static int by_field(const void *a, const void *b)
     return field_value_compare(&one->value, &other->value);
 }
 
-/* Makes a sample of no documents, with the fields and values of terms. */
-static void sample_init(struct sample *sample, struct arena *arena, struct weighed *terms, size_t count)
+/* Makes an empty sample with the fields and values of the terms. */
+static void sample_init(struct sample *sample, struct arena *arena, struct scored_term *terms, size_t count)
 {
-    struct weighed **sorted = arena_alloc(arena, count * sizeof(struct weighed *));
+    struct scored_term **sorted = arena_alloc(arena, count * sizeof(struct scored_term *));
     struct value_count *values = arena_zalloc(arena, count * sizeof *values);
     *sample = (struct sample){.all_found = true, .fields = arena_zalloc(arena, count * sizeof *sample->fields)};
     for (size_t i = 0; i < count; i++) {
@@ -185,7 +193,7 @@ static int take_sample(const struct binder *binder, const struct view *view, str
     match_doc_init(&match_doc, binder->index, binder->arena);
     match_doc.account = binder->account;
     while (r == 0 && (r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
-        if (sample->documents == SAMPLE_DOCUMENTS || says_enough(binder, sample)) {
+        if (sample->documents == SAMPLE_DOCUMENTS || is_sample_sufficient(binder, sample)) {
             sample->more = true;
             break;
         }
@@ -199,13 +207,13 @@ static int take_sample(const struct binder *binder, const struct view *view, str
     return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
 }
 
-/* Document keys, each once. */
-struct few_keys {
-    struct slice *items; /* holds TERM_KEYS_MAX */
+/* A set of document keys. */
+struct key_set {
+    struct slice *items; /* capacity TERM_KEYS_MAX */
     size_t count;
 };
 
-static bool has_key(const struct few_keys *keys, struct slice key)
+static bool has_key(const struct key_set *keys, struct slice key)
 {
     for (size_t i = 0; i < keys->count; i++) {
         if (slice_equal(keys->items[i], key))
@@ -214,7 +222,7 @@ static bool has_key(const struct few_keys *keys, struct slice key)
     return false;
 }
 
-/* The ranges in which the documents that have a term are named: all, unless they are `cut`. */
+/* The entry ranges that name the documents of a term; incomplete if `cut`. */
 struct term_ranges {
     struct arena *arena;
     struct entry_range *items;
@@ -227,7 +235,7 @@ static bool same_range(const struct entry_range *a, const struct entry_range *b)
     return a->field == b->field && a->prefix == b->prefix && field_value_compare(a->low, b->low) == 0;
 }
 
-/* What is at home is born at its own path: that range is there already. */
+/* Adds a range once: the origin of an unmoved path is the path itself, whose range was added already. */
 static bool add_range(void *context, const struct entry_range *range)
 {
     struct term_ranges *ranges = context;
@@ -242,7 +250,7 @@ static bool add_range(void *context, const struct entry_range *range)
     return true;
 }
 
-static int find_ranges(const struct binder *binder, const struct path_lookup *path_lookup, const struct weighed *term,
+static int find_ranges(const struct binder *binder, const struct path_lookup *path_lookup, const struct scored_term *term,
                        struct term_ranges *ranges)
 {
     struct entry_range *plain;
@@ -256,16 +264,19 @@ static int find_ranges(const struct binder *binder, const struct path_lookup *pa
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Adds what entries name in a range. Returns: 0; ENTRY_SCAN_END where there are too many; fatal codes. */
-static int few_of_range(const struct binder *binder, const struct view *view, const struct entry_range *range,
-                        bool repeat, struct few_keys *keys)
+/*
+ * Adds the documents that the entries of a range name.
+ * Returns: 0; ENTRY_SCAN_END: too many documents, or the account has ended; fatal codes.
+ */
+static int add_documents_of_range(const struct binder *binder, const struct view *view, const struct entry_range *range,
+                        bool repeat, struct key_set *keys)
 {
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
     struct entry_hit hit;
     int r;
     while ((r = entry_scan_next(scan, &hit)) == 0) {
         if ((range->prefix || repeat) &&
-            has_key(keys, hit.document_key)) /* one value names a document once, paths below it may not */
+            has_key(keys, hit.document_key)) /* a value names a document once, a path prefix may not */
             continue;
         if (keys->count == TERM_KEYS_MAX || !account_take(binder->account, STEPS_OF_ENTRY))
             return ENTRY_SCAN_END;
@@ -274,11 +285,11 @@ static int few_of_range(const struct binder *binder, const struct view *view, co
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Counts those documents that do have the value where they lie by now. Returns: 0; fatal codes. */
-static int count_standing(const struct binder *binder, const struct view *view, const struct weighed *term,
-                          const struct few_keys *keys, uint64_t *ret_count)
+/* Counts the documents that still have the term at their current path. Returns: 0; fatal codes. */
+static int count_at_current_path(const struct binder *binder, const struct view *view, const struct scored_term *term,
+                          const struct key_set *keys, uint64_t *ret_count)
 {
-    struct weighed counted = *term;
+    struct scored_term counted = *term;
     struct sample sample;
     struct match_doc match_doc;
     struct slice id;
@@ -290,7 +301,7 @@ static int count_standing(const struct binder *binder, const struct view *view, 
     for (size_t i = 0; r == 0 && i < keys->count && account_take(binder->account, STEPS_OF_DOCUMENT); i++) {
         struct doc doc;
         r = doc_get_key(view, binder->index->number, keys->items[i], &doc);
-        if (r != 0) { /* it is gone, or the view is too old, which the search will be told */
+        if (r != 0) { /* deleted, or the view is too old, which the search detects */
             r = r < 0 ? tl_trace(r) : 0;
             continue;
         }
@@ -307,15 +318,16 @@ static int count_standing(const struct binder *binder, const struct view *view, 
 }
 
 /*
- * Reads what entries name for a term. Few documents are kept for the plan, which need not look them up again.
- * Returns: 0 with the count; ENTRY_SCAN_END where there are many; fatal codes.
+ * Counts a term's documents exactly, if there are few. Their keys are retained for the plan, which
+ * need not read the entries again.
+ * Returns: 0 with the count; ENTRY_SCAN_END: there are too many; fatal codes.
  */
-static int few_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
+static int count_documents_exactly(const struct binder *binder, const struct view *view, const struct scored_term *term,
                          const struct term_ranges *ranges, uint64_t *ret_count)
 {
-    struct few_keys keys = {arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys.items), 0};
+    struct key_set keys = {arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys.items), 0};
     for (size_t i = 0; i < ranges->count; i++) {
-        int r = few_of_range(binder, view, &ranges->items[i], term->moves, &keys);
+        int r = add_documents_of_range(binder, view, &ranges->items[i], term->moves, &keys);
         if (r != 0)
             return r;
     }
@@ -324,17 +336,17 @@ static int few_documents(const struct binder *binder, const struct view *view, c
         term->matcher->terms.key_count = keys.count;
     }
     *ret_count = keys.count;
-    return term->moves ? count_standing(binder, view, term, &keys, ret_count) : 0;
+    return term->moves ? count_at_current_path(binder, view, term, &keys, ret_count) : 0;
 }
 
 static int term_documents(const struct binder *binder, const struct view *view, const struct path_lookup *path_lookup,
-                          const struct weighed *term, uint64_t *ret_count)
+                          const struct scored_term *term, uint64_t *ret_count)
 {
     struct term_ranges ranges;
     size_t total = 0;
     int r = find_ranges(binder, path_lookup, term, &ranges);
     if (r == 0)
-        r = ranges.cut ? ENTRY_SCAN_END : few_documents(binder, view, term, &ranges, ret_count);
+        r = ranges.cut ? ENTRY_SCAN_END : count_documents_exactly(binder, view, term, &ranges, ret_count);
     if (r != ENTRY_SCAN_END)
         return r;
     for (size_t i = 0; i < ranges.count; i++) {
@@ -350,9 +362,9 @@ static int term_documents(const struct binder *binder, const struct view *view, 
     return 0;
 }
 
-/* Estimates from a sample where there are more documents than it holds. */
-static int weigh_term(const struct binder *binder, const struct view *view, const struct path_lookup *path_lookup,
-                      struct weighed *term, const struct sample *sample)
+/* Computes the weight of a term. Extrapolates from the sample if it is not the whole index. */
+static int compute_weight(const struct binder *binder, const struct view *view, const struct path_lookup *path_lookup,
+                      struct scored_term *term, const struct sample *sample)
 {
     double scale = 1;
     uint64_t total = binder->index->document_count;
@@ -368,7 +380,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, cons
     }
     if (with_term > with_field)
         with_field = with_term;
-    /* 5.6 takes a field without lengths as it is; 7.10 has each for one long, and their mean for what it is. */
+    /* Without norms, 5.6 takes the mean length as 1; 7.10 uses the real mean. */
     bool known = term->counts->length > 0 && (term->weight->norms || binder->context->dialect == DIALECT_7);
     term->weight->lucene6 = binder->context->dialect == DIALECT_5;
     term->weight->mean_length = known ? (double)term->counts->length / (double)term->counts->documents : 1;
@@ -378,14 +390,14 @@ static int weigh_term(const struct binder *binder, const struct view *view, cons
     return 0;
 }
 
-static size_t collect(const struct binder *binder, struct weighed *terms)
+static size_t collect_terms(const struct binder *binder, struct scored_term *terms)
 {
     size_t count = 0;
     for (size_t i = 0; i < binder->terms.count; i++) {
         struct bound_query *matcher = binder->terms.items[i];
         bool phrase = matcher->kind == BOUND_PHRASE;
         for (size_t t = 0; t < (phrase ? matcher->phrase.count : 1); t++) {
-            struct weighed term = {.matcher = matcher, .field = matcher->field, .boost = matcher->boost};
+            struct scored_term term = {.matcher = matcher, .field = matcher->field, .boost = matcher->boost};
             term.weight = phrase ? &matcher->phrase.weights[t] : &matcher->terms.weight;
             term.value = phrase ? (struct field_value){.field = matcher->field->number,
                                                  .kind = FIELD_VALUE_BYTES,
@@ -399,8 +411,11 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
     return count;
 }
 
-/* Keywords have no length, so their weights need no sample where entries can count them. */
-static bool needs_sample(const struct binder *binder, const struct weighed *terms, size_t count)
+/*
+ * Returns: whether a sample must be read. Keywords have no length, so entries suffice for their
+ * weights.
+ */
+static bool needs_sample(const struct binder *binder, const struct scored_term *terms, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (terms[i].weight->norms || terms[i].weight->frequencies || !terms[i].found)
@@ -412,11 +427,11 @@ static bool needs_sample(const struct binder *binder, const struct weighed *term
 int query_load_term_stats(struct binder *binder, const struct view *view)
 {
     struct sample sample;
-    size_t count = collect(binder, NULL);
+    size_t count = collect_terms(binder, NULL);
     if (count == 0)
         return 0;
-    struct weighed *terms = arena_alloc(binder->arena, count * sizeof *terms);
-    collect(binder, terms);
+    struct scored_term *terms = arena_alloc(binder->arena, count * sizeof *terms);
+    collect_terms(binder, terms);
     struct path_lookup path_lookup;
     int r = path_lookup_init(view, binder->index->number, binder->index->mapping, &path_lookup);
     if (r != 0)
@@ -429,13 +444,13 @@ int query_load_term_stats(struct binder *binder, const struct view *view)
     sample_init(&sample, binder->arena, terms, count);
     if (sampling) {
         r = take_sample(binder, view, &sample);
-    } else { /* as if each document had the field */
+    } else { /* assume that every document has the field */
         sample.documents = SAMPLE_DOCUMENTS;
         sample.more = true;
         for (size_t i = 0; i < sample.field_count; i++)
             sample.fields[i].documents = SAMPLE_DOCUMENTS;
     }
     for (size_t i = 0; r == 0 && i < count && account_take(binder->account, STEPS_OF_VALUE); i++)
-        r = weigh_term(binder, view, &path_lookup, &terms[i], &sample);
+        r = compute_weight(binder, view, &path_lookup, &terms[i], &sample);
     return r;
 }

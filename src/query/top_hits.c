@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top_hits: the best documents of a bucket, in an order of their own, shown as a search shows its hits.
+ * The top_hits aggregation: the best documents of a bucket in a separate order, written as hits of
+ * a search.
  *
- * What it asks for is a search request without a query. Each bucket keeps the best few by their keys; when results are written they are
- * read again.
+ * Its options are a search request without a query. Each bucket queues the keys of its best
+ * documents, which are read again when results are written.
  */
 #include "query/aggregate_internal.h"
 
@@ -18,7 +19,7 @@
 
 enum { HITS_DEFAULT = 3, HITS_MAX = 100 };
 
-/* --- What is asked for -------------------------------------------------------------------------------------------- */
+/* --- Options ------------------------------------------------------------------------------------------------------ */
 
 static int check_number(struct query_parser *parser, const struct aggregation *aggregation, const char *name, int32_t number)
 {
@@ -28,7 +29,7 @@ static int check_number(struct query_parser *parser, const struct aggregation *a
                          "[%s] must be greater than or equal to 0. Found [%d] in [%.*s]", name, number, SLICE_ARG(aggregation->name));
 }
 
-/* Of what a search's body may have these are the members that are about its hits. */
+/* Returns: whether a member of a search body concerns its hits, so that top_hits accepts it. */
 static bool is_about_hits(struct slice name)
 {
     static const char *const names[] = {"from",          "size",           "sort",   "_source", "stored_fields", "docvalue_fields", "fields",
@@ -60,7 +61,7 @@ int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value, 
     return r == 0 ? check_number(parser, aggregation, "size", hits->size) : r;
 }
 
-/* Whether hits are ordered by their scores, or show them. */
+/* Returns: whether hits are ordered by score or show it. */
 static bool has_scores(const struct search_request *hits)
 {
     bool scores = hits->sort_count == 0 || hits->track_scores;
@@ -72,7 +73,7 @@ static bool has_scores(const struct search_request *hits)
 bool aggregation_wants_scores(const struct aggregation *list)
 {
     for (const struct aggregation *a = list; a != NULL; a = a->next) {
-        bool scripted = false; /* a script may ask for the score */
+        bool scripted = false; /* a script may read the score */
         for (size_t i = 0; a->hits != NULL && i < a->hits->sort_count; i++)
             scripted = scripted || a->hits->sort[i].by == SORT_SCRIPT;
         if ((a->hits != NULL && (scripted || has_scores(a->hits))) || aggregation_wants_scores(a->children))
@@ -89,7 +90,7 @@ bool aggregation_runs_scripts(const struct aggregation *list)
     return false;
 }
 
-/* --- In an index -------------------------------------------------------------------------------------------------- */
+/* --- Binding ------------------------------------------------------------------------------------------------------ */
 
 static int refuse(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
 static int refuse(struct binder *binder, const char *format, ...)
@@ -118,7 +119,7 @@ int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *
     return r == 0 ? fetcher_init(bound->fetcher, binder, hits, named) : r;
 }
 
-/* --- Keeping ------------------------------------------------------------------------------------------------------ */
+/* --- Collecting --------------------------------------------------------------------------------------------------- */
 
 size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
                             struct match_doc *match_doc, size_t index)
@@ -147,7 +148,7 @@ void aggregator__drop_hits(struct metric *metric)
     mem_free(metric->top_hits);
 }
 
-/* --- Telling ------------------------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static int fetch(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct queued_hit *hit,
                  struct match_doc *match_doc, struct buf *buf)
@@ -170,7 +171,7 @@ static int fetch(const struct aggregator *aggregator, const struct aggregation *
     return r;
 }
 
-/* Reads a hit again and appends it. */
+/* Reads the document of a hit again and writes the hit to `buf`. */
 static int write_hit(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct queued_hit *hit,
                      struct buf *buf, struct arena *arena, struct problem *ret_problem)
 {
@@ -215,7 +216,7 @@ int aggregator__write_top_hits(const struct aggregator *aggregator, const struct
                                struct json_writer *w, struct arena *arena, struct problem *ret_problem)
 {
     const struct search_request *hits = aggregation->hits;
-    struct hit_queue *kept = metric->top_hits;
+    struct hit_queue *queue = metric->top_hits;
     int r = 0;
     json_key(w, "hits");
     json_begin(w, '{');
@@ -227,12 +228,12 @@ int aggregator__write_top_hits(const struct aggregator *aggregator, const struct
         json_null(w);
     json_key(w, "hits");
     json_begin(w, '[');
-    if (kept != NULL)
-        hit_queue_finish(kept);
-    for (size_t i = (size_t)hits->from; kept != NULL && i < kept->count && r == 0 && !account_ended(aggregator->account); i++) {
+    if (queue != NULL)
+        hit_queue_finish(queue);
+    for (size_t i = (size_t)hits->from; queue != NULL && i < queue->count && r == 0 && !account_ended(aggregator->account); i++) {
         if (i > (size_t)hits->from)
             buf_byte(w->buf, ',');
-        r = write_hit(aggregator, aggregation, kept->items[i], w->buf, arena, ret_problem);
+        r = write_hit(aggregator, aggregation, queue->items[i], w->buf, arena, ret_problem);
     }
     json_end(w, ']');
     json_end(w, '}');
