@@ -71,7 +71,7 @@ static struct script *compile(enum script_lang lang, enum script_context context
 static double run_loop(const struct script *script, const char *source)
 {
     struct arena arena = ARENA_INIT;
-    struct script_value value = {.params = SLICE_NONE};
+    struct script_eval value = {.params = SLICE_NONE};
     struct problem problem = {0};
     double begin = now();
     if (script_run_value(script, &SCRIPT_LIMITS_DEFAULT, &arena, &value, &problem) != 0)

@@ -219,7 +219,7 @@ bool field_parameter_flag(const struct mapping_field *field, const char *name, b
  */
 bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score);
 
-struct script_value;
+struct script_eval;
 /*
  * Runs a script on the document, for a boolean or a number.
  * Returns: 0; a positive code if the script failed, with match_doc->problem; fatal codes. A short
@@ -227,7 +227,7 @@ struct script_value;
  * a problem.
  */
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
-                       struct script_value *ret_value) TL_MUST_USE;
+                       struct script_eval *ret_value) TL_MUST_USE;
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
 

@@ -164,10 +164,10 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
 }
 
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
-                       struct script_value *ret_value)
+                       struct script_eval *ret_value)
 {
     struct problem problem;
-    *ret_value = (struct script_value){.params = params,
+    *ret_value = (struct script_eval){.params = params,
                                        .source = match_doc->doc->source,
                                        .zones = match_doc->index->zones,
                                        .doc = doc_lookup,

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "base/map.h"
-#include "script/run/fault.h"
+#include "script/run/script_error.h"
 #include "script/run/interp.h"
 #include "script/library/sha1.h"
 
@@ -77,7 +77,7 @@ static bool compile_painless(struct compiler *compiler, struct program *program)
             return false;
     if (!fold_painless(compiler, main))
         return false;
-    place_painless(compiler, program);
+    error_offset_painless(compiler, program);
     return true;
 }
 
@@ -129,7 +129,7 @@ static int compile_as(struct script *script, bool bare_names, struct slice missi
     bool groovy = script->lang == SCRIPT_GROOVY;
     bool ok = groovy ? compile_groovy(&compiler, &script->program) : compile_painless(&compiler, &script->program);
     if (!ok) {
-        fault_compile(&compiler, script->name, arena, ret_problem);
+        script_error_compile(&compiler, script->name, arena, ret_problem);
         return SCRIPT_REFUSED;
     }
     script->program.cache_count = compiler.cache_count;

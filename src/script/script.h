@@ -131,7 +131,7 @@ struct script_update {
 
     /* out, always */
     uint64_t steps; /* that the run took */
-    bool spent;     /* it wanted more than there were */
+    bool exhausted;     /* it wanted more than there were */
 
     /* out, in the arena; after 0 only */
     enum script_op op_after;
@@ -141,7 +141,7 @@ struct script_update {
     bool index_changed, type_changed, id_changed, routing_changed, version_changed;
     struct slice index_after, type_after, id_after, routing_after;
     int64_t version_after;     /* negative: null */
-    struct slice strange_keys; /* of ctx that mean nothing, by commas; data NULL: none. By query only */
+    struct slice invalid_ctx_keys; /* of ctx that mean nothing, by commas; data NULL: none. By query only */
 };
 
 /*
@@ -176,7 +176,7 @@ struct script_doc_field {
 typedef bool script_doc_function(void *user, struct slice field, struct script_doc_field *ret_field);
 
 /* One run of a script that yields a value. */
-struct script_value {
+struct script_eval {
     /* in */
     struct slice params;      /* a JSON object, or absent */
     struct slice source;      /* params._source; a JSON object, or absent */
@@ -201,7 +201,7 @@ struct script_value {
  * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT for a value that has no JSON form.
  */
 TL_MUST_USE int script_run_value(const struct script *script, const struct script_limits *limits, struct arena *arena,
-                                 struct script_value *value, struct problem *ret_problem);
+                                 struct script_eval *value, struct problem *ret_problem);
 
 /*
  * Compiled scripts, and sources that do not compile with the words for it, since those take long to find; the least

@@ -68,7 +68,7 @@ static const char source[] =
 static int run_java(const struct script *script, struct slice params, struct arena *arena, struct slice *ret_shown)
 {
     static const struct script_limits limits = {.steps_max = STEPS_MAX, .memory_bytes_max = 4 << 20, .depth_max = 64};
-    struct script_value value = {.params = params};
+    struct script_eval value = {.params = params};
     struct problem problem = {0};
     double begin = cpu_seconds();
     int r = script_run_value(script, &limits, arena, &value, &problem);

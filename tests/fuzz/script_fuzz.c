@@ -36,7 +36,7 @@ static void check_problem(int r, const struct problem *problem)
 
 static int run_value(const struct script *script, struct arena *arena, struct slice *ret_shown)
 {
-    struct script_value value = {.params = slice_from(params)};
+    struct script_eval value = {.params = slice_from(params)};
     struct problem problem = {0};
     int r = script_run_value(script, &limits, arena, &value, &problem);
     if (r != 0)

@@ -184,9 +184,9 @@ static int apply(struct batch *batch, struct write_item *item, const struct scri
                                             "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
                                             SLICE_ARG(update->op_text))
                                    .data);
-    if (update->op_after == SCRIPT_OP_INDEX && update->strange_keys.data != NULL)
+    if (update->op_after == SCRIPT_OP_INDEX && update->invalid_ctx_keys.data != NULL)
         return refuse_text(by, arena_printf(&by->task->arena, "Invalid fields added to context [%.*s]",
-                                            SLICE_ARG(update->strange_keys))
+                                            SLICE_ARG(update->invalid_ctx_keys))
                                    .data);
     item->source = copy(batch, update->source_after);
     if (update->op_after == SCRIPT_OP_DELETE) {

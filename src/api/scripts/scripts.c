@@ -208,7 +208,7 @@ static int read_execute(struct request *request, struct json_doc *doc, struct wr
 static int execute_run(struct request *request)
 {
     const struct write_update *update = request->context;
-    struct script_value value = {
+    struct script_eval value = {
         .params = update->script_params, .account = &request->account, .zones = request_zones(request)};
     struct json_writer writer;
     tl_cleanup(script_unrefp) struct script *script = NULL;

@@ -133,8 +133,8 @@ static void report_steps(struct update *update, const struct script_limits *limi
     if (update->steps != NULL)
         *update->steps -= shared < *update->steps ? shared : *update->steps;
     update->steps_taken = run->steps;
-    update->script_long = run->spent && limits->steps_max == update->item->update->script_steps;
-    update->script_exhausted = run->spent && !update->script_long;
+    update->script_long = run->exhausted && limits->steps_max == update->item->update->script_steps;
+    update->script_exhausted = run->exhausted && !update->script_long;
 }
 
 static int run_script(struct update *update, struct slice source, struct problem *ret_problem)

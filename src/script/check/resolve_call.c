@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Painless's calls, fields, indexes, constructors and functions as values. See resolve.h. */
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 #include "script/check/resolve.h"
 
 #include "script/library/method.h"
@@ -29,7 +29,7 @@ static const struct method *find(type_id type, struct slice name, unsigned count
     type_id owner = type_boxed(type);
     if (type != owner && (kind & METHOD_STATIC) == 0)
         type = owner;
-    return method_find(&(struct method_query){type_class(type), name, count, METHOD_PAINLESS | kind});
+    return method_find(&(struct method_lookup){type_class(type), name, count, METHOD_PAINLESS | kind});
 }
 
 static bool visit_arguments(struct resolver *r, struct node **list, const struct method *method)

@@ -52,7 +52,7 @@ bool groovy_missing_method(struct run *run, type_id type, bool is_static, struct
     struct slice types, values;
     if (!groovy_show_arguments(run, arguments + 1, count, &types, &values))
         return false;
-    struct slice guess = groovy_guess(run, type, name, arguments + 1, count);
+    struct slice guess = groovy_suggest(run, type, name, arguments + 1, count);
     return run->thrown == NULL &&
            run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
                      "No signature of method: %s%s.%.*s() is applicable for argument types: (%.*s) values: [%.*s]%.*s",

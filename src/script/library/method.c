@@ -242,7 +242,7 @@ bool method_constant(struct call *call, struct value *ret)
 #define CHAIN_MAX 24
 
 /* The class, what it extends, nearest first, Object last; of a constructor, what makes it. Returns: how many. */
-static unsigned chain_of(const struct method_query *query, uint16_t chain[CHAIN_MAX])
+static unsigned chain_of(const struct method_lookup *query, uint16_t chain[CHAIN_MAX])
 {
     unsigned count = 0;
     chain[count++] = (uint16_t)query->id;
@@ -262,14 +262,14 @@ static unsigned chain_of(const struct method_query *query, uint16_t chain[CHAIN_
     return count;
 }
 
-static bool row_fits(const struct method *method, const struct method_query *query)
+static bool row_fits(const struct method *method, const struct method_lookup *query)
 {
     unsigned dialect = query->flags & METHOD_BOTH;
     return (method->flags & dialect) != 0 && (method->flags & KIND_FLAGS) == (query->flags & KIND_FLAGS) &&
            (query->name.data == NULL || slice_is(query->name, method->name));
 }
 
-static bool starts_alike(const struct method *method, const struct method_query *query)
+static bool starts_alike(const struct method *method, const struct method_lookup *query)
 {
     return query->name.data == NULL || (query->name.len > 0 && method->name[0] == query->name.data[0]);
 }
@@ -283,7 +283,7 @@ static bool met_before(const uint16_t *chain, unsigned i)
     return false;
 }
 
-unsigned method_all(const struct method_query *query, const struct method **rows, unsigned max)
+unsigned method_all(const struct method_lookup *query, const struct method **rows, unsigned max)
 {
     REQUIRE(max <= METHOD_ROWS_MAX);
     uint16_t chain[CHAIN_MAX];
@@ -299,7 +299,7 @@ unsigned method_all(const struct method_query *query, const struct method **rows
 #define KEPT 256u
 _Static_assert(KEPT * sizeof(void *) <= RUN_SMALL_BYTES, "the table is one small piece");
 
-static uint32_t slot_of(const struct method_query *query)
+static uint32_t slot_of(const struct method_lookup *query)
 {
     uint32_t hash = 2166136261u ^ (uint32_t)query->id * 40503u ^ query->flags;
     for (size_t i = 0; i < query->name.len; i++)
@@ -307,7 +307,7 @@ static uint32_t slot_of(const struct method_query *query)
     return (hash ^ hash >> 15) % KEPT;
 }
 
-static const struct method_rows *look_up(struct run *run, const struct method_query *query)
+static const struct method_rows *look_up(struct run *run, const struct method_lookup *query)
 {
     const struct method *rows[METHOD_OVERLOADS_MAX];
     struct method_rows *kept = run_alloc(run, sizeof *kept);
@@ -320,7 +320,7 @@ static const struct method_rows *look_up(struct run *run, const struct method_qu
     return kept;
 }
 
-const struct method_rows *run_methods(struct run *run, const struct method_query *query)
+const struct method_rows *run_methods(struct run *run, const struct method_lookup *query)
 {
     if (run->methods == NULL) {
         run->methods = run_alloc(run, KEPT * sizeof *run->methods);
@@ -334,7 +334,7 @@ const struct method_rows *run_methods(struct run *run, const struct method_query
     return *slot;
 }
 
-const struct method *run_method(struct run *run, const struct method_query *query)
+const struct method *run_method(struct run *run, const struct method_lookup *query)
 {
     const struct method_rows *found = run_methods(run, query);
     for (unsigned i = 0; i < found->count; i++)
@@ -345,14 +345,14 @@ const struct method *run_method(struct run *run, const struct method_query *quer
 
 bool method_exists(struct slice name, unsigned flags)
 {
-    struct method_query query = {.name = name, .flags = flags};
+    struct method_lookup query = {.name = name, .flags = flags};
     for (unsigned row = 0; row < first[CLASS_COUNT + 1]; row++)
         if (row_fits(&all[row], &query))
             return true;
     return false;
 }
 
-const struct method *method_find(const struct method_query *query)
+const struct method *method_find(const struct method_lookup *query)
 {
     uint16_t chain[CHAIN_MAX];
     unsigned length = chain_of(query, chain);
@@ -378,7 +378,7 @@ bool method_referred(type_id type, struct slice name, unsigned count)
 {
     if (type_dims(type) > 0)
         return slice_is(name, "new") && count == 1;
-    struct method_query query = {type_class(type), name, count, METHOD_PAINLESS};
+    struct method_lookup query = {type_class(type), name, count, METHOD_PAINLESS};
     query.flags |= slice_is(name, "new") ? METHOD_NEW : METHOD_STATIC;
     if (method_find(&query) != NULL)
         return true;

@@ -133,7 +133,7 @@ extern const struct method_table methods_groovy_object[], methods_groovy_walk[],
 #define METHOD_ACCESSOR_MAX 80
 struct slice method_accessor(char to[METHOD_ACCESSOR_MAX], const char *prefix, struct slice field);
 
-struct method_query {
+struct method_lookup {
     enum class_id id;
     struct slice name;
     unsigned count;
@@ -143,7 +143,7 @@ struct method_query {
 };
 
 /* Returns: the method a class has itself or by what it extends; NULL where there is none. */
-const struct method *method_find(const struct method_query *query);
+const struct method *method_find(const struct method_lookup *query);
 
 /* Whether Painless's TYPE::name names something that takes `count` arguments: a constructor, a static method, or one of the
    first argument. */
@@ -154,19 +154,19 @@ bool method_exists(struct slice name, unsigned flags);
 
 /* The same rows, all at once, the first `max` of them. Returns: how many. Requires: max <= METHOD_ROWS_MAX. */
 #define METHOD_ROWS_MAX 2048u
-unsigned method_all(const struct method_query *query, const struct method **rows, unsigned max);
+unsigned method_all(const struct method_lookup *query, const struct method **rows, unsigned max);
 
 /* What method_all finds, kept for the time of a run: Groovy looks for methods at every call. */
 struct method_rows {
-    struct method_query query; /* without a count */
+    struct method_lookup query; /* without a count */
     unsigned count;
     const struct method **rows;
 };
 
 /* Rows of a name beyond these are overloads that no class has so many of. */
 #define METHOD_OVERLOADS_MAX 64u
-const struct method_rows *run_methods(struct run *run, const struct method_query *query);
+const struct method_rows *run_methods(struct run *run, const struct method_lookup *query);
 /* As method_find. */
-const struct method *run_method(struct run *run, const struct method_query *query);
+const struct method *run_method(struct run *run, const struct method_lookup *query);
 
 #endif

@@ -5,27 +5,27 @@
 
 #include "base/calendar.h"
 #include "script/library/method_args.h"
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 
 /* Far beyond any date a document holds, and near enough for no arithmetic to overflow. */
 #define MOMENT_SECONDS_MAX ((int64_t)31556889864403199)
 
-static inline struct moment *moment_of(struct value v)
+static inline struct temporal *temporal_of(struct value v)
 {
-    return (struct moment *)v.object;
+    return (struct temporal *)v.object;
 }
 
-static inline bool is_zoned(const struct moment *moment)
+static inline bool is_zoned(const struct temporal *temporal)
 {
-    return moment->object.class == CLASS_ZONED_DATE_TIME || moment->object.class == CLASS_OFFSET_DATE_TIME;
+    return temporal->object.class == CLASS_ZONED_DATE_TIME || temporal->object.class == CLASS_OFFSET_DATE_TIME;
 }
 
-static inline int64_t instant_of(const struct moment *moment)
+static inline int64_t instant_of(const struct temporal *temporal)
 {
-    return moment->seconds - (is_zoned(moment) ? moment->offset : 0);
+    return temporal->seconds - (is_zoned(temporal) ? temporal->offset : 0);
 }
 
-/* --- moment_math.c ------------------------------------------------------------------------------------------------ */
+/* --- temporal_math.c ------------------------------------------------------------------------------------------------ */
 
 /* Nanoseconds of ChronoUnit's first nine, months of the larger ones. */
 extern const int64_t unit_nanos[9], unit_months[14];
@@ -33,22 +33,22 @@ extern const int64_t unit_nanos[9], unit_months[14];
 enum part { YEAR, MONTH_VALUE, DAY_OF_MONTH, HOUR, MINUTE, SECOND, NANO, DAY_OF_YEAR };
 
 /* A moment of the class and zone of another. Returns: NULL and a throwable beyond the years that Java knows. */
-struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos);
+struct temporal *temporal_like(struct run *run, const struct temporal *like, int64_t seconds, int64_t nanos);
 /* The same at an instant so much later, whatever the clocks of its zone do meanwhile. */
-struct moment *moment_later(struct run *run, const struct moment *from, int64_t seconds, int64_t nanos);
+struct temporal *temporal_later(struct run *run, const struct temporal *from, int64_t seconds, int64_t nanos);
 /* The same in another class. */
-struct moment *moment_as(struct run *run, const struct moment *from, enum class_id id, int64_t seconds);
+struct temporal *temporal_as(struct run *run, const struct temporal *from, enum class_id id, int64_t seconds);
 /* Throws Java's "Invalid value for FIELD". Returns: false. */
 bool out_of_range(struct run *run, const char *field, int64_t value, const char *valid);
 bool check_date(struct run *run, int64_t year, int64_t month, int64_t day);
 bool check_time(struct run *run, int64_t hour, int64_t minute, int64_t second, int64_t nano);
 int64_t civil_seconds(const struct civil *civil);
-int64_t part_of(const struct moment *moment, enum part part);
-bool add_months(struct run *run, const struct moment *moment, int64_t count, struct value *ret);
+int64_t part_of(const struct temporal *temporal, enum part part);
+bool add_months(struct run *run, const struct temporal *temporal, int64_t count, struct value *ret);
 /* Whole months from one to another. */
-int64_t months_between(const struct moment *from, const struct moment *to);
+int64_t months_between(const struct temporal *from, const struct temporal *to);
 
-/* --- moment_scan.c ------------------------------------------------------------------------------------------------ */
+/* --- temporal_scan.c ------------------------------------------------------------------------------------------------ */
 
 /* A text being read; `failed` stays set, with `at` where it did. */
 struct scan {
@@ -66,7 +66,7 @@ bool scan_offset(struct scan *scan, int32_t *ret_offset);
 bool parse_failed(struct run *run, const struct scan *scan);
 bool check_civil(struct run *run, struct slice text, const struct civil *civil);
 /* Gives a moment the zone of that name, as ZoneId.of() reads it; of a region, the offset stays. Returns: false and a throwable. */
-bool set_zone(struct run *run, struct moment *moment, struct slice name);
+bool set_zone(struct run *run, struct temporal *temporal, struct slice name);
 /* What each class's parse reads. */
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret);
 
@@ -74,15 +74,15 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
 
 bool is_before(struct call *call, struct value *ret);
 bool is_after(struct call *call, struct value *ret);
-bool moment_compare_to(struct call *call, struct value *ret);
+bool temporal_compare_to(struct call *call, struct value *ret);
 bool get_epoch_milli(struct call *call, struct value *ret);
 bool to_instant(struct call *call, struct value *ret);
 /* valueOf of every enum. */
 bool enum_of_name(struct call *call, struct value *ret);
 /* Time between two moments in a ChronoUnit. */
-bool moment_between(struct run *run, const struct moment *from, const struct moment *to, int unit, struct value *ret);
+bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit, struct value *ret);
 /* By a DateTimeFormatter. */
-bool moment_format(struct call *call, struct value *ret);
-bool moment_parse_by(struct call *call, struct value *ret);
+bool temporal_format(struct call *call, struct value *ret);
+bool temporal_parse_by(struct call *call, struct value *ret);
 
 #endif

@@ -18,9 +18,9 @@ enum target {
     LAST_IN_MONTH,
 };
 
-static int64_t days_to_weekday(const struct moment *date, enum target target, int64_t wanted)
+static int64_t days_to_weekday(const struct temporal *date, enum target target, int64_t wanted)
 {
-    int64_t today = moment_weekday(date), day = part_of(date, DAY_OF_MONTH);
+    int64_t today = temporal_weekday(date), day = part_of(date, DAY_OF_MONTH);
     int64_t ahead = floor_mod(wanted - today, 7), behind = floor_mod(today - wanted, 7);
     int64_t length = calendar_month_days(part_of(date, YEAR), (int)part_of(date, MONTH_VALUE));
     switch (target) {
@@ -33,7 +33,7 @@ static int64_t days_to_weekday(const struct moment *date, enum target target, in
     }
 }
 
-static int64_t days_to(const struct moment *date, enum target target, int64_t weekday)
+static int64_t days_to(const struct temporal *date, enum target target, int64_t weekday)
 {
     int64_t day = part_of(date, DAY_OF_MONTH), year_day = part_of(date, DAY_OF_YEAR);
     int64_t month_days = calendar_month_days(part_of(date, YEAR), (int)part_of(date, MONTH_VALUE));
@@ -53,11 +53,11 @@ static int64_t days_to(const struct moment *date, enum target target, int64_t we
 static bool run_adjuster(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    if (!value_is_moment(a[0]) || value_is(a[0], CLASS_LOCAL_TIME))
+    if (!value_is_temporal(a[0]) || value_is(a[0], CLASS_LOCAL_TIME))
         return run_throw(run, CLASS_UNSUPPORTED_TEMPORAL_TYPE_EXCEPTION, "Unsupported field: DayOfMonth");
-    const struct moment *date = moment_of(a[0]);
+    const struct temporal *date = temporal_of(a[0]);
     int64_t days = days_to(date, (enum target)closure->held[0].i, closure->held[1].i);
-    return give(ret, moment_like(run, date, date->seconds + days * 86400, date->nanos));
+    return give(ret, temporal_like(run, date, date->seconds + days * 86400, date->nanos));
 }
 
 /* The datum is the kind of adjuster; those that look for a weekday take it. */
@@ -74,13 +74,13 @@ static bool adjuster_make(struct call *call, struct value *ret)
 static bool with_adjuster(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    if (!value_is_moment(call->args[0]))
+    if (!value_is_temporal(call->args[0]))
         return run_invoke(call->run, call->args[0], &call->self, 1, ret);
-    const struct moment *moment = moment_of(call->self), *part = moment_of(call->args[0]);
+    const struct temporal *temporal = temporal_of(call->self), *part = temporal_of(call->args[0]);
     bool date = part->object.class == CLASS_LOCAL_DATE;
-    int64_t day = floor_div(date ? part->seconds : moment->seconds, 86400);
-    int64_t second = floor_mod(date ? moment->seconds : part->seconds, 86400);
-    return give(ret, moment_like(call->run, moment, day * 86400 + second, date ? moment->nanos : part->nanos));
+    int64_t day = floor_div(date ? part->seconds : temporal->seconds, 86400);
+    int64_t second = floor_mod(date ? temporal->seconds : part->seconds, 86400);
+    return give(ret, temporal_like(call->run, temporal, day * 86400 + second, date ? temporal->nanos : part->nanos));
 }
 
 static const struct method_row adjusters_methods[] = {

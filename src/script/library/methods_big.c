@@ -2,7 +2,7 @@
 /* Methods of BigInteger and BigDecimal. */
 #include "script/library/methods_number.h"
 
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 #include "script/run/operate.h"
 
 static struct big *big_of(struct value v)

@@ -63,9 +63,9 @@ static int64_t calendar_millis(const struct calendar *calendar)
 
 static void set_local(struct calendar *calendar, int64_t millis)
 {
-    struct moment moment = {.seconds = floor_div(millis, 1000)};
-    moment.object.class = CLASS_LOCAL_DATE_TIME;
-    struct civil civil = moment_civil(&moment);
+    struct temporal temporal = {.seconds = floor_div(millis, 1000)};
+    temporal.object.class = CLASS_LOCAL_DATE_TIME;
+    struct civil civil = temporal_civil(&temporal);
     calendar->year = civil.year;
     calendar->month = civil.month - 1;
     calendar->day = civil.day;
@@ -213,11 +213,11 @@ static bool calendar_now(struct call *call, struct value *ret)
     struct run *run = call->run;
     if (call->count > 0)
         NOT_NULL(0);
-    if (call->count > 0 && moment_is_ruled(moment_of(call->args[0])))
+    if (call->count > 0 && temporal_has_zone_rules(temporal_of(call->args[0])))
         return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                          "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
-                         SLICE_ARG(moment_of(call->args[0])->zone->name));
-    return give(ret, calendar_new(run, run->now_ms, call->count > 0 ? moment_of(call->args[0])->offset : 0));
+                         SLICE_ARG(temporal_of(call->args[0])->zone->name));
+    return give(ret, calendar_new(run, run->now_ms, call->count > 0 ? temporal_of(call->args[0])->offset : 0));
 }
 
 static bool calendar_of_fields(struct call *call, struct value *ret)
@@ -309,7 +309,7 @@ static bool calendar_time(struct call *call, struct value *ret)
     settle(self(call));
     int64_t millis = calendar_millis(self(call));
     return give(ret,
-                moment_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
+                temporal_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
 }
 
 static bool calendar_to_instant(struct call *call, struct value *ret)
@@ -323,7 +323,7 @@ static bool calendar_to_instant(struct call *call, struct value *ret)
 static bool calendar_set_time(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    set_millis(self(call), moment_of(call->args[0])->seconds * 1000 + moment_of(call->args[0])->nanos / 1000000);
+    set_millis(self(call), temporal_of(call->args[0])->seconds * 1000 + temporal_of(call->args[0])->nanos / 1000000);
     return give_nothing(ret);
 }
 
@@ -341,7 +341,7 @@ static bool calendar_set_time_millis(struct call *call, struct value *ret)
 
 static bool calendar_zone(struct call *call, struct value *ret)
 {
-    struct moment *zone = moment_new(call->run, CLASS_TIME_ZONE, 0, 0);
+    struct temporal *zone = temporal_new(call->run, CLASS_TIME_ZONE, 0, 0);
     zone->offset = self(call)->offset;
     static const struct zone utc = {.name = {"UTC", 3}};
     zone->zone = zone->offset == 0 ? &utc : NULL;
@@ -351,12 +351,12 @@ static bool calendar_zone(struct call *call, struct value *ret)
 static bool calendar_set_zone(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    if (moment_is_ruled(moment_of(call->args[0])))
+    if (temporal_has_zone_rules(temporal_of(call->args[0])))
         return run_throw(call->run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                          "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
-                         SLICE_ARG(moment_of(call->args[0])->zone->name));
+                         SLICE_ARG(temporal_of(call->args[0])->zone->name));
     int64_t millis = calendar_millis(self(call));
-    self(call)->offset = moment_of(call->args[0])->offset;
+    self(call)->offset = temporal_of(call->args[0])->offset;
     set_millis(self(call), millis);
     return give_nothing(ret);
 }
@@ -393,7 +393,7 @@ static bool date_get_field(struct call *call, struct value *ret)
 {
     if (!check_field(call->run, call->args[0].i))
         return false;
-    const struct moment *date = moment_of(call->self);
+    const struct temporal *date = temporal_of(call->self);
     struct calendar calendar = {.year = 0};
     set_millis(&calendar, date->seconds * 1000 + date->nanos / 1000000);
     return give_int(ret, field_of(&calendar, (enum field)call->args[0].i));

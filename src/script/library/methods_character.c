@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Methods of Character. */
-#include "script/value/letter.h"
+#include "script/value/character.h"
 #include "script/library/methods_text.h"
 
 static bool character_is_digit(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, letter_is_digit((uint16_t)call->args[0].i));
+    return give_boolean(ret, char_is_digit((uint16_t)call->args[0].i));
 }
 
 static bool character_is_letter(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, letter_is_letter((uint16_t)call->args[0].i));
+    return give_boolean(ret, char_is_letter((uint16_t)call->args[0].i));
 }
 
 static bool character_is_letter_or_digit(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, letter_is_letter((uint16_t)call->args[0].i) || letter_is_digit((uint16_t)call->args[0].i));
+    return give_boolean(ret, char_is_letter((uint16_t)call->args[0].i) || char_is_digit((uint16_t)call->args[0].i));
 }
 
 static bool character_is_upper(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, letter_lower((uint16_t)call->args[0].i) != (uint16_t)call->args[0].i);
+    return give_boolean(ret, char_lower((uint16_t)call->args[0].i) != (uint16_t)call->args[0].i);
 }
 
 static bool character_is_lower(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, letter_upper((uint16_t)call->args[0].i) != (uint16_t)call->args[0].i ||
+    return give_boolean(ret, char_upper((uint16_t)call->args[0].i) != (uint16_t)call->args[0].i ||
                                  call->args[0].i == 0xdf);
 }
 
 static bool character_is_whitespace(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, letter_is_space((uint16_t)call->args[0].i));
+    return give_boolean(ret, char_is_space((uint16_t)call->args[0].i));
 }
 
 static bool character_to_upper(struct call *call, struct value *ret)
 {
-    *ret = value_char(letter_upper((uint16_t)call->args[0].i));
+    *ret = value_char(char_upper((uint16_t)call->args[0].i));
     return true;
 }
 
 static bool character_to_lower(struct call *call, struct value *ret)
 {
-    *ret = value_char(letter_lower((uint16_t)call->args[0].i));
+    *ret = value_char(char_lower((uint16_t)call->args[0].i));
     return true;
 }
 
 static int64_t digit_value(uint16_t c)
 {
-    if (letter_is_digit(c))
+    if (char_is_digit(c))
         return c - '0';
-    c = letter_lower(c);
+    c = char_lower(c);
     return c >= 'a' && c <= 'z' ? c - 'a' + 10 : -1;
 }
 

@@ -58,7 +58,7 @@ static bool collection_clear(struct call *call, struct value *ret)
 bool methods_collection_holds(struct run *run, struct value collection, struct value item, bool *ret)
 {
     struct iter iter;
-    struct entry *entry;
+    struct map_entry *entry;
     *ret = false;
     if (value_is_set(collection) || value_is(collection, CLASS_KEY_SET)) {
         struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
@@ -184,7 +184,7 @@ static bool remove_value(struct run *run, struct value collection, struct value 
     struct iter iter;
     *ret_removed = false;
     if (value_is_set(collection) || value_is(collection, CLASS_KEY_SET)) {
-        struct entry *entry;
+        struct map_entry *entry;
         struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
         if (!dict_remove(run, dict, item, &entry))
             return false;

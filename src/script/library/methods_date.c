@@ -48,19 +48,19 @@ static void write_number(struct text_buf *out, int64_t value, unsigned width)
     text_buf_ascii(out, digits);
 }
 
-static void write_zone(struct text_buf *out, const struct moment *moment, uint16_t letter, unsigned width)
+static void write_zone(struct text_buf *out, const struct temporal *temporal, uint16_t letter, unsigned width)
 {
-    int32_t size = moment->offset < 0 ? -moment->offset : moment->offset;
+    int32_t size = temporal->offset < 0 ? -temporal->offset : temporal->offset;
     char text[16];
-    if ((letter == 'X' && moment->offset == 0) || letter == 'z' || letter == 'V') {
-        if (moment->zone != NULL)
-            text_buf_slice(out, moment->zone->name);
+    if ((letter == 'X' && temporal->offset == 0) || letter == 'z' || letter == 'V') {
+        if (temporal->zone != NULL)
+            text_buf_slice(out, temporal->zone->name);
         else
-            text_buf_ascii(out, letter == 'z' && !is_zoned(moment) ? "UTC" : "Z");
+            text_buf_ascii(out, letter == 'z' && !is_zoned(temporal) ? "UTC" : "Z");
         return;
     }
     bool colon = width == 3 || width == 5;
-    snprintf(text, sizeof text, "%c%02d%s%02d", moment->offset < 0 ? '-' : '+', size / 3600, colon ? ":" : "",
+    snprintf(text, sizeof text, "%c%02d%s%02d", temporal->offset < 0 ? '-' : '+', size / 3600, colon ? ":" : "",
              size / 60 % 60);
     text_buf_ascii(out, text);
 }
@@ -71,7 +71,7 @@ static void write_name(struct text_buf *out, const char *name, bool full)
 }
 
 /* One run of a pattern's letter. */
-static bool write_letter(struct run *run, const struct moment *moment, const struct civil *civil, uint16_t letter,
+static bool write_letter(struct run *run, const struct temporal *temporal, const struct civil *civil, uint16_t letter,
                          unsigned width, struct text_buf *out)
 {
     switch (letter) {
@@ -90,9 +90,9 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
             write_number(out, civil->month, width);
         return true;
     case 'd': write_number(out, civil->day, width); return true;
-    case 'D': write_number(out, part_of(moment, DAY_OF_YEAR), width); return true;
-    case 'E': write_name(out, calendar_weekdays[moment_weekday(moment)], width > 3); return true;
-    case 'e': write_number(out, moment_weekday(moment) + 1, width); return true;
+    case 'D': write_number(out, part_of(temporal, DAY_OF_YEAR), width); return true;
+    case 'E': write_name(out, calendar_weekdays[temporal_weekday(temporal)], width > 3); return true;
+    case 'e': write_number(out, temporal_weekday(temporal) + 1, width); return true;
     case 'H': write_number(out, civil->hour, width); return true;
     case 'h': write_number(out, civil->hour % 12 == 0 ? 12 : civil->hour % 12, width); return true;
     case 'm': write_number(out, civil->minute, width); return true;
@@ -107,16 +107,16 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
     case 'n': write_number(out, civil->nano, width); return true;
     case 'a': text_buf_ascii(out, civil->hour < 12 ? "AM" : "PM"); return true;
     case 'z':
-        if (moment_is_ruled(moment))
+        if (temporal_has_zone_rules(temporal))
             return run_throw(
                 run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                 "letter [z] of a pattern is not supported for zones with rules, such as [%.*s]; use [VV] or [XXX]",
-                SLICE_ARG(moment->zone->name));
+                SLICE_ARG(temporal->zone->name));
         __attribute__((fallthrough));
     case 'Z':
     case 'X':
     case 'x':
-    case 'V': write_zone(out, moment, letter, width); return true;
+    case 'V': write_zone(out, temporal, letter, width); return true;
     default: return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
     }
 }
@@ -126,10 +126,10 @@ static bool is_pattern_letter(uint16_t c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool write_pattern(struct run *run, const struct moment *moment, const struct text *pattern,
+static bool write_pattern(struct run *run, const struct temporal *temporal, const struct text *pattern,
                           struct text_buf *out)
 {
-    struct civil civil = moment_civil(moment);
+    struct civil civil = temporal_civil(temporal);
     for (size_t i = 0; i < pattern->length;) {
         uint16_t c = text_at(pattern, i);
         size_t width = 1;
@@ -146,14 +146,14 @@ static bool write_pattern(struct run *run, const struct moment *moment, const st
             width++;
         if (!is_pattern_letter(c))
             text_buf_unit(out, c);
-        else if (!run_step(run, 1) || !write_letter(run, moment, &civil, c, (unsigned)width, out))
+        else if (!run_step(run, 1) || !write_letter(run, temporal, &civil, c, (unsigned)width, out))
             return false;
         i += width;
     }
     return true;
 }
 
-static bool format_moment(struct run *run, const struct moment *moment, const struct date_formatter *formatter,
+static bool format_temporal(struct run *run, const struct temporal *temporal, const struct date_formatter *formatter,
                           struct value *ret)
 {
     struct text_buf out;
@@ -165,17 +165,17 @@ static bool format_moment(struct run *run, const struct moment *moment, const st
                                        [ISO_ZONED_DATE_TIME] = CLASS_ZONED_DATE_TIME};
     text_buf_init(&out, run);
     if (formatter->pattern != NULL)
-        return write_pattern(run, moment, formatter->pattern, &out) && give(ret, text_buf_done(&out));
-    struct moment copy = *moment;
+        return write_pattern(run, temporal, formatter->pattern, &out) && give(ret, text_buf_done(&out));
+    struct temporal copy = *temporal;
     copy.object.class = classes[formatter->iso];
-    copy.seconds = formatter->iso == ISO_INSTANT ? instant_of(moment) : moment->seconds;
-    struct civil civil = moment_civil(&copy);
+    copy.seconds = formatter->iso == ISO_INSTANT ? instant_of(temporal) : temporal->seconds;
+    struct civil civil = temporal_civil(&copy);
     if (formatter->iso == ISO_LOCAL_DATE || formatter->iso == ISO_INSTANT) {
-        moment_write(&copy, &out);
+        temporal_write(&copy, &out);
         return give(ret, text_buf_done(&out));
     }
     /* These always have seconds. */
-    moment_write(&copy, &out);
+    temporal_write(&copy, &out);
     struct text *text = text_buf_done(&out);
     if (text == NULL || civil.second > 0 || civil.nano > 0)
         return give(ret, text);
@@ -188,55 +188,55 @@ static bool format_moment(struct run *run, const struct moment *moment, const st
     return give(ret, text_buf_done(&full));
 }
 
-bool moment_format(struct call *call, struct value *ret)
+bool temporal_format(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return format_moment(call->run, moment_of(call->self), formatter_of(call->args[0]), ret);
+    return format_temporal(call->run, temporal_of(call->self), formatter_of(call->args[0]), ret);
 }
 
 static bool formatter_format(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return format_moment(call->run, moment_of(call->args[0]), formatter_of(call->self), ret);
+    return format_temporal(call->run, temporal_of(call->args[0]), formatter_of(call->self), ret);
 }
 
 /* Seconds that its zone is ahead of UTC at an instant. */
 static int32_t formatter_offset(const struct date_formatter *formatter, int64_t instant)
 {
-    const struct moment *zone = formatter->zone;
-    return zone == NULL ? 0 : moment_is_ruled(zone) ? zone_offset(zone->zone, instant) : zone->offset;
+    const struct temporal *zone = formatter->zone;
+    return zone == NULL ? 0 : temporal_has_zone_rules(zone) ? zone_offset(zone->zone, instant) : zone->offset;
 }
 
 /* The same at a local time. */
 static int32_t local_offset(const struct date_formatter *formatter, int64_t local)
 {
-    const struct moment *zone = formatter->zone;
-    bool ruled = zone != NULL && moment_is_ruled(zone);
+    const struct temporal *zone = formatter->zone;
+    bool ruled = zone != NULL && temporal_has_zone_rules(zone);
     return ruled ? (int32_t)(local - zone_instant(zone->zone, local, ZONE_PREFERS_NONE))
                  : formatter_offset(formatter, local);
 }
 
 /* A date as it reads in the formatter's zone. */
-static bool format_date(struct run *run, const struct moment *date, const struct date_formatter *formatter,
+static bool format_date(struct run *run, const struct temporal *date, const struct date_formatter *formatter,
                         struct value *ret)
 {
-    struct moment local = *date;
+    struct temporal local = *date;
     local.offset = formatter_offset(formatter, date->seconds);
     local.seconds += local.offset;
     local.zone = formatter->zone == NULL ? NULL : formatter->zone->zone;
-    return format_moment(run, &local, formatter, ret);
+    return format_temporal(run, &local, formatter, ret);
 }
 
 static bool simple_format_format(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return format_date(call->run, moment_of(call->args[0]), formatter_of(call->self), ret);
+    return format_date(call->run, temporal_of(call->args[0]), formatter_of(call->self), ret);
 }
 
 static bool simple_format_set_zone(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    formatter_of(call->self)->zone = moment_of(call->args[0]);
+    formatter_of(call->self)->zone = temporal_of(call->args[0]);
     return give_nothing(ret);
 }
 
@@ -245,8 +245,8 @@ static bool date_format_pattern(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(call->count - 1);
     struct date_formatter formatter = {.pattern = text_of(call->args[0]),
-                                       .zone = call->count == 2 ? moment_of(call->args[1]) : NULL};
-    return format_date(call->run, moment_of(call->self), &formatter, ret);
+                                       .zone = call->count == 2 ? temporal_of(call->args[1]) : NULL};
+    return format_date(call->run, temporal_of(call->self), &formatter, ret);
 }
 
 /* What a pattern has read so far. */
@@ -373,19 +373,19 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
     civil->hour = reading.pm && civil->hour < 12 ? civil->hour + 12 : civil->hour;
     if (!check_civil(run, scan->text, civil))
         return false;
-    struct moment *moment = moment_new(run, id, civil_seconds(civil), civil->nano);
+    struct temporal *temporal = temporal_new(run, id, civil_seconds(civil), civil->nano);
     if (id == CLASS_DATE || id == CLASS_INSTANT)
-        moment->seconds -= reading.offset != 0 ? reading.offset : local_offset(formatter, moment->seconds);
+        temporal->seconds -= reading.offset != 0 ? reading.offset : local_offset(formatter, temporal->seconds);
     else
-        moment->offset = reading.offset;
+        temporal->offset = reading.offset;
     if (id == CLASS_LOCAL_DATE)
-        moment->seconds = floor_div(moment->seconds, 86400) * 86400;
+        temporal->seconds = floor_div(temporal->seconds, 86400) * 86400;
     if (id == CLASS_LOCAL_TIME)
-        moment->seconds = floor_mod(moment->seconds, 86400);
-    return give(ret, moment);
+        temporal->seconds = floor_mod(temporal->seconds, 86400);
+    return give(ret, temporal);
 }
 
-bool moment_parse_by(struct call *call, struct value *ret)
+bool temporal_parse_by(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     NOT_NULL(1);
@@ -408,14 +408,14 @@ static bool parse_date(struct run *run, struct value text, const struct date_for
 static bool step_day(struct call *call, struct value *ret)
 {
     int64_t days = call->row->datum.number;
-    const struct moment *date = (const struct moment *)call->self.object;
-    return give(ret, moment_new(call->run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
+    const struct temporal *date = (const struct temporal *)call->self.object;
+    return give(ret, temporal_new(call->run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
 }
 
 /* The date itself becomes its midnight. */
 static bool date_clear_time(struct call *call, struct value *ret)
 {
-    struct moment *date = moment_of(call->self);
+    struct temporal *date = temporal_of(call->self);
     date->seconds = floor_div(date->seconds, 86400) * 86400;
     date->nanos = 0;
     *ret = call->self;
@@ -447,21 +447,21 @@ static bool iso_formatter(struct call *call, struct value *ret)
 static bool date_new(struct call *call, struct value *ret)
 {
     int64_t ms = call->count == 1 ? call->args[0].i : call->run->now_ms;
-    return give(ret, moment_new(call->run, CLASS_DATE, floor_div(ms, 1000), (int32_t)floor_mod(ms, 1000) * 1000000));
+    return give(ret, temporal_new(call->run, CLASS_DATE, floor_div(ms, 1000), (int32_t)floor_mod(ms, 1000) * 1000000));
 }
 
 static bool date_set_time(struct call *call, struct value *ret)
 {
-    moment_of(call->self)->seconds = floor_div(call->args[0].i, 1000);
-    moment_of(call->self)->nanos = (int32_t)floor_mod(call->args[0].i, 1000) * 1000000;
+    temporal_of(call->self)->seconds = floor_div(call->args[0].i, 1000);
+    temporal_of(call->self)->nanos = (int32_t)floor_mod(call->args[0].i, 1000) * 1000000;
     return give_nothing(ret);
 }
 
 static bool date_from(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, moment_new(call->run, CLASS_DATE, moment_of(call->args[0])->seconds,
-                                moment_of(call->args[0])->nanos / 1000000 * 1000000));
+    return give(ret, temporal_new(call->run, CLASS_DATE, temporal_of(call->args[0])->seconds,
+                                temporal_of(call->args[0])->nanos / 1000000 * 1000000));
 }
 
 static const struct method_row formatter_methods[] = {
@@ -492,7 +492,7 @@ static const struct method_row date_methods[] = {
     {"new Date(long)", BOTH, date_new},
     {"boolean after(Date)", BOTH, is_after},
     {"boolean before(Date)", BOTH, is_before},
-    {"int compareTo(Date)", BOTH, moment_compare_to},
+    {"int compareTo(Date)", BOTH, temporal_compare_to},
     {"static Date from(Instant)", BOTH, date_from},
     {"long getTime()", BOTH, get_epoch_milli},
     {"void setTime(long)", BOTH, date_set_time},

@@ -3,7 +3,7 @@
 #include "script/library/method_args.h"
 
 #include "script/value/docvalues.h"
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 
 static bool doc_lookup_get(struct call *call, struct value *ret)
 {
@@ -43,16 +43,16 @@ static bool doc_field_value(struct call *call, struct value *ret)
         "missing a field!");
 }
 
-static int64_t moment_ms(struct value value)
+static int64_t temporal_ms(struct value value)
 {
-    const struct moment *moment = (const struct moment *)value.object;
-    return moment->seconds * 1000 + moment->nanos / 1000000;
+    const struct temporal *temporal = (const struct temporal *)value.object;
+    return temporal->seconds * 1000 + temporal->nanos / 1000000;
 }
 
 /* The milliseconds that a date is in 5.x. */
 static bool doc_date_millis(struct call *call, struct value *ret)
 {
-    *ret = value_long(seq_of(call->self)->count == 0 ? 0 : moment_ms(seq_item(seq_of(call->self), 0)));
+    *ret = value_long(seq_of(call->self)->count == 0 ? 0 : temporal_ms(seq_item(seq_of(call->self), 0)));
     return true;
 }
 
@@ -63,7 +63,7 @@ static bool doc_date_all_millis(struct call *call, struct value *ret)
     if (all == NULL || !run_step(run, dates->count))
         return false;
     for (size_t i = 0; i < dates->count; i++)
-        if (!seq_add(run, all, value_long(moment_ms(seq_item(dates, i)))))
+        if (!seq_add(run, all, value_long(temporal_ms(seq_item(dates, i)))))
             return false;
     *ret = value_of(all);
     return true;
@@ -72,7 +72,7 @@ static bool doc_date_all_millis(struct call *call, struct value *ret)
 static bool doc_date_date(struct call *call, struct value *ret)
 {
     *ret = seq_of(call->self)->count > 0 ? seq_item(seq_of(call->self), 0)
-                                         : value_of(moment_new(call->run, CLASS_DOC_DATE_TIME, 0, 0));
+                                         : value_of(temporal_new(call->run, CLASS_DOC_DATE_TIME, 0, 0));
     return true;
 }
 

@@ -10,10 +10,10 @@ static bool duration_give(struct run *run, __int128 nanos, struct value *ret)
     if (nanos > limit || nanos < -limit)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
     int64_t seconds = (int64_t)(nanos / 1000000000), rest = (int64_t)(nanos % 1000000000);
-    return give(ret, moment_new(run, CLASS_DURATION, seconds, (int32_t)rest));
+    return give(ret, temporal_new(run, CLASS_DURATION, seconds, (int32_t)rest));
 }
 
-static __int128 duration_nanos(const struct moment *duration)
+static __int128 duration_nanos(const struct temporal *duration)
 {
     return (__int128)duration->seconds * 1000000000 + duration->nanos;
 }
@@ -31,17 +31,17 @@ static bool duration_of_units(struct call *call, struct value *ret)
 
 static bool duration_to_units(struct call *call, struct value *ret)
 {
-    return give_long(ret, (int64_t)(duration_nanos(moment_of(call->self)) / unit_of(call)));
+    return give_long(ret, (int64_t)(duration_nanos(temporal_of(call->self)) / unit_of(call)));
 }
 
 static bool duration_subtract(struct call *call, struct value *ret)
 {
-    return duration_give(call->run, duration_nanos(moment_of(call->self)) - call->args[0].i * unit_of(call), ret);
+    return duration_give(call->run, duration_nanos(temporal_of(call->self)) - call->args[0].i * unit_of(call), ret);
 }
 
 static bool duration_add(struct call *call, struct value *ret)
 {
-    return duration_give(call->run, duration_nanos(moment_of(call->self)) + call->args[0].i * unit_of(call), ret);
+    return duration_give(call->run, duration_nanos(temporal_of(call->self)) + call->args[0].i * unit_of(call), ret);
 }
 
 static bool duration_between(struct call *call, struct value *ret)
@@ -49,22 +49,22 @@ static bool duration_between(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(1);
     __int128 nanos =
-        (__int128)(instant_of(moment_of(call->args[1])) - instant_of(moment_of(call->args[0]))) * 1000000000 +
-        (moment_of(call->args[1])->nanos - moment_of(call->args[0])->nanos);
+        (__int128)(instant_of(temporal_of(call->args[1])) - instant_of(temporal_of(call->args[0]))) * 1000000000 +
+        (temporal_of(call->args[1])->nanos - temporal_of(call->args[0])->nanos);
     return duration_give(call->run, nanos, ret);
 }
 
 static bool duration_plus(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return duration_give(call->run, duration_nanos(moment_of(call->self)) + duration_nanos(moment_of(call->args[0])),
+    return duration_give(call->run, duration_nanos(temporal_of(call->self)) + duration_nanos(temporal_of(call->args[0])),
                          ret);
 }
 
 static bool duration_minus(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return duration_give(call->run, duration_nanos(moment_of(call->self)) - duration_nanos(moment_of(call->args[0])),
+    return duration_give(call->run, duration_nanos(temporal_of(call->self)) - duration_nanos(temporal_of(call->args[0])),
                          ret);
 }
 
@@ -72,19 +72,19 @@ static bool duration_multiplied(struct call *call, struct value *ret)
 {
     if (call->args[0].i > 1000000000 || call->args[0].i < -1000000000)
         return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
-    return duration_give(call->run, duration_nanos(moment_of(call->self)) * call->args[0].i, ret);
+    return duration_give(call->run, duration_nanos(temporal_of(call->self)) * call->args[0].i, ret);
 }
 
 static bool duration_divided(struct call *call, struct value *ret)
 {
     if (call->args[0].i == 0)
         return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "Cannot divide by zero");
-    return duration_give(call->run, duration_nanos(moment_of(call->self)) / call->args[0].i, ret);
+    return duration_give(call->run, duration_nanos(temporal_of(call->self)) / call->args[0].i, ret);
 }
 
 static bool duration_abs(struct call *call, struct value *ret)
 {
-    __int128 nanos = duration_nanos(moment_of(call->self));
+    __int128 nanos = duration_nanos(temporal_of(call->self));
     return duration_give(call->run, nanos < 0 ? -nanos : nanos, ret);
 }
 
@@ -110,7 +110,7 @@ static bool duration_plus_units(struct call *call, struct value *ret)
     NOT_NULL(1);
     __int128 nanos = 0;
     return duration_in_units(call->run, call->args[0].i, call->args[1], &nanos) &&
-           duration_give(call->run, duration_nanos(moment_of(call->self)) + nanos, ret);
+           duration_give(call->run, duration_nanos(temporal_of(call->self)) + nanos, ret);
 }
 
 static bool duration_minus_units(struct call *call, struct value *ret)
@@ -118,7 +118,7 @@ static bool duration_minus_units(struct call *call, struct value *ret)
     NOT_NULL(1);
     __int128 nanos = 0;
     return duration_in_units(call->run, call->args[0].i, call->args[1], &nanos) &&
-           duration_give(call->run, duration_nanos(moment_of(call->self)) - nanos, ret);
+           duration_give(call->run, duration_nanos(temporal_of(call->self)) - nanos, ret);
 }
 
 /* Reading "P2DT3H4.5S": numbers, each with the letter of its unit */
@@ -204,27 +204,27 @@ static bool duration_parse(struct call *call, struct value *ret)
 
 static bool duration_negated(struct call *call, struct value *ret)
 {
-    return duration_give(call->run, -duration_nanos(moment_of(call->self)), ret);
+    return duration_give(call->run, -duration_nanos(temporal_of(call->self)), ret);
 }
 
 static bool duration_get_seconds(struct call *call, struct value *ret)
 {
-    return give_long(ret, moment_of(call->self)->seconds);
+    return give_long(ret, temporal_of(call->self)->seconds);
 }
 
 static bool duration_get_nano(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_of(call->self)->nanos);
+    return give_int(ret, temporal_of(call->self)->nanos);
 }
 
 static bool duration_is_negative(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, moment_of(call->self)->seconds < 0);
+    return give_boolean(ret, temporal_of(call->self)->seconds < 0);
 }
 
 static bool duration_is_zero(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, moment_of(call->self)->seconds == 0 && moment_of(call->self)->nanos == 0);
+    return give_boolean(ret, temporal_of(call->self)->seconds == 0 && temporal_of(call->self)->nanos == 0);
 }
 
 static bool duration_zero(struct call *call, struct value *ret)
@@ -238,7 +238,7 @@ static bool period_give(struct run *run, int64_t years, int64_t months, int64_t 
 {
     if (years != (int32_t)years || months != (int32_t)months || period_days != (int32_t)period_days)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "integer overflow");
-    struct moment *period = moment_new(run, CLASS_PERIOD, 0, 0);
+    struct temporal *period = temporal_new(run, CLASS_PERIOD, 0, 0);
     period->years = (int32_t)years;
     period->months = (int32_t)months;
     period->days = (int32_t)period_days;
@@ -273,7 +273,7 @@ static bool period_parse(struct call *call, struct value *ret)
 }
 
 /* A period with its parts times `factor`, and more of each. */
-static bool period_changed(struct run *run, const struct moment *period, int64_t factor, const int64_t more[3],
+static bool period_changed(struct run *run, const struct temporal *period, int64_t factor, const int64_t more[3],
                            struct value *ret)
 {
     return period_give(run, period->years * factor + more[0], period->months * factor + more[1],
@@ -282,12 +282,12 @@ static bool period_changed(struct run *run, const struct moment *period, int64_t
 
 static bool period_multiplied(struct call *call, struct value *ret)
 {
-    return period_changed(call->run, moment_of(call->self), call->args[0].i, (int64_t[3]){0}, ret);
+    return period_changed(call->run, temporal_of(call->self), call->args[0].i, (int64_t[3]){0}, ret);
 }
 
 static bool period_negated(struct call *call, struct value *ret)
 {
-    return period_changed(call->run, moment_of(call->self), -1, (int64_t[3]){0}, ret);
+    return period_changed(call->run, temporal_of(call->self), -1, (int64_t[3]){0}, ret);
 }
 
 /* The datum: 0 for years, 1 for months, 2 for days. */
@@ -295,7 +295,7 @@ static bool period_plus_units(struct call *call, struct value *ret)
 {
     int64_t i = call->args[0].i, more[3] = {0};
     more[call->row->datum.number] = i > INT32_MAX ? INT32_MAX + 1ll : i < INT32_MIN ? INT32_MIN - 1ll : i;
-    return period_changed(call->run, moment_of(call->self), 1, more, ret);
+    return period_changed(call->run, temporal_of(call->self), 1, more, ret);
 }
 
 static bool period_minus_units(struct call *call, struct value *ret)
@@ -305,7 +305,7 @@ static bool period_minus_units(struct call *call, struct value *ret)
     return period_plus_units(call, ret);
 }
 
-static bool period_add(struct run *run, const struct moment *period, const struct moment *more, int64_t sign,
+static bool period_add(struct run *run, const struct temporal *period, const struct temporal *more, int64_t sign,
                        struct value *ret)
 {
     return period_changed(run, period, 1, (int64_t[3]){sign * more->years, sign * more->months, sign * more->days},
@@ -315,37 +315,37 @@ static bool period_add(struct run *run, const struct moment *period, const struc
 static bool period_plus(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return period_add(call->run, moment_of(call->self), moment_of(call->args[0]), 1, ret);
+    return period_add(call->run, temporal_of(call->self), temporal_of(call->args[0]), 1, ret);
 }
 
 static bool period_minus(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return period_add(call->run, moment_of(call->self), moment_of(call->args[0]), -1, ret);
+    return period_add(call->run, temporal_of(call->self), temporal_of(call->args[0]), -1, ret);
 }
 
 static bool period_total_months(struct call *call, struct value *ret)
 {
-    return give_long(ret, (int64_t)moment_of(call->self)->years * 12 + moment_of(call->self)->months);
+    return give_long(ret, (int64_t)temporal_of(call->self)->years * 12 + temporal_of(call->self)->months);
 }
 
 /* Months beyond a year go to the years; days stay. */
 static bool period_normalized(struct call *call, struct value *ret)
 {
-    int64_t total = (int64_t)moment_of(call->self)->years * 12 + moment_of(call->self)->months;
-    return period_give(call->run, total / 12, total % 12, moment_of(call->self)->days, ret);
+    int64_t total = (int64_t)temporal_of(call->self)->years * 12 + temporal_of(call->self)->months;
+    return period_give(call->run, total / 12, total % 12, temporal_of(call->self)->days, ret);
 }
 
 static bool period_is_negative(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, moment_of(call->self)->years < 0 || moment_of(call->self)->months < 0 ||
-                                 moment_of(call->self)->days < 0);
+    return give_boolean(ret, temporal_of(call->self)->years < 0 || temporal_of(call->self)->months < 0 ||
+                                 temporal_of(call->self)->days < 0);
 }
 
 static bool period_is_zero(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, moment_of(call->self)->years == 0 && moment_of(call->self)->months == 0 &&
-                                 moment_of(call->self)->days == 0);
+    return give_boolean(ret, temporal_of(call->self)->years == 0 && temporal_of(call->self)->months == 0 &&
+                                 temporal_of(call->self)->days == 0);
 }
 
 static bool period_of(struct call *call, struct value *ret)
@@ -378,33 +378,33 @@ static bool period_between(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(1);
     struct value moved;
-    int64_t months = months_between(moment_of(call->args[0]), moment_of(call->args[1]));
-    if (!add_months(call->run, moment_of(call->args[0]), months, &moved))
+    int64_t months = months_between(temporal_of(call->args[0]), temporal_of(call->args[1]));
+    if (!add_months(call->run, temporal_of(call->args[0]), months, &moved))
         return false;
     return period_give(call->run, months / 12, months % 12,
-                       (moment_of(call->args[1])->seconds - moment_of(moved)->seconds) / 86400, ret);
+                       (temporal_of(call->args[1])->seconds - temporal_of(moved)->seconds) / 86400, ret);
 }
 
 static bool period_get_days(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_of(call->self)->days);
+    return give_int(ret, temporal_of(call->self)->days);
 }
 
 static bool period_get_months(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_of(call->self)->months);
+    return give_int(ret, temporal_of(call->self)->months);
 }
 
 static bool period_get_years(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_of(call->self)->years);
+    return give_int(ret, temporal_of(call->self)->years);
 }
 
 static bool unit_between(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     NOT_NULL(1);
-    return moment_between(call->run, moment_of(call->args[0]), moment_of(call->args[1]),
+    return temporal_between(call->run, temporal_of(call->args[0]), temporal_of(call->args[1]),
                           ((struct enumerator *)call->self.object)->ordinal, ret);
 }
 
@@ -449,7 +449,7 @@ static const struct method_row duration_methods[] = {
     {"int getNano()", BOTH, duration_get_nano},
     {"boolean isNegative()", BOTH, duration_is_negative},
     {"boolean isZero()", BOTH, duration_is_zero},
-    {"int compareTo(Duration)", BOTH, moment_compare_to},
+    {"int compareTo(Duration)", BOTH, temporal_compare_to},
 };
 
 static const struct method_row period_methods[] = {

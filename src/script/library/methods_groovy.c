@@ -184,7 +184,7 @@ bool groovy_count_by(struct call *call, struct iter *iter, struct value *ret)
     walk(iter, item)
     {
         struct value key;
-        struct entry *entry;
+        struct map_entry *entry;
         if (!groovy_key(call, item, &key) || !dict_find(run, counts, key, &entry) ||
             !dict_put(run, counts, key, value_int(entry == NULL ? 1 : entry->value.i + 1), NULL))
             return false;
@@ -194,7 +194,7 @@ bool groovy_count_by(struct call *call, struct iter *iter, struct value *ret)
 
 bool groovy_map_get(struct run *run, struct dict *dict, struct value key, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!dict_find(run, dict, key, &entry))
         return false;
     *ret = entry == NULL ? VALUE_NONE : entry->value;
@@ -359,7 +359,7 @@ static bool inspect_map(struct run *run, struct dict *dict, struct text_buf *out
         return true;
     }
     text_buf_unit(out, '[');
-    for (struct entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
+    for (struct map_entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
         if (entry != dict_first(dict))
             text_buf_ascii(out, ", ");
         if (!run_step(run, 1) || !groovy_inspect(run, entry->key, out))

@@ -228,7 +228,7 @@ static bool group_once(struct run *run, struct value self, struct value function
     walk(&iter, item)
     {
         struct value key;
-        struct entry *entry;
+        struct map_entry *entry;
         if (!run_invoke(run, function, &item, 1, &key) || !dict_find(run, groups, key, &entry))
             return false;
         struct seq *members = entry != NULL ? seq_of(entry->value) : seq_new(run, CLASS_ARRAY_LIST, 0);
@@ -245,7 +245,7 @@ static bool group(struct run *run, struct value self, const struct value *functi
     *ret = value_of(groups);
     if (!group_once(run, self, functions[0], groups))
         return false;
-    for (struct entry *entry = dict_first(groups); how_many > 1 && entry != NULL; entry = dict_next(groups, entry))
+    for (struct map_entry *entry = dict_first(groups); how_many > 1 && entry != NULL; entry = dict_next(groups, entry))
         if (!group(run, entry->value, functions + 1, how_many - 1, &entry->value))
             return false;
     return true;

@@ -33,7 +33,7 @@ static bool from_entries(struct run *run, const struct seq *list, struct dict *m
 {
     *ret = value_of(map);
     for (size_t i = 0; i < list->count; i++) {
-        const struct entry *entry = (const struct entry *)seq_item(list, i).object;
+        const struct map_entry *entry = (const struct map_entry *)seq_item(list, i).object;
         if (!run_step(run, 1) || !dict_put(run, map, entry->key, entry->value, NULL))
             return false;
     }
@@ -55,7 +55,7 @@ static bool sort(struct call *call, struct value *ret)
 
 static bool native_by_value(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
-    struct value pair[2] = {((const struct entry *)a[0].object)->value, ((const struct entry *)a[1].object)->value};
+    struct value pair[2] = {((const struct map_entry *)a[0].object)->value, ((const struct map_entry *)a[1].object)->value};
     return run_invoke(run, closure->held[0], pair, n, ret);
 }
 
@@ -82,7 +82,7 @@ static bool sub_map(struct call *call, struct value *ret)
         return false;
     walk(&iter, key)
     {
-        struct entry *entry;
+        struct map_entry *entry;
         if (!dict_find(run, dict_of(call->self), key, &entry) ||
             (entry != NULL && !dict_put(run, map, key, entry->value, NULL)))
             return false;
@@ -98,7 +98,7 @@ static bool cut(struct call *call, struct value *ret)
     struct dict *from = dict_of(call->self), *map = similar_map(run, from);
     int64_t index = 0;
     *ret = value_of(map);
-    for (struct entry *entry = dict_first(from); entry != NULL; entry = dict_next(from, entry), index++)
+    for (struct map_entry *entry = dict_first(from); entry != NULL; entry = dict_next(from, entry), index++)
         if (!run_step(run, 1) ||
             ((index < call->args[0].i) == take && !dict_put(run, map, entry->key, entry->value, NULL)))
             return false;
@@ -117,7 +117,7 @@ static bool cut_while(struct call *call, struct value *ret)
         return false;
     walk(&iter, item)
     {
-        const struct entry *entry = (const struct entry *)item.object;
+        const struct map_entry *entry = (const struct map_entry *)item.object;
         if (holds && !groovy_test_item(run, call->self, call->args[0], item, &holds))
             return false;
         if (holds == take && !dict_put(run, map, entry->key, entry->value, NULL))
@@ -131,8 +131,8 @@ static bool intersect(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct dict *left = dict_of(call->self), *right = dict_of(call->args[0]), *map = similar_map(run, left);
     *ret = value_of(map);
-    for (struct entry *entry = dict_first(left); entry != NULL; entry = dict_next(left, entry)) {
-        struct entry *other;
+    for (struct map_entry *entry = dict_first(left); entry != NULL; entry = dict_next(left, entry)) {
+        struct map_entry *other;
         bool same = false;
         if (!run_step(run, 1) || !dict_find(run, right, entry->key, &other) ||
             (other != NULL && !operate_equal(run, entry->value, other->value, &same)) ||
@@ -152,7 +152,7 @@ static bool find_all(struct call *call, struct value *ret)
         return false;
     walk(&iter, item)
     {
-        const struct entry *entry = (const struct entry *)item.object;
+        const struct map_entry *entry = (const struct map_entry *)item.object;
         bool holds;
         if (!groovy_test_item(run, call->self, call->args[0], item, &holds) ||
             (holds && !dict_put(run, found, entry->key, entry->value, NULL)))
@@ -191,9 +191,9 @@ static bool group_by(struct call *call, struct value *ret)
         return false;
     walk(&iter, item)
     {
-        const struct entry *entry = (const struct entry *)item.object;
+        const struct map_entry *entry = (const struct map_entry *)item.object;
         struct value key;
-        struct entry *group;
+        struct map_entry *group;
         if (!groovy_key(call, item, &key) || !dict_find(run, groups, key, &group))
             return false;
         struct dict *members = group != NULL ? dict_of(group->value) : similar_map(run, dict_of(call->self));
@@ -221,7 +221,7 @@ static bool group_entries_by(struct call *call, struct value *ret)
     walk(&iter, item)
     {
         struct value key;
-        struct entry *entry;
+        struct map_entry *entry;
         if (!groovy_key(call, item, &key) || !dict_find(run, groups, key, &entry))
             return false;
         struct seq *members = entry != NULL ? seq_of(entry->value) : seq_new(run, CLASS_ARRAY_LIST, 0);
@@ -244,7 +244,7 @@ static bool put_all(struct call *call, struct value *ret)
     {
         if (!value_instance_of(item, CLASS_MAP_ENTRY))
             return convert_groovy(run, item, CLASS_MAP_ENTRY, false, ret);
-        const struct entry *entry = (const struct entry *)item.object;
+        const struct map_entry *entry = (const struct map_entry *)item.object;
         if (!dict_put(run, dict_of(call->self), entry->key, entry->value, NULL))
             return false;
     }

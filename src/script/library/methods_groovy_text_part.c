@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groovy's methods of String that cut it, pad it, or turn it around. */
-#include "script/value/letter.h"
+#include "script/value/character.h"
 #include "script/value/text_search.h"
 #include "script/library/methods_text.h"
 
@@ -20,7 +20,7 @@ static bool string_capitalize(struct call *call, struct value *ret)
     struct text_buf out;
     text_buf_init(&out, call->run);
     for (size_t i = 0; i < text->length; i++)
-        text_buf_unit(&out, i == 0 ? letter_upper(text_at(text, i)) : text_at(text, i));
+        text_buf_unit(&out, i == 0 ? char_upper(text_at(text, i)) : text_at(text, i));
     return give(ret, text_buf_done(&out));
 }
 
@@ -74,7 +74,7 @@ static bool pad(struct call *call, struct value *ret)
     if (fill == NULL || fill->length == 0 || missing <= 0)
         return give(ret, text);
     if (missing > (int64_t)TEXT_LENGTH_MAX || !run_step(run, (uint64_t)missing))
-        return run_spent(run);
+        return run_fail_exhausted(run);
     int64_t left = left_share == 2 ? missing : left_share == 0 ? 0 : missing / 2;
     for (int64_t i = 0; i < left; i++)
         text_buf_unit(&out, text_at(fill, (size_t)i % fill->length));

@@ -33,7 +33,7 @@ static bool each_with_index(struct call *call, struct value *ret)
     {
         struct value arguments[3] = {item, value_int(index), VALUE_NONE};
         if (split) {
-            const struct entry *entry = (const struct entry *)item.object;
+            const struct map_entry *entry = (const struct map_entry *)item.object;
             arguments[0] = entry->key;
             arguments[1] = entry->value;
             arguments[2] = value_int(index);
@@ -127,7 +127,7 @@ static bool add_entry(struct run *run, struct dict *into, struct value item)
     if (value_is_map(item))
         return dict_put_all(run, into, dict_of(item));
     if (value_instance_of(item, CLASS_MAP_ENTRY)) {
-        const struct entry *entry = (const struct entry *)item.object;
+        const struct map_entry *entry = (const struct map_entry *)item.object;
         return dict_put(run, into, entry->key, entry->value, NULL);
     }
     if (value_is_seq(item) || value_is_array(item)) {
@@ -290,8 +290,8 @@ static bool fold(struct run *run, struct iter *iter, struct value self, struct v
     {
         struct value arguments[3] = {*so_far, item, VALUE_NONE};
         if (split) {
-            arguments[1] = ((const struct entry *)item.object)->key;
-            arguments[2] = ((const struct entry *)item.object)->value;
+            arguments[1] = ((const struct map_entry *)item.object)->key;
+            arguments[2] = ((const struct map_entry *)item.object)->value;
         }
         if (!run_invoke(run, function, arguments, split ? 3 : 2, so_far))
             return false;

@@ -5,14 +5,14 @@
 #include "script/run/invoke.h"
 #include "script/run/operate.h"
 
-static bool lookup(struct run *run, struct value map, struct value key, struct entry **ret)
+static bool lookup(struct run *run, struct value map, struct value key, struct map_entry **ret)
 {
     return dict_find(run, dict_of(map), key, ret);
 }
 
 static bool map_get(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
@@ -26,7 +26,7 @@ static bool map_get(struct call *call, struct value *ret)
 
 static bool map_get_or_default(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : call->args[1];
@@ -40,7 +40,7 @@ static bool map_put(struct call *call, struct value *ret)
 
 static bool map_put_if_absent(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
@@ -56,7 +56,7 @@ static bool map_put_all(struct call *call, struct value *ret)
 static bool map_remove(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct entry *entry;
+    struct map_entry *entry;
     bool same;
     if (call->count == 2) {
         if (!lookup(run, call->self, call->args[0], &entry))
@@ -74,7 +74,7 @@ static bool map_remove(struct call *call, struct value *ret)
 static bool map_replace(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct entry *entry;
+    struct map_entry *entry;
     bool same = false;
     if (!dict_check_writable(run, dict_of(call->self)) || !lookup(run, call->self, call->args[0], &entry))
         return false;
@@ -93,14 +93,14 @@ static bool map_replace(struct call *call, struct value *ret)
 
 static bool map_contains_key(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     return lookup(call->run, call->self, call->args[0], &entry) && give_boolean(ret, entry != NULL);
 }
 
 static bool map_contains_value(struct call *call, struct value *ret)
 {
     const struct dict *dict = dict_of(call->self);
-    for (struct entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
+    for (struct map_entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
         bool same;
         if (!run_step(call->run, 1) || !value_equals(call->run, entry->value, call->args[0], &same))
             return false;
@@ -158,7 +158,7 @@ static bool map_clone(struct call *call, struct value *ret)
 struct map_walk {
     struct run *run;
     struct dict *dict;
-    struct entry *at;
+    struct map_entry *at;
     uint32_t changes;
     bool started;
 };
@@ -168,7 +168,7 @@ static struct map_walk walk_map(struct run *run, struct value map)
     return (struct map_walk){run, dict_of(map), NULL, dict_of(map)->changes, false};
 }
 
-static struct entry *walk_next(struct map_walk *walk)
+static struct map_entry *walk_next(struct map_walk *walk)
 {
     if (walk->run->thrown != NULL || !run_step(walk->run, 1))
         return NULL;
@@ -182,7 +182,7 @@ static struct entry *walk_next(struct map_walk *walk)
 }
 
 /* A function of key and value; in Groovy perhaps of the entry. */
-static bool call_pair(struct run *run, struct value function, struct entry *entry, struct value *ret)
+static bool call_pair(struct run *run, struct value function, struct map_entry *entry, struct value *ret)
 {
     struct value pair[2] = {entry->key, entry->value};
     if (run->groovy)
@@ -190,7 +190,7 @@ static bool call_pair(struct run *run, struct value function, struct entry *entr
     return run_invoke(run, function, pair, 2, ret);
 }
 
-static bool test_pair(struct run *run, struct value function, struct entry *entry, bool *ret)
+static bool test_pair(struct run *run, struct value function, struct map_entry *entry, bool *ret)
 {
     struct value pair[2] = {entry->key, entry->value};
     if (run->groovy)
@@ -204,7 +204,7 @@ static bool map_for_each(struct call *call, struct value *ret)
     struct map_walk walk = walk_map(run, call->self);
     struct value ignored;
     NOT_NULL(0);
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;)
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;)
         if (!call_pair(run, call->args[0], entry, &ignored))
             return false;
     return run->thrown == NULL && give_nothing(ret);
@@ -224,7 +224,7 @@ static bool map_replace_all(struct call *call, struct value *ret)
     struct map_walk walk = walk_map(run, call->self);
     if (!dict_check_writable(run, dict_of(call->self)))
         return false;
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;)
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;)
         if (!call_pair(run, call->args[0], entry, &entry->value))
             return false;
     return run->thrown == NULL && give_nothing(ret);
@@ -233,7 +233,7 @@ static bool map_replace_all(struct call *call, struct value *ret)
 /* Stores what a function computed; null takes the key out. */
 static bool settle(struct call *call, struct value computed, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     *ret = computed;
     if (computed.kind == VALUE_NULL)
         return dict_remove(call->run, dict_of(call->self), call->args[0], &entry);
@@ -242,7 +242,7 @@ static bool settle(struct call *call, struct value computed, struct value *ret)
 
 static bool map_compute(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     struct value pair[2], computed;
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
@@ -253,7 +253,7 @@ static bool map_compute(struct call *call, struct value *ret)
 
 static bool map_compute_if_absent(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     struct value computed;
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
@@ -269,7 +269,7 @@ static bool map_compute_if_absent(struct call *call, struct value *ret)
 
 static bool map_compute_if_present(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     *ret = VALUE_NONE;
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
@@ -279,7 +279,7 @@ static bool map_compute_if_present(struct call *call, struct value *ret)
 
 static bool map_merge(struct call *call, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     NOT_NULL(1);
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
@@ -306,7 +306,7 @@ static bool map_collect(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct map_walk walk = walk_map(run, call->self);
     *ret = call->count == 2 ? call->args[0] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         struct value result;
         if (!call_pair(run, call->count == 2 ? call->args[1] : call->args[0], entry, &result) ||
             !add_to(run, *ret, result))
@@ -320,7 +320,7 @@ static bool map_find_results(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct map_walk walk = walk_map(run, call->self);
     *ret = value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         struct value result;
         if (!call_pair(run, call->args[0], entry, &result) || (result.kind != VALUE_NULL && !add_to(run, *ret, result)))
             return false;
@@ -332,7 +332,7 @@ static bool map_find_result(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct map_walk walk = walk_map(run, call->self);
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         if (!call_pair(run, call->count == 2 ? call->args[1] : call->args[0], entry, ret))
             return false;
         if (ret->kind != VALUE_NULL)
@@ -347,7 +347,7 @@ static bool map_find(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct map_walk walk = walk_map(run, call->self);
     *ret = VALUE_NONE;
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
         if (!test_pair(run, call->args[0], entry, &holds))
             return false;
@@ -364,7 +364,7 @@ static bool map_find_all(struct call *call, struct value *ret)
     bool tree = call->self.object->class == CLASS_TREE_MAP, linked = call->self.object->class != CLASS_HASH_MAP;
     struct dict *found = dict_new(run, tree ? CLASS_TREE_MAP : linked ? CLASS_LINKED_HASH_MAP : CLASS_HASH_MAP);
     *ret = value_of(found);
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
         if (!test_pair(run, call->args[0], entry, &holds) ||
             (holds && !dict_put(run, found, entry->key, entry->value, NULL)))
@@ -377,7 +377,7 @@ static bool map_every(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct map_walk walk = walk_map(run, call->self);
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
         if (!test_pair(run, call->args[0], entry, &holds))
             return false;
@@ -392,7 +392,7 @@ static bool map_count(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct map_walk walk = walk_map(run, call->self);
     int64_t count = 0;
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
         if (!test_pair(run, call->args[0], entry, &holds))
             return false;
@@ -407,9 +407,9 @@ static bool map_group_by(struct call *call, struct value *ret)
     struct map_walk walk = walk_map(run, call->self);
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
-    for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
+    for (struct map_entry *entry; (entry = walk_next(&walk)) != NULL;) {
         struct value key;
-        struct entry *group;
+        struct map_entry *group;
         if (!call_pair(run, call->args[0], entry, &key) || !dict_find(run, groups, key, &group))
             return false;
         struct dict *members = group == NULL ? dict_new(run, CLASS_LINKED_HASH_MAP) : dict_of(group->value);
@@ -422,9 +422,9 @@ static bool map_group_by(struct call *call, struct value *ret)
 
 /* Entries */
 
-static struct entry *entry_of(struct value v)
+static struct map_entry *entry_of(struct value v)
 {
-    return (struct entry *)v.object;
+    return (struct map_entry *)v.object;
 }
 
 static bool entry_key(struct call *call, struct value *ret)
@@ -441,7 +441,7 @@ static bool entry_value(struct call *call, struct value *ret)
 
 static bool entry_set_value(struct call *call, struct value *ret)
 {
-    struct entry *entry = entry_of(call->self);
+    struct map_entry *entry = entry_of(call->self);
     if (entry->owner != NULL && !dict_check_writable(call->run, entry->owner))
         return false;
     *ret = entry->value;

@@ -95,7 +95,7 @@ static bool iterable_group_by(struct call *call, struct value *ret)
     walk(&iter, item)
     {
         struct value key;
-        struct entry *entry;
+        struct map_entry *entry;
         if (!invoke_item(run, call->args[0], item, &key) || !dict_find(run, groups, key, &entry))
             return false;
         bool ok = entry != NULL ? seq_add(run, seq_of(entry->value), item) : true;

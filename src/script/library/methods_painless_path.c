@@ -18,7 +18,7 @@ struct part {
 
 static bool part_of_map(struct run *run, const struct part *part, struct value *at, bool *ret_found)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!dict_find(run, dict_of(*at), value_of(part->name), &entry))
         return false;
     *ret_found = entry != NULL;

@@ -172,7 +172,7 @@ static bool replace(struct call *call, struct value *ret)
     const char *method = call->row->datum.text;
     struct regex_matcher *matcher = regex_matcher_of(call->self);
     struct value arguments[3] = {value_of(matcher->input), value_of(matcher->pattern), call->args[0]};
-    struct method_query query = {CLASS_CHAR_SEQUENCE, slice_from(method), 2, METHOD_GROOVY};
+    struct method_lookup query = {CLASS_CHAR_SEQUENCE, slice_from(method), 2, METHOD_GROOVY};
     return method_call(method_find(&query), call->run, arguments, 2, ret);
 }
 

@@ -11,13 +11,13 @@ static bool need_some(struct run *run, const struct dict *dict)
     return dict->count > 0 || run_throw_null(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION);
 }
 
-static bool give_key(struct value *ret, const struct entry *entry)
+static bool give_key(struct value *ret, const struct map_entry *entry)
 {
     *ret = entry == NULL ? VALUE_NONE : entry->key;
     return true;
 }
 
-static bool give_entry(struct value *ret, const struct entry *entry)
+static bool give_entry(struct value *ret, const struct map_entry *entry)
 {
     *ret = value_of(entry);
     return true;
@@ -45,32 +45,32 @@ static bool last_entry(struct call *call, struct value *ret)
     return give_entry(ret, dict_of(call->self)->tail);
 }
 
-static bool poll(struct run *run, struct dict *dict, struct entry *entry)
+static bool poll(struct run *run, struct dict *dict, struct map_entry *entry)
 {
     return entry == NULL || dict_remove_entry(run, dict, entry);
 }
 
 static bool poll_first(struct call *call, struct value *ret)
 {
-    struct entry *entry = dict_of(call->self)->head;
+    struct map_entry *entry = dict_of(call->self)->head;
     return poll(call->run, dict_of(call->self), entry) && give_key(ret, entry);
 }
 
 static bool poll_last(struct call *call, struct value *ret)
 {
-    struct entry *entry = dict_of(call->self)->tail;
+    struct map_entry *entry = dict_of(call->self)->tail;
     return poll(call->run, dict_of(call->self), entry) && give_key(ret, entry);
 }
 
 static bool poll_first_entry(struct call *call, struct value *ret)
 {
-    struct entry *entry = dict_of(call->self)->head;
+    struct map_entry *entry = dict_of(call->self)->head;
     return poll(call->run, dict_of(call->self), entry) && give_entry(ret, entry);
 }
 
 static bool poll_last_entry(struct call *call, struct value *ret)
 {
-    struct entry *entry = dict_of(call->self)->tail;
+    struct map_entry *entry = dict_of(call->self)->tail;
     return poll(call->run, dict_of(call->self), entry) && give_entry(ret, entry);
 }
 
@@ -84,7 +84,7 @@ static bool get_comparator(struct call *call, struct value *ret)
 
 enum side { SIDE_LOWER, SIDE_FLOOR, SIDE_CEILING, SIDE_HIGHER };
 
-static bool neighbour(struct call *call, enum side side, const struct entry **ret_entry)
+static bool neighbour(struct call *call, enum side side, const struct map_entry **ret_entry)
 {
     const struct dict *dict = dict_of(call->self);
     uint32_t at;
@@ -100,13 +100,13 @@ static bool neighbour(struct call *call, enum side side, const struct entry **re
 /* The datum is the side. */
 static bool neighbour_key(struct call *call, struct value *ret)
 {
-    const struct entry *entry;
+    const struct map_entry *entry;
     return neighbour(call, (enum side)call->row->datum.number, &entry) && give_key(ret, entry);
 }
 
 static bool neighbour_entry(struct call *call, struct value *ret)
 {
-    const struct entry *entry;
+    const struct map_entry *entry;
     return neighbour(call, (enum side)call->row->datum.number, &entry) && give_entry(ret, entry);
 }
 

@@ -521,7 +521,7 @@ static bool collecting_then(struct run *run, struct closure *closure, struct val
 
 static bool finish_groups(struct run *run, struct dict *groups, struct value downstream)
 {
-    for (struct entry *entry = dict_first(groups); entry != NULL; entry = dict_next(groups, entry))
+    for (struct map_entry *entry = dict_first(groups); entry != NULL; entry = dict_next(groups, entry))
         if (downstream.kind != VALUE_NULL && !run_collector(run, downstream, seq_of(entry->value), &entry->value))
             return false;
     return true;
@@ -529,7 +529,7 @@ static bool finish_groups(struct run *run, struct dict *groups, struct value dow
 
 static bool group_into(struct run *run, struct dict *groups, struct value key, struct value item)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!dict_find(run, groups, key, &entry))
         return false;
     if (entry != NULL)
@@ -595,7 +595,7 @@ static bool to_map(struct run *run, struct closure *closure, struct value *a, un
     struct dict *map = dict_of(made);
     for (size_t i = 0; i < items->count; i++) {
         struct value item = seq_item(items, i), key, value;
-        struct entry *entry;
+        struct map_entry *entry;
         if (!run_step(run, 1) || !run_invoke(run, closure->held[0], &item, 1, &key) ||
             !run_invoke(run, closure->held[1], &item, 1, &value) || !dict_find(run, map, key, &entry))
             return false;

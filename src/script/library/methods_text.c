@@ -8,7 +8,7 @@
 #include "script/library/methods_text.h"
 #include "script/value/text_search.h"
 
-#include "script/value/letter.h"
+#include "script/value/character.h"
 
 bool methods_text_check_range(struct run *run, int64_t begin, int64_t end, size_t length)
 {
@@ -118,13 +118,13 @@ static bool string_compare_to(struct call *call, struct value *ret)
 static bool string_compare_ignore_case(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give_int(ret, letter_compare_texts(call->run, text_of(call->self), text_of(call->args[0])));
+    return give_int(ret, char_compare_ignore_case(call->run, text_of(call->self), text_of(call->args[0])));
 }
 
 static bool string_equals_ignore_case(struct call *call, struct value *ret)
 {
     return give_boolean(ret, call->args[0].kind != VALUE_NULL &&
-                                 letter_compare_texts(call->run, text_of(call->self), text_of(call->args[0])) == 0);
+                                 char_compare_ignore_case(call->run, text_of(call->self), text_of(call->args[0])) == 0);
 }
 
 static bool string_content_equals(struct call *call, struct value *ret)
@@ -141,7 +141,7 @@ static bool native_ignoring_case(struct run *run, struct closure *closure, struc
     for (unsigned i = 0; i < n; i++)
         if (!value_is(a[i], CLASS_STRING))
             return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "a comparison of texts takes texts");
-    return give_int(ret, letter_compare_texts(run, text_of(a[0]), text_of(a[1])));
+    return give_int(ret, char_compare_ignore_case(run, text_of(a[0]), text_of(a[1])));
 }
 
 static bool string_ignoring_case(struct call *call, struct value *ret)
@@ -158,7 +158,7 @@ static bool map_units(struct run *run, const struct text *text, uint16_t (*map)(
     text_buf_init(&out, run);
     for (size_t i = 0; i < text->length; i++) {
         uint16_t c = text_at(text, i);
-        if (c == 0xdf && map == letter_upper)
+        if (c == 0xdf && map == char_upper)
             text_buf_ascii(&out, "SS");
         else
             text_buf_unit(&out, map(c));
@@ -169,20 +169,20 @@ static bool map_units(struct run *run, const struct text *text, uint16_t (*map)(
 
 static bool string_upper(struct call *call, struct value *ret)
 {
-    return map_units(call->run, text_of(call->self), letter_upper, ret);
+    return map_units(call->run, text_of(call->self), char_upper, ret);
 }
 
 static bool string_lower(struct call *call, struct value *ret)
 {
-    return map_units(call->run, text_of(call->self), letter_lower, ret);
+    return map_units(call->run, text_of(call->self), char_lower, ret);
 }
 
 static bool trim(struct run *run, struct text *text, bool unicode, struct value *ret)
 {
     size_t begin = 0, end = text->length;
-    while (begin < end && (unicode ? letter_is_space(text_at(text, begin)) : text_at(text, begin) <= ' '))
+    while (begin < end && (unicode ? char_is_space(text_at(text, begin)) : text_at(text, begin) <= ' '))
         begin++;
-    while (begin < end && (unicode ? letter_is_space(text_at(text, end - 1)) : text_at(text, end - 1) <= ' '))
+    while (begin < end && (unicode ? char_is_space(text_at(text, end - 1)) : text_at(text, end - 1) <= ' '))
         end--;
     run_work(run, text->length - (end - begin));
     return give(ret, text_substring(run, text, begin, end));

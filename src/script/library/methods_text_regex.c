@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Methods of String and CharSequence that take a regular expression. */
-#include "script/value/letter.h"
+#include "script/value/character.h"
 #include "script/library/method_args.h"
 #include "script/value/regex.h"
 
@@ -18,7 +18,7 @@ static bool append_replacement(struct run *run, struct text_buf *out, const stru
         if (c == '\\' && i + 1 < by->length) {
             text_buf_unit(out, text_at(by, ++i));
         } else if (c == '$') {
-            unsigned group = i + 1 < by->length && letter_is_digit(text_at(by, i + 1))
+            unsigned group = i + 1 < by->length && char_is_digit(text_at(by, i + 1))
                                  ? (unsigned)(text_at(by, i + 1) - '0')
                                  : REGEX_GROUPS_MAX + 1u;
             if (group > REGEX_GROUPS_MAX)

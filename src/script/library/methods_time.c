@@ -3,7 +3,7 @@
 #include "script/library/method_time.h"
 
 /* As an ISO text of the class that the row gives. */
-static bool moment_parse(struct call *call, struct value *ret)
+static bool temporal_parse(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     return parse_iso(call->run, call->args[0], type_class(call->row->result), ret);
@@ -14,56 +14,56 @@ static bool moment_parse(struct call *call, struct value *ret)
 /* The datum is the part. */
 static bool get_part(struct call *call, struct value *ret)
 {
-    return give_int(ret, part_of(moment_of(call->self), (enum part)call->row->datum.number));
+    return give_int(ret, part_of(temporal_of(call->self), (enum part)call->row->datum.number));
 }
 
 static bool get_day_of_week(struct call *call, struct value *ret)
 {
-    *ret = enumerator_value(call->run, CLASS_DAY_OF_WEEK, moment_weekday(moment_of(call->self)));
+    *ret = enumerator_value(call->run, CLASS_DAY_OF_WEEK, temporal_weekday(temporal_of(call->self)));
     return true;
 }
 
 static bool get_month(struct call *call, struct value *ret)
 {
-    *ret = enumerator_value(call->run, CLASS_MONTH, (int)part_of(moment_of(call->self), MONTH_VALUE) - 1);
+    *ret = enumerator_value(call->run, CLASS_MONTH, (int)part_of(temporal_of(call->self), MONTH_VALUE) - 1);
     return true;
 }
 
 static bool get_day_of_week_number(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_weekday(moment_of(call->self)) + 1);
+    return give_int(ret, temporal_weekday(temporal_of(call->self)) + 1);
 }
 
 static bool get_epoch_second(struct call *call, struct value *ret)
 {
-    return give_long(ret, instant_of(moment_of(call->self)));
+    return give_long(ret, instant_of(temporal_of(call->self)));
 }
 
 /* Of a local time, were it in this zone. */
 static bool local_epoch_second(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give_long(ret, moment_of(call->self)->seconds - moment_of(call->args[0])->offset);
+    return give_long(ret, temporal_of(call->self)->seconds - temporal_of(call->args[0])->offset);
 }
 
 bool get_epoch_milli(struct call *call, struct value *ret)
 {
-    return give_long(ret, instant_of(moment_of(call->self)) * 1000 + moment_of(call->self)->nanos / 1000000);
+    return give_long(ret, instant_of(temporal_of(call->self)) * 1000 + temporal_of(call->self)->nanos / 1000000);
 }
 
 static bool get_epoch_day(struct call *call, struct value *ret)
 {
-    return give_long(ret, floor_div(moment_of(call->self)->seconds, 86400));
+    return give_long(ret, floor_div(temporal_of(call->self)->seconds, 86400));
 }
 
 static bool is_leap_year(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, calendar_is_leap(part_of(moment_of(call->self), YEAR)));
+    return give_boolean(ret, calendar_is_leap(part_of(temporal_of(call->self), YEAR)));
 }
 
 static bool length_of_month(struct call *call, struct value *ret)
 {
-    struct civil civil = moment_civil(moment_of(call->self));
+    struct civil civil = temporal_civil(temporal_of(call->self));
     return give_int(ret, calendar_month_days(civil.year, civil.month));
 }
 
@@ -71,25 +71,25 @@ static bool length_of_month(struct call *call, struct value *ret)
 
 static bool get_field(struct call *call, struct value *ret)
 {
-    const struct moment *moment = moment_of(call->self);
+    const struct temporal *temporal = temporal_of(call->self);
     NOT_NULL(0);
-    int64_t day_seconds = floor_mod(moment->seconds, 86400);
+    int64_t day_seconds = floor_mod(temporal->seconds, 86400);
     static const int parts[] = {[3] = SECOND,       [5] = MINUTE,       [7] = HOUR, [9] = DAY_OF_MONTH,
                                 [10] = DAY_OF_YEAR, [12] = MONTH_VALUE, [13] = YEAR};
     switch (((struct enumerator *)call->args[0].object)->ordinal) {
-    case 0: return give_long(ret, moment->nanos);
-    case 1: return give_long(ret, moment->nanos / 1000);
-    case 2: return give_long(ret, moment->nanos / 1000000);
+    case 0: return give_long(ret, temporal->nanos);
+    case 1: return give_long(ret, temporal->nanos / 1000);
+    case 2: return give_long(ret, temporal->nanos / 1000000);
     case 4: return give_long(ret, day_seconds);
     case 6: return give_long(ret, day_seconds / 60);
-    case 8: return give_long(ret, moment_weekday(moment) + 1);
-    case 11: return give_long(ret, floor_div(moment->seconds, 86400));
-    case 14: return give_long(ret, instant_of(moment));
-    case 15: return give_long(ret, moment->offset);
-    case 16: return give_long(ret, day_seconds * 1000 + moment->nanos / 1000000);
-    case 17: return give_long(ret, day_seconds * 1000000000 + moment->nanos);
+    case 8: return give_long(ret, temporal_weekday(temporal) + 1);
+    case 11: return give_long(ret, floor_div(temporal->seconds, 86400));
+    case 14: return give_long(ret, instant_of(temporal));
+    case 15: return give_long(ret, temporal->offset);
+    case 16: return give_long(ret, day_seconds * 1000 + temporal->nanos / 1000000);
+    case 17: return give_long(ret, day_seconds * 1000000000 + temporal->nanos);
     default:
-        return give_long(ret, part_of(moment, (enum part)parts[((struct enumerator *)call->args[0].object)->ordinal]));
+        return give_long(ret, part_of(temporal, (enum part)parts[((struct enumerator *)call->args[0].object)->ordinal]));
     }
 }
 
@@ -100,60 +100,60 @@ static bool get_field_int(struct call *call, struct value *ret)
 
 /* Adding */
 
-static bool add_unit(struct run *run, const struct moment *moment, int64_t count, int unit, struct value *ret)
+static bool add_unit(struct run *run, const struct temporal *temporal, int64_t count, int unit, struct value *ret)
 {
     if (unit >= 9 && unit <= 13)
-        return add_months(run, moment, count * unit_months[unit], ret);
+        return add_months(run, temporal, count * unit_months[unit], ret);
     if (unit > 13)
         return run_throw(run, CLASS_UNSUPPORTED_TEMPORAL_TYPE_EXCEPTION, "Unsupported unit: %s",
                          enumerator_text(CLASS_CHRONO_UNIT, unit));
-    if (moment->object.class == CLASS_LOCAL_DATE && unit < 7)
+    if (temporal->object.class == CLASS_LOCAL_DATE && unit < 7)
         return run_throw(run, CLASS_UNSUPPORTED_TEMPORAL_TYPE_EXCEPTION, "Unsupported unit: %s",
                          enumerator_text(CLASS_CHRONO_UNIT, unit));
     __int128 nanos = (__int128)count * unit_nanos[unit];
     int64_t seconds = (int64_t)(nanos / 1000000000), rest = (int64_t)(nanos % 1000000000);
     if (seconds > 2 * MOMENT_SECONDS_MAX || seconds < -2 * MOMENT_SECONDS_MAX)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
-    return give(ret, unit < 7 ? moment_later(run, moment, seconds, rest)
-                              : moment_like(run, moment, moment->seconds + seconds, moment->nanos + rest));
+    return give(ret, unit < 7 ? temporal_later(run, temporal, seconds, rest)
+                              : temporal_like(run, temporal, temporal->seconds + seconds, temporal->nanos + rest));
 }
 
-static bool add_amount(struct run *run, const struct moment *moment, const struct moment *amount, int sign,
+static bool add_amount(struct run *run, const struct temporal *temporal, const struct temporal *amount, int sign,
                        struct value *ret)
 {
     if (amount->object.class == CLASS_PERIOD) {
-        if (!add_months(run, moment, sign * ((int64_t)amount->years * 12 + amount->months), ret))
+        if (!add_months(run, temporal, sign * ((int64_t)amount->years * 12 + amount->months), ret))
             return false;
-        return add_unit(run, moment_of(*ret), sign * (int64_t)amount->days, 7, ret);
+        return add_unit(run, temporal_of(*ret), sign * (int64_t)amount->days, 7, ret);
     }
-    return give(ret, moment_later(run, moment, sign * amount->seconds, (int64_t)sign * amount->nanos));
+    return give(ret, temporal_later(run, temporal, sign * amount->seconds, (int64_t)sign * amount->nanos));
 }
 
 /* The datum is the unit. */
 static bool plus_units(struct call *call, struct value *ret)
 {
-    return add_unit(call->run, moment_of(call->self), call->args[0].i, (int)call->row->datum.number, ret);
+    return add_unit(call->run, temporal_of(call->self), call->args[0].i, (int)call->row->datum.number, ret);
 }
 
 static bool minus_units(struct call *call, struct value *ret)
 {
-    return add_unit(call->run, moment_of(call->self), -call->args[0].i, (int)call->row->datum.number, ret);
+    return add_unit(call->run, temporal_of(call->self), -call->args[0].i, (int)call->row->datum.number, ret);
 }
 
-static bool moment_plus(struct call *call, struct value *ret)
+static bool temporal_plus(struct call *call, struct value *ret)
 {
     NOT_NULL(call->count - 1);
-    return call->count == 2 ? add_unit(call->run, moment_of(call->self), call->args[0].i,
+    return call->count == 2 ? add_unit(call->run, temporal_of(call->self), call->args[0].i,
                                        ((struct enumerator *)call->args[1].object)->ordinal, ret)
-                            : add_amount(call->run, moment_of(call->self), moment_of(call->args[0]), 1, ret);
+                            : add_amount(call->run, temporal_of(call->self), temporal_of(call->args[0]), 1, ret);
 }
 
-static bool moment_minus(struct call *call, struct value *ret)
+static bool temporal_minus(struct call *call, struct value *ret)
 {
     NOT_NULL(call->count - 1);
-    return call->count == 2 ? add_unit(call->run, moment_of(call->self), -call->args[0].i,
+    return call->count == 2 ? add_unit(call->run, temporal_of(call->self), -call->args[0].i,
                                        ((struct enumerator *)call->args[1].object)->ordinal, ret)
-                            : add_amount(call->run, moment_of(call->self), moment_of(call->args[0]), -1, ret);
+                            : add_amount(call->run, temporal_of(call->self), temporal_of(call->args[0]), -1, ret);
 }
 
 /* Setting a field */
@@ -161,8 +161,8 @@ static bool moment_minus(struct call *call, struct value *ret)
 static bool with_part(struct call *call, enum part part, int64_t value, struct value *ret)
 {
     struct run *run = call->run;
-    const struct moment *moment = moment_of(call->self);
-    struct civil civil = moment_civil(moment);
+    const struct temporal *temporal = temporal_of(call->self);
+    struct civil civil = temporal_civil(temporal);
     switch (part) {
     case YEAR: civil.year = value; break;
     case MONTH_VALUE: civil.month = (int)value; break;
@@ -174,8 +174,8 @@ static bool with_part(struct call *call, enum part part, int64_t value, struct v
     case DAY_OF_YEAR:
         if (value < 1 || value > 365 + calendar_is_leap(civil.year))
             return out_of_range(run, "DayOfYear", value, "1 - 365/366");
-        return give(ret, moment_like(run, moment, moment->seconds + (value - part_of(moment, DAY_OF_YEAR)) * 86400,
-                                     moment->nanos));
+        return give(ret, temporal_like(run, temporal, temporal->seconds + (value - part_of(temporal, DAY_OF_YEAR)) * 86400,
+                                     temporal->nanos));
     }
     bool month = civil.month >= 1 && civil.month <= 12;
     if ((part == YEAR || part == MONTH_VALUE) && month && civil.day > calendar_month_days(civil.year, civil.month))
@@ -183,7 +183,7 @@ static bool with_part(struct call *call, enum part part, int64_t value, struct v
     if (!check_date(run, civil.year, civil.month, civil.day) ||
         !check_time(run, civil.hour, civil.minute, civil.second, civil.nano))
         return false;
-    return give(ret, moment_like(run, moment, civil_seconds(&civil), civil.nano));
+    return give(ret, temporal_like(run, temporal, civil_seconds(&civil), civil.nano));
 }
 
 /* The datum is the part. */
@@ -194,69 +194,69 @@ static bool set_part(struct call *call, struct value *ret)
 
 static bool truncated_to(struct call *call, struct value *ret)
 {
-    const struct moment *moment = moment_of(call->self);
+    const struct temporal *temporal = temporal_of(call->self);
     NOT_NULL(0);
     int unit = ((struct enumerator *)call->args[0].object)->ordinal;
     if (unit > 7)
         return run_throw(call->run, CLASS_UNSUPPORTED_TEMPORAL_TYPE_EXCEPTION,
                          "Unit is too large to be used for truncation");
-    int64_t of_day = floor_mod(moment->seconds, 86400) * 1000000000 + moment->nanos;
+    int64_t of_day = floor_mod(temporal->seconds, 86400) * 1000000000 + temporal->nanos;
     int64_t cut = of_day / unit_nanos[unit] * unit_nanos[unit];
-    return give(ret, moment_like(call->run, moment, moment->seconds - floor_mod(moment->seconds, 86400), cut));
+    return give(ret, temporal_like(call->run, temporal, temporal->seconds - floor_mod(temporal->seconds, 86400), cut));
 }
 
 /* Conversions between classes */
 
 bool to_instant(struct call *call, struct value *ret)
 {
-    struct moment *instant =
-        moment_new(call->run, CLASS_INSTANT, instant_of(moment_of(call->self)), moment_of(call->self)->nanos);
+    struct temporal *instant =
+        temporal_new(call->run, CLASS_INSTANT, instant_of(temporal_of(call->self)), temporal_of(call->self)->nanos);
     return give(ret, instant);
 }
 
 static bool to_local_date(struct call *call, struct value *ret)
 {
     return give(ret,
-                moment_new(call->run, CLASS_LOCAL_DATE, floor_div(moment_of(call->self)->seconds, 86400) * 86400, 0));
+                temporal_new(call->run, CLASS_LOCAL_DATE, floor_div(temporal_of(call->self)->seconds, 86400) * 86400, 0));
 }
 
 static bool to_local_time(struct call *call, struct value *ret)
 {
-    return give(ret, moment_new(call->run, CLASS_LOCAL_TIME, floor_mod(moment_of(call->self)->seconds, 86400),
-                                moment_of(call->self)->nanos));
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_TIME, floor_mod(temporal_of(call->self)->seconds, 86400),
+                                temporal_of(call->self)->nanos));
 }
 
 static bool to_local_date_time(struct call *call, struct value *ret)
 {
-    return give(ret, moment_new(call->run, CLASS_LOCAL_DATE_TIME, moment_of(call->self)->seconds,
-                                moment_of(call->self)->nanos));
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_DATE_TIME, temporal_of(call->self)->seconds,
+                                temporal_of(call->self)->nanos));
 }
 
 static bool to_zoned(struct call *call, struct value *ret)
 {
     return give(ret,
-                moment_as(call->run, moment_of(call->self), CLASS_ZONED_DATE_TIME, moment_of(call->self)->seconds));
+                temporal_as(call->run, temporal_of(call->self), CLASS_ZONED_DATE_TIME, temporal_of(call->self)->seconds));
 }
 
 static bool to_offset_time(struct call *call, struct value *ret)
 {
-    struct moment *made =
-        moment_as(call->run, moment_of(call->self), CLASS_OFFSET_DATE_TIME, moment_of(call->self)->seconds);
+    struct temporal *made =
+        temporal_as(call->run, temporal_of(call->self), CLASS_OFFSET_DATE_TIME, temporal_of(call->self)->seconds);
     made->zone = NULL;
     return give(ret, made);
 }
 
 /* The same moment in a zone; for local ones the same clock. */
-static struct moment *in_zone(struct run *run, const struct moment *moment, const struct moment *zone, enum class_id id,
+static struct temporal *in_zone(struct run *run, const struct temporal *temporal, const struct temporal *zone, enum class_id id,
                               bool keep_clock)
 {
-    int64_t instant = keep_clock ? moment->seconds - zone->offset : instant_of(moment);
-    struct moment *made = moment_as(run, zone, id, 0);
-    if (keep_clock && moment_is_ruled(zone))
-        instant = zone_instant(zone->zone, moment->seconds, is_zoned(moment) ? moment->offset : ZONE_PREFERS_NONE);
-    made->offset = moment_is_ruled(zone) ? zone_offset(zone->zone, instant) : zone->offset;
+    int64_t instant = keep_clock ? temporal->seconds - zone->offset : instant_of(temporal);
+    struct temporal *made = temporal_as(run, zone, id, 0);
+    if (keep_clock && temporal_has_zone_rules(zone))
+        instant = zone_instant(zone->zone, temporal->seconds, is_zoned(temporal) ? temporal->offset : ZONE_PREFERS_NONE);
+    made->offset = temporal_has_zone_rules(zone) ? zone_offset(zone->zone, instant) : zone->offset;
     made->seconds = instant + made->offset;
-    made->nanos = moment->nanos;
+    made->nanos = temporal->nanos;
     if (id != CLASS_ZONED_DATE_TIME)
         made->zone = NULL;
     if (id == CLASS_LOCAL_DATE_TIME)
@@ -269,36 +269,36 @@ static bool zoned_of_instant(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(1);
     enum class_id id = type_class(((struct class_object *)call->self.object)->type);
-    struct moment *made = in_zone(call->run, moment_of(call->args[0]), moment_of(call->args[1]), id,
-                                  moment_of(call->args[0])->object.class == CLASS_LOCAL_DATE_TIME);
+    struct temporal *made = in_zone(call->run, temporal_of(call->args[0]), temporal_of(call->args[1]), id,
+                                  temporal_of(call->args[0])->object.class == CLASS_LOCAL_DATE_TIME);
     return give(ret, made);
 }
 
 static bool at_zone(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, in_zone(call->run, moment_of(call->self), moment_of(call->args[0]), CLASS_ZONED_DATE_TIME,
-                             moment_of(call->self)->object.class != CLASS_INSTANT));
+    return give(ret, in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]), CLASS_ZONED_DATE_TIME,
+                             temporal_of(call->self)->object.class != CLASS_INSTANT));
 }
 
 static bool at_offset(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, in_zone(call->run, moment_of(call->self), moment_of(call->args[0]), CLASS_OFFSET_DATE_TIME,
-                             moment_of(call->self)->object.class != CLASS_INSTANT));
+    return give(ret, in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]), CLASS_OFFSET_DATE_TIME,
+                             temporal_of(call->self)->object.class != CLASS_INSTANT));
 }
 
 static bool with_zone_same_instant(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, in_zone(call->run, moment_of(call->self), moment_of(call->args[0]),
+    return give(ret, in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]),
                              (enum class_id)call->self.object->class, false));
 }
 
 static bool with_zone_same_local(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, in_zone(call->run, moment_of(call->self), moment_of(call->args[0]),
+    return give(ret, in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]),
                              (enum class_id)call->self.object->class, true));
 }
 
@@ -306,22 +306,22 @@ static bool with_zone_same_local(struct call *call, struct value *ret)
 static bool doc_date_in_zone(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, in_zone(call->run, moment_of(call->self), moment_of(call->args[0]), CLASS_ZONED_DATE_TIME, false));
+    return give(ret, in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]), CLASS_ZONED_DATE_TIME, false));
 }
 
 static bool get_zone(struct call *call, struct value *ret)
 {
-    const struct moment *moment = moment_of(call->self);
-    struct moment *zone = moment_as(call->run, moment, moment->zone != NULL ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
+    const struct temporal *temporal = temporal_of(call->self);
+    struct temporal *zone = temporal_as(call->run, temporal, temporal->zone != NULL ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
     zone->nanos = 0;
-    zone->offset = moment_is_ruled(moment) ? 0 : moment->offset;
+    zone->offset = temporal_has_zone_rules(temporal) ? 0 : temporal->offset;
     return give(ret, zone);
 }
 
 static bool get_offset(struct call *call, struct value *ret)
 {
-    struct moment *zone = moment_new(call->run, CLASS_ZONE_OFFSET, 0, 0);
-    zone->offset = moment_of(call->self)->offset;
+    struct temporal *zone = temporal_new(call->run, CLASS_ZONE_OFFSET, 0, 0);
+    zone->offset = temporal_of(call->self)->offset;
     return give(ret, zone);
 }
 
@@ -334,15 +334,15 @@ static bool local_date_at_start(struct call *call, struct value *ret)
 static bool local_date_at_time(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    int64_t seconds = moment_of(call->self)->seconds;
+    int64_t seconds = temporal_of(call->self)->seconds;
     if (call->count == 1) {
         NOT_NULL(0);
-        return give(ret, moment_new(run, CLASS_LOCAL_DATE_TIME, seconds + moment_of(call->args[0])->seconds,
-                                    moment_of(call->args[0])->nanos));
+        return give(ret, temporal_new(run, CLASS_LOCAL_DATE_TIME, seconds + temporal_of(call->args[0])->seconds,
+                                    temporal_of(call->args[0])->nanos));
     }
     int64_t second = call->count > 2 ? call->args[2].i : 0, nano = call->count > 3 ? call->args[3].i : 0;
     return check_time(run, call->args[0].i, call->args[1].i, second, nano) &&
-           give(ret, moment_new(run, CLASS_LOCAL_DATE_TIME,
+           give(ret, temporal_new(run, CLASS_LOCAL_DATE_TIME,
                                 seconds + call->args[0].i * 3600 + call->args[1].i * 60 + second, (int32_t)nano));
 }
 
@@ -350,22 +350,22 @@ static bool local_date_at_time(struct call *call, struct value *ret)
 
 static bool instant_of_milli(struct call *call, struct value *ret)
 {
-    return give(ret, moment_new(call->run, CLASS_INSTANT, floor_div(call->args[0].i, 1000),
+    return give(ret, temporal_new(call->run, CLASS_INSTANT, floor_div(call->args[0].i, 1000),
                                 (int32_t)floor_mod(call->args[0].i, 1000) * 1000000));
 }
 
 static bool instant_of_second(struct call *call, struct value *ret)
 {
-    struct moment zero = {.object = {.class = CLASS_INSTANT}};
+    struct temporal zero = {.object = {.class = CLASS_INSTANT}};
     int64_t nanos = call->count == 2 ? call->args[1].i : 0;
     if (call->args[0].i > MOMENT_SECONDS_MAX || call->args[0].i < -MOMENT_SECONDS_MAX)
         return run_throw(call->run, CLASS_DATE_TIME_EXCEPTION, "Instant exceeds minimum or maximum instant");
-    return give(ret, moment_like(call->run, &zero, call->args[0].i, nanos));
+    return give(ret, temporal_like(call->run, &zero, call->args[0].i, nanos));
 }
 
 static bool instant_epoch(struct call *call, struct value *ret)
 {
-    return give(ret, moment_new(call->run, CLASS_INSTANT, 0, 0));
+    return give(ret, temporal_new(call->run, CLASS_INSTANT, 0, 0));
 }
 
 /* year, month (number or enum), day, hour, minute, second, nano; whatever is given. */
@@ -382,7 +382,7 @@ static bool make_local(struct call *call, enum class_id id, struct value *ret)
         return false;
     struct civil civil = {parts[0],      (int)parts[1], (int)parts[2],    (int)parts[3],
                           (int)parts[4], (int)parts[5], (int32_t)parts[6]};
-    return give(ret, moment_new(run, id, civil_seconds(&civil), civil.nano));
+    return give(ret, temporal_new(run, id, civil_seconds(&civil), civil.nano));
 }
 
 static bool local_date_of(struct call *call, struct value *ret)
@@ -394,7 +394,7 @@ static bool local_date_of_epoch_day(struct call *call, struct value *ret)
 {
     if (call->args[0].i > 365241780471 || call->args[0].i < -365243219162)
         return out_of_range(call->run, "EpochDay", call->args[0].i, "-365243219162 - 365241780471");
-    return give(ret, moment_new(call->run, CLASS_LOCAL_DATE, call->args[0].i * 86400, 0));
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_DATE, call->args[0].i * 86400, 0));
 }
 
 static bool local_time_of(struct call *call, struct value *ret)
@@ -408,9 +408,9 @@ static bool local_date_time_of(struct call *call, struct value *ret)
         return make_local(call, CLASS_LOCAL_DATE_TIME, ret);
     NOT_NULL(0);
     NOT_NULL(1);
-    return give(ret, moment_new(call->run, CLASS_LOCAL_DATE_TIME,
-                                moment_of(call->args[0])->seconds + moment_of(call->args[1])->seconds,
-                                moment_of(call->args[1])->nanos));
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_DATE_TIME,
+                                temporal_of(call->args[0])->seconds + temporal_of(call->args[1])->seconds,
+                                temporal_of(call->args[1])->nanos));
 }
 
 /* The last argument is the zone. */
@@ -422,7 +422,7 @@ static bool zoned_of(struct call *call, struct value *ret)
     if (call->count > 2 &&
         !local_date_time_of(&(struct call){call->run, call->row, call->self, call->args, call->count - 1}, &local))
         return false;
-    return give(ret, in_zone(call->run, moment_of(local), moment_of(call_last(call)), id, true));
+    return give(ret, in_zone(call->run, temporal_of(local), temporal_of(call_last(call)), id, true));
 }
 
 static bool zone_of(struct call *call, struct value *ret)
@@ -430,7 +430,7 @@ static bool zone_of(struct call *call, struct value *ret)
     struct run *run = call->run;
     NOT_NULL(0);
     enum class_id id = type_class(((struct class_object *)call->self.object)->type);
-    struct moment *zone = moment_new(run, id, 0, 0);
+    struct temporal *zone = temporal_new(run, id, 0, 0);
     struct problem problem;
     struct slice name = text_utf8(run, text_of(call->args[0]));
     if (id == CLASS_ZONE_OFFSET && zone_parse_offset(name, run->arena, &zone->offset, &problem) != 0)
@@ -445,7 +445,7 @@ static bool time_zone_of(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     NOT_NULL(0);
-    struct moment *zone = moment_new(run, CLASS_TIME_ZONE, 0, 0);
+    struct temporal *zone = temporal_new(run, CLASS_TIME_ZONE, 0, 0);
     if (!set_zone(run, zone, text_utf8(run, text_of(call->args[0])))) { /* Java knows no better, and says nothing */
         run->thrown = NULL;
         (void)set_zone(run, zone, SLICE_LIT("GMT"));
@@ -455,7 +455,7 @@ static bool time_zone_of(struct call *call, struct value *ret)
 
 static bool zone_offset_utc(struct call *call, struct value *ret)
 {
-    return give(ret, moment_new(call->run, CLASS_ZONE_OFFSET, 0, 0));
+    return give(ret, temporal_new(call->run, CLASS_ZONE_OFFSET, 0, 0));
 }
 
 static bool zone_offset_of_hours(struct call *call, struct value *ret)
@@ -463,7 +463,7 @@ static bool zone_offset_of_hours(struct call *call, struct value *ret)
     int64_t seconds = call->args[0].i * 3600 + (call->count == 2 ? call->args[1].i * 60 : 0);
     if (seconds > 64800 || seconds < -64800)
         return run_throw(call->run, CLASS_DATE_TIME_EXCEPTION, "Zone offset not in valid range: -18:00 to +18:00");
-    struct moment *zone = moment_new(call->run, CLASS_ZONE_OFFSET, 0, 0);
+    struct temporal *zone = temporal_new(call->run, CLASS_ZONE_OFFSET, 0, 0);
     zone->offset = (int32_t)seconds;
     return give(ret, zone);
 }
@@ -475,7 +475,7 @@ static bool zone_id_text(struct call *call, struct value *ret)
 
 static bool zone_total_seconds(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_of(call->self)->offset);
+    return give_int(ret, temporal_of(call->self)->offset);
 }
 
 /* Comparing */
@@ -483,40 +483,40 @@ static bool zone_total_seconds(struct call *call, struct value *ret)
 bool is_before(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give_boolean(ret, moment_compare(moment_of(call->self), moment_of(call->args[0])) < 0);
+    return give_boolean(ret, temporal_compare(temporal_of(call->self), temporal_of(call->args[0])) < 0);
 }
 
 bool is_after(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give_boolean(ret, moment_compare(moment_of(call->self), moment_of(call->args[0])) > 0);
+    return give_boolean(ret, temporal_compare(temporal_of(call->self), temporal_of(call->args[0])) > 0);
 }
 
 static bool is_equal(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give_boolean(ret, moment_compare(moment_of(call->self), moment_of(call->args[0])) == 0);
+    return give_boolean(ret, temporal_compare(temporal_of(call->self), temporal_of(call->args[0])) == 0);
 }
 
 /* Java tells by how many years two local dates differ, else by how many months, else days. */
-static int64_t compare_dates(const struct moment *a, const struct moment *b)
+static int64_t compare_dates(const struct temporal *a, const struct temporal *b)
 {
-    struct civil one = moment_civil(a), two = moment_civil(b);
+    struct civil one = temporal_civil(a), two = temporal_civil(b);
     return one.year != two.year     ? one.year - two.year
            : one.month != two.month ? one.month - two.month
                                     : one.day - two.day;
 }
 
-bool moment_compare_to(struct call *call, struct value *ret)
+bool temporal_compare_to(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    const struct moment *one = moment_of(call->self), *two = moment_of(call->args[0]);
+    const struct temporal *one = temporal_of(call->self), *two = temporal_of(call->args[0]);
     bool local = one->object.class == CLASS_LOCAL_DATE || one->object.class == CLASS_LOCAL_DATE_TIME;
     int64_t dates = local ? compare_dates(one, two) : 0;
-    return give_int(ret, dates != 0 ? dates : moment_compare(one, two));
+    return give_int(ret, dates != 0 ? dates : temporal_compare(one, two));
 }
 
-bool moment_between(struct run *run, const struct moment *from, const struct moment *to, int unit, struct value *ret)
+bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit, struct value *ret)
 {
     bool dates = unit >= 7 && is_zoned(from) && is_zoned(to);
     if (dates) /* counted on the calendar of the first one's zone */
@@ -531,11 +531,11 @@ bool moment_between(struct run *run, const struct moment *from, const struct mom
     return give_long(ret, (int64_t)(nanos / unit_nanos[unit]));
 }
 
-static bool moment_until(struct call *call, struct value *ret)
+static bool temporal_until(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     NOT_NULL(1);
-    return moment_between(call->run, moment_of(call->self), moment_of(call->args[0]),
+    return temporal_between(call->run, temporal_of(call->self), temporal_of(call->args[0]),
                           ((struct enumerator *)call->args[1].object)->ordinal, ret);
 }
 
@@ -544,7 +544,7 @@ static bool local_date_of_year_day(struct call *call, struct value *ret)
     struct run *run = call->run;
     if (!check_date(run, call->args[0].i, 1, 1))
         return false;
-    struct value first[2] = {value_of(moment_new(
+    struct value first[2] = {value_of(temporal_new(
         run, CLASS_LOCAL_DATE, civil_seconds(&(struct civil){.year = call->args[0].i, .month = 1, .day = 1}), 0))};
     return with_part(CALL(run, first, call->count), DAY_OF_YEAR, call->args[1].i, ret);
 }
@@ -552,7 +552,7 @@ static bool local_date_of_year_day(struct call *call, struct value *ret)
 static const struct method_row temporal_methods[] = {
     {"int get(ChronoField)", BOTH, get_field_int},
     {"long getLong(ChronoField)", BOTH, get_field},
-    {"String format(DateTimeFormatter)", BOTH, moment_format},
+    {"String format(DateTimeFormatter)", BOTH, temporal_format},
 };
 
 static const struct method_row instant_methods[] = {
@@ -560,7 +560,7 @@ static const struct method_row instant_methods[] = {
     {"static Instant ofEpochMilli(long)", BOTH, instant_of_milli},
     {"static Instant ofEpochSecond(long)", BOTH, instant_of_second},
     {"static Instant ofEpochSecond(long, long)", BOTH, instant_of_second},
-    {"static Instant parse(CharSequence)", BOTH, moment_parse},
+    {"static Instant parse(CharSequence)", BOTH, temporal_parse},
     {"long toEpochMilli()", BOTH, get_epoch_milli},
     {"long getEpochSecond()", BOTH, get_epoch_second},
     {"int getNano()", BOTH, get_part, {NANO}},
@@ -573,15 +573,15 @@ static const struct method_row instant_methods[] = {
     {"Instant plusNanos(long)", BOTH, plus_units, {0}},
     {"Instant minusNanos(long)", BOTH, minus_units, {0}},
     {"Instant truncatedTo(ChronoUnit)", BOTH, truncated_to},
-    {"Instant plus(def)", BOTH, moment_plus},
-    {"Instant plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"Instant minus(def)", BOTH, moment_minus},
-    {"Instant minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"Instant plus(def)", BOTH, temporal_plus},
+    {"Instant plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"Instant minus(def)", BOTH, temporal_minus},
+    {"Instant minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"boolean isBefore(Instant)", BOTH, is_before},
     {"boolean isAfter(Instant)", BOTH, is_after},
     {"boolean isEqual(Instant)", BOTH, is_equal},
-    {"int compareTo(Instant)", BOTH, moment_compare_to},
+    {"int compareTo(Instant)", BOTH, temporal_compare_to},
 };
 
 static const struct method_row local_date_methods[] = {
@@ -590,11 +590,11 @@ static const struct method_row local_date_methods[] = {
     {"Month getMonth()", BOTH, get_month},
     {"int getDayOfMonth()", BOTH, get_part, {DAY_OF_MONTH}},
     {"int getDayOfYear()", BOTH, get_part, {DAY_OF_YEAR}},
-    {"LocalDate plus(def)", BOTH, moment_plus},
-    {"LocalDate plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"LocalDate minus(def)", BOTH, moment_minus},
-    {"LocalDate minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"LocalDate plus(def)", BOTH, temporal_plus},
+    {"LocalDate plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"LocalDate minus(def)", BOTH, temporal_minus},
+    {"LocalDate minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"LocalDate plusDays(long)", BOTH, plus_units, {7}},
     {"LocalDate minusDays(long)", BOTH, minus_units, {7}},
     {"LocalDate plusWeeks(long)", BOTH, plus_units, {8}},
@@ -610,9 +610,9 @@ static const struct method_row local_date_methods[] = {
     {"boolean isBefore(LocalDate)", BOTH, is_before},
     {"boolean isAfter(LocalDate)", BOTH, is_after},
     {"boolean isEqual(LocalDate)", BOTH, is_equal},
-    {"int compareTo(LocalDate)", BOTH, moment_compare_to},
-    {"static LocalDate parse(CharSequence)", BOTH, moment_parse},
-    {"static LocalDate parse(CharSequence, DateTimeFormatter)", BOTH, moment_parse_by},
+    {"int compareTo(LocalDate)", BOTH, temporal_compare_to},
+    {"static LocalDate parse(CharSequence)", BOTH, temporal_parse},
+    {"static LocalDate parse(CharSequence, DateTimeFormatter)", BOTH, temporal_parse_by},
     {"DayOfWeek getDayOfWeek()", BOTH, get_day_of_week},
     {"static LocalDate of(int, int, int)", BOTH, local_date_of},
     {"static LocalDate ofEpochDay(long)", BOTH, local_date_of_epoch_day},
@@ -629,41 +629,41 @@ static const struct method_row local_date_methods[] = {
 
 static bool local_time_second(struct call *call, struct value *ret)
 {
-    return give_int(ret, moment_of(call->self)->seconds);
+    return give_int(ret, temporal_of(call->self)->seconds);
 }
 
 static bool local_time_nano(struct call *call, struct value *ret)
 {
-    return give_long(ret, moment_of(call->self)->seconds * 1000000000 + moment_of(call->self)->nanos);
+    return give_long(ret, temporal_of(call->self)->seconds * 1000000000 + temporal_of(call->self)->nanos);
 }
 
 static bool local_time_of_second(struct call *call, struct value *ret)
 {
     if (call->args[0].i < 0 || call->args[0].i > 86399)
         return out_of_range(call->run, "SecondOfDay", call->args[0].i, "0 - 86399");
-    return give(ret, moment_new(call->run, CLASS_LOCAL_TIME, call->args[0].i, 0));
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_TIME, call->args[0].i, 0));
 }
 
 static bool local_time_of_nano(struct call *call, struct value *ret)
 {
     if (call->args[0].i < 0 || call->args[0].i >= unit_nanos[7])
         return out_of_range(call->run, "NanoOfDay", call->args[0].i, "0 - 86399999999999");
-    return give(ret, moment_new(call->run, CLASS_LOCAL_TIME, call->args[0].i / 1000000000,
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_TIME, call->args[0].i / 1000000000,
                                 (int32_t)(call->args[0].i % 1000000000)));
 }
 
 static bool local_time_at_date(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, moment_as(call->run, moment_of(call->self), CLASS_LOCAL_DATE_TIME,
-                               moment_of(call->args[0])->seconds + moment_of(call->self)->seconds));
+    return give(ret, temporal_as(call->run, temporal_of(call->self), CLASS_LOCAL_DATE_TIME,
+                               temporal_of(call->args[0])->seconds + temporal_of(call->self)->seconds));
 }
 
 /* A time of day; the datum are its nanoseconds. */
 static bool local_time_constant(struct call *call, struct value *ret)
 {
     int64_t nanos = call->row->datum.number;
-    return give(ret, moment_new(call->run, CLASS_LOCAL_TIME, nanos / 1000000000, (int32_t)(nanos % 1000000000)));
+    return give(ret, temporal_new(call->run, CLASS_LOCAL_TIME, nanos / 1000000000, (int32_t)(nanos % 1000000000)));
 }
 
 static const struct method_row local_time_methods[] = {
@@ -680,11 +680,11 @@ static const struct method_row local_time_methods[] = {
     {"int getMinute()", BOTH, get_part, {MINUTE}},
     {"int getSecond()", BOTH, get_part, {SECOND}},
     {"int getNano()", BOTH, get_part, {NANO}},
-    {"LocalTime plus(def)", BOTH, moment_plus},
-    {"LocalTime plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"LocalTime minus(def)", BOTH, moment_minus},
-    {"LocalTime minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"LocalTime plus(def)", BOTH, temporal_plus},
+    {"LocalTime plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"LocalTime minus(def)", BOTH, temporal_minus},
+    {"LocalTime minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"LocalTime plusHours(long)", BOTH, plus_units, {5}},
     {"LocalTime minusHours(long)", BOTH, minus_units, {5}},
     {"LocalTime plusMinutes(long)", BOTH, plus_units, {4}},
@@ -701,9 +701,9 @@ static const struct method_row local_time_methods[] = {
     {"boolean isBefore(LocalTime)", BOTH, is_before},
     {"boolean isAfter(LocalTime)", BOTH, is_after},
     {"boolean isEqual(LocalTime)", BOTH, is_equal},
-    {"int compareTo(LocalTime)", BOTH, moment_compare_to},
-    {"static LocalTime parse(CharSequence)", BOTH, moment_parse},
-    {"static LocalTime parse(CharSequence, DateTimeFormatter)", BOTH, moment_parse_by},
+    {"int compareTo(LocalTime)", BOTH, temporal_compare_to},
+    {"static LocalTime parse(CharSequence)", BOTH, temporal_parse},
+    {"static LocalTime parse(CharSequence, DateTimeFormatter)", BOTH, temporal_parse_by},
     {"static LocalTime of(int, int)", BOTH, local_time_of},
     {"static LocalTime of(int, int, int)", BOTH, local_time_of},
 };
@@ -718,11 +718,11 @@ static const struct method_row local_date_time_methods[] = {
     {"int getMinute()", BOTH, get_part, {MINUTE}},
     {"int getSecond()", BOTH, get_part, {SECOND}},
     {"int getNano()", BOTH, get_part, {NANO}},
-    {"LocalDateTime plus(def)", BOTH, moment_plus},
-    {"LocalDateTime plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"LocalDateTime minus(def)", BOTH, moment_minus},
-    {"LocalDateTime minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"LocalDateTime plus(def)", BOTH, temporal_plus},
+    {"LocalDateTime plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"LocalDateTime minus(def)", BOTH, temporal_minus},
+    {"LocalDateTime minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"LocalDateTime plusDays(long)", BOTH, plus_units, {7}},
     {"LocalDateTime minusDays(long)", BOTH, minus_units, {7}},
     {"LocalDateTime plusWeeks(long)", BOTH, plus_units, {8}},
@@ -752,9 +752,9 @@ static const struct method_row local_date_time_methods[] = {
     {"boolean isBefore(LocalDateTime)", BOTH, is_before},
     {"boolean isAfter(LocalDateTime)", BOTH, is_after},
     {"boolean isEqual(LocalDateTime)", BOTH, is_equal},
-    {"int compareTo(LocalDateTime)", BOTH, moment_compare_to},
-    {"static LocalDateTime parse(CharSequence)", BOTH, moment_parse},
-    {"static LocalDateTime parse(CharSequence, DateTimeFormatter)", BOTH, moment_parse_by},
+    {"int compareTo(LocalDateTime)", BOTH, temporal_compare_to},
+    {"static LocalDateTime parse(CharSequence)", BOTH, temporal_parse},
+    {"static LocalDateTime parse(CharSequence, DateTimeFormatter)", BOTH, temporal_parse_by},
     {"DayOfWeek getDayOfWeek()", BOTH, get_day_of_week},
     {"static LocalDateTime of(LocalDate, LocalTime)", BOTH, local_date_time_of},
     {"static LocalDateTime of(int, int, int, int, int)", BOTH, local_date_time_of},
@@ -776,11 +776,11 @@ static const struct method_row zoned_methods[] = {
     {"int getMinute()", BOTH, get_part, {MINUTE}},
     {"int getSecond()", BOTH, get_part, {SECOND}},
     {"int getNano()", BOTH, get_part, {NANO}},
-    {"ZonedDateTime plus(def)", BOTH, moment_plus},
-    {"ZonedDateTime plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"ZonedDateTime minus(def)", BOTH, moment_minus},
-    {"ZonedDateTime minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"ZonedDateTime plus(def)", BOTH, temporal_plus},
+    {"ZonedDateTime plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"ZonedDateTime minus(def)", BOTH, temporal_minus},
+    {"ZonedDateTime minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"ZonedDateTime plusDays(long)", BOTH, plus_units, {7}},
     {"ZonedDateTime minusDays(long)", BOTH, minus_units, {7}},
     {"ZonedDateTime plusWeeks(long)", BOTH, plus_units, {8}},
@@ -809,9 +809,9 @@ static const struct method_row zoned_methods[] = {
     {"boolean isBefore(ZonedDateTime)", BOTH, is_before},
     {"boolean isAfter(ZonedDateTime)", BOTH, is_after},
     {"boolean isEqual(ZonedDateTime)", BOTH, is_equal},
-    {"int compareTo(ZonedDateTime)", BOTH, moment_compare_to},
-    {"static ZonedDateTime parse(CharSequence)", BOTH, moment_parse},
-    {"static ZonedDateTime parse(CharSequence, DateTimeFormatter)", BOTH, moment_parse_by},
+    {"int compareTo(ZonedDateTime)", BOTH, temporal_compare_to},
+    {"static ZonedDateTime parse(CharSequence)", BOTH, temporal_parse},
+    {"static ZonedDateTime parse(CharSequence, DateTimeFormatter)", BOTH, temporal_parse_by},
     {"DayOfWeek getDayOfWeek()", BOTH, get_day_of_week},
     {"static ZonedDateTime ofInstant(Instant, ZoneId)", BOTH, zoned_of_instant},
     {"Instant toInstant()", BOTH, to_instant},
@@ -839,11 +839,11 @@ static const struct method_row offset_time_methods[] = {
     {"int getMinute()", BOTH, get_part, {MINUTE}},
     {"int getSecond()", BOTH, get_part, {SECOND}},
     {"int getNano()", BOTH, get_part, {NANO}},
-    {"OffsetDateTime plus(def)", BOTH, moment_plus},
-    {"OffsetDateTime plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"OffsetDateTime minus(def)", BOTH, moment_minus},
-    {"OffsetDateTime minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"OffsetDateTime plus(def)", BOTH, temporal_plus},
+    {"OffsetDateTime plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"OffsetDateTime minus(def)", BOTH, temporal_minus},
+    {"OffsetDateTime minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"OffsetDateTime plusDays(long)", BOTH, plus_units, {7}},
     {"OffsetDateTime minusDays(long)", BOTH, minus_units, {7}},
     {"OffsetDateTime plusWeeks(long)", BOTH, plus_units, {8}},
@@ -872,9 +872,9 @@ static const struct method_row offset_time_methods[] = {
     {"boolean isBefore(OffsetDateTime)", BOTH, is_before},
     {"boolean isAfter(OffsetDateTime)", BOTH, is_after},
     {"boolean isEqual(OffsetDateTime)", BOTH, is_equal},
-    {"int compareTo(OffsetDateTime)", BOTH, moment_compare_to},
-    {"static OffsetDateTime parse(CharSequence)", BOTH, moment_parse},
-    {"static OffsetDateTime parse(CharSequence, DateTimeFormatter)", BOTH, moment_parse_by},
+    {"int compareTo(OffsetDateTime)", BOTH, temporal_compare_to},
+    {"static OffsetDateTime parse(CharSequence)", BOTH, temporal_parse},
+    {"static OffsetDateTime parse(CharSequence, DateTimeFormatter)", BOTH, temporal_parse_by},
     {"DayOfWeek getDayOfWeek()", BOTH, get_day_of_week},
     {"static OffsetDateTime ofInstant(Instant, ZoneId)", BOTH, zoned_of_instant},
     {"Instant toInstant()", BOTH, to_instant},
@@ -902,11 +902,11 @@ static const struct method_row doc_date_methods[] = {
     {"int getMinute()", BOTH, get_part, {MINUTE}},
     {"int getSecond()", BOTH, get_part, {SECOND}},
     {"int getNano()", BOTH, get_part, {NANO}},
-    {"org.elasticsearch.script.JodaCompatibleZonedDateTime plus(def)", BOTH, moment_plus},
-    {"org.elasticsearch.script.JodaCompatibleZonedDateTime plus(long, ChronoUnit)", BOTH, moment_plus},
-    {"org.elasticsearch.script.JodaCompatibleZonedDateTime minus(def)", BOTH, moment_minus},
-    {"org.elasticsearch.script.JodaCompatibleZonedDateTime minus(long, ChronoUnit)", BOTH, moment_minus},
-    {"long until(Temporal, ChronoUnit)", BOTH, moment_until},
+    {"org.elasticsearch.script.JodaCompatibleZonedDateTime plus(def)", BOTH, temporal_plus},
+    {"org.elasticsearch.script.JodaCompatibleZonedDateTime plus(long, ChronoUnit)", BOTH, temporal_plus},
+    {"org.elasticsearch.script.JodaCompatibleZonedDateTime minus(def)", BOTH, temporal_minus},
+    {"org.elasticsearch.script.JodaCompatibleZonedDateTime minus(long, ChronoUnit)", BOTH, temporal_minus},
+    {"long until(Temporal, ChronoUnit)", BOTH, temporal_until},
     {"org.elasticsearch.script.JodaCompatibleZonedDateTime plusDays(long)", BOTH, plus_units, {7}},
     {"org.elasticsearch.script.JodaCompatibleZonedDateTime minusDays(long)", BOTH, minus_units, {7}},
     {"org.elasticsearch.script.JodaCompatibleZonedDateTime plusWeeks(long)", BOTH, plus_units, {8}},

@@ -7,7 +7,7 @@
 #include "script/run/dispatch_groovy.h"
 
 #include "script/run/convert.h"
-#include "script/run/fault.h"
+#include "script/run/script_error.h"
 
 static bool takes_rest(const struct function *function)
 {

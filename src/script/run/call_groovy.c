@@ -87,7 +87,7 @@ static int method_distance(const struct method *method, const struct value *argu
  * The row that fits the arguments best (arguments[1] is the first), among those of `query`, whose count is ignored.
  * Returns: NULL where none fits.
  */
-static const struct method *select_method(struct run *run, const struct method_query *query,
+static const struct method *select_method(struct run *run, const struct method_lookup *query,
                                           const struct value *arguments, unsigned count)
 {
     const struct method *best = NULL;
@@ -150,7 +150,7 @@ struct value groovy_class_object(struct run *run, type_id type)
 }
 
 /* Without arguments the only method of a name, if it has one parameter, gets null. */
-static const struct method *select_with_null(struct run *run, const struct method_query *query, struct value *arguments)
+static const struct method *select_with_null(struct run *run, const struct method_lookup *query, struct value *arguments)
 {
     const struct method_rows *found = run_methods(run, query);
     const struct method *method = found->count == 1 ? found->rows[0] : NULL;
@@ -171,7 +171,7 @@ static struct slice show_parameters(struct run *run, const struct method *method
 }
 
 /* Several methods of a name, none of which does without arguments. Returns: false, with a throwable where that is so. */
-static bool too_many(struct run *run, const struct method_query *query)
+static bool too_many(struct run *run, const struct method_lookup *query)
 {
     char result[TYPE_NAME_MAX], owner[TYPE_NAME_MAX];
     struct slice list = SLICE_LIT("");
@@ -193,7 +193,7 @@ static bool too_many(struct run *run, const struct method_query *query)
 static bool select_and_call(struct run *run, type_id type, unsigned flags, struct slice name, struct value *arguments,
                             unsigned count, struct value *ret, bool *ret_found)
 {
-    struct method_query query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
+    struct method_lookup query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
                                  METHOD_GROOVY | flags, run->as_object};
     const struct method *method = select_method(run, &query, arguments, count);
     *ret_found = false;
@@ -214,7 +214,7 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 /* What Groovy lets any object do, null may do as well. */
 static bool call_of_null(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
 {
-    struct method_query query = {CLASS_OBJECT, name, count, METHOD_GROOVY};
+    struct method_lookup query = {CLASS_OBJECT, name, count, METHOD_GROOVY};
     const struct method *method = select_method(run, &query, arguments, count);
     if (method != NULL && (method->flags & METHOD_NULL))
         return groovy_apply(run, method, arguments, count, ret);
@@ -241,7 +241,7 @@ static bool call_entry(struct run *run, struct value *arguments, struct slice na
                        bool *ret_found)
 {
     struct text *key = value_is_map(arguments[0]) ? text_new(run, name) : NULL;
-    struct entry *entry = key == NULL ? NULL : dict_find_text(run, (struct dict *)arguments[0].object, key);
+    struct map_entry *entry = key == NULL ? NULL : dict_find_text(run, (struct dict *)arguments[0].object, key);
     *ret_found = entry != NULL && value_is(entry->value, CLASS_CLOSURE);
     return !*ret_found || run_invoke(run, entry->value, arguments + 1, count, ret);
 }

@@ -20,7 +20,7 @@ static const struct method *find(struct value self, struct slice name, unsigned 
     type_id type = value_type(self);
     if (type_dims(type) > 0)
         return NULL;
-    return method_find(&(struct method_query){type_class(type), name, count, METHOD_PAINLESS | kind});
+    return method_find(&(struct method_lookup){type_class(type), name, count, METHOD_PAINLESS | kind});
 }
 
 static const struct method *find_accessor(struct value self, const char *prefix, struct slice field)
@@ -62,7 +62,7 @@ static bool accessor_missing(struct run *run, const char *what, const struct nod
 
 static bool get_key(struct run *run, struct dict *dict, struct value key, struct value *ret)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (value_is(key, CLASS_STRING) && dict->object.class != CLASS_TREE_MAP)
         entry = dict_find_text(run, dict, (struct text *)key.object);
     else if (!dict_find(run, dict, key, &entry))
@@ -357,7 +357,7 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
         *ret = value_of(array);
         return array != NULL;
     }
-    struct method_query query = {type_class(type), name, count,
+    struct method_lookup query = {type_class(type), name, count,
                                  METHOD_PAINLESS | (is_new ? METHOD_NEW : METHOD_STATIC)};
     const struct method *method = method_find(&query);
     if (method != NULL) {

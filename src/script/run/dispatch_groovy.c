@@ -9,7 +9,7 @@
 
 #include "script/run/convert.h"
 #include "script/library/methods_groovy.h"
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 #include "script/run/operate.h"
 #include "script/value/regex.h"
 
@@ -22,7 +22,7 @@ static const struct method *find_accessor(struct run *run, type_id type, const c
     struct slice accessor = method_accessor(name, prefix, field);
     if (accessor.len == 0 || type_dims(type) > 0)
         return NULL;
-    struct method_query query = {type_class(type), accessor, count, METHOD_GROOVY};
+    struct method_lookup query = {type_class(type), accessor, count, METHOD_GROOVY};
     return run_method(run, &query);
 }
 
@@ -34,7 +34,7 @@ static const struct method *find_getter(struct run *run, type_id type, struct sl
     method = find_accessor(run, type, "is", name, 0);
     if (method != NULL && type_unboxed(method->result) == CLASS_BOOLEAN)
         return method;
-    struct method_query query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_FIELD};
+    struct method_lookup query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_FIELD};
     return run_method(run, &query);
 }
 
@@ -106,7 +106,7 @@ static bool find_enumerator(struct run *run, type_id type, struct slice name, st
 static bool get_of_class(struct run *run, struct value self, struct slice name, struct value *ret)
 {
     type_id type = ((const struct class_object *)self.object)->type;
-    struct method_query query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD};
+    struct method_lookup query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD};
     const struct method *method = type_dims(type) > 0 ? NULL : run_method(run, &query);
     if (method == NULL && type != CLASS_ENUM && type_assignable(CLASS_ENUM, type) &&
         find_enumerator(run, type, name, ret))
@@ -292,7 +292,7 @@ bool groovy_step(struct run *run, enum operator op, struct value v, struct value
 bool groovy_contains(struct run *run, struct value item, struct value collection, bool *ret)
 {
     struct value arguments[2] = {collection, item}, answer;
-    struct entry *entry;
+    struct map_entry *entry;
     if (value_is(collection, CLASS_CLASS)) {
         *ret = value_instance_of(item, ((const struct class_object *)collection.object)->type);
         return true;

@@ -29,7 +29,7 @@ bool groovy_invoke_as(struct run *run, struct value function, struct slice calle
 struct value groovy_class_object(struct run *run, type_id type);
 
 /* "\nPossible solutions: …", the methods that may have been meant; or empty. arguments[0] is the first. */
-struct slice groovy_guess(struct run *run, type_id type, struct slice name, const struct value *arguments,
+struct slice groovy_suggest(struct run *run, type_id type, struct slice name, const struct value *arguments,
                           unsigned count);
 
 /* "No signature of method: …", with the methods that may have been meant. Returns: false. */

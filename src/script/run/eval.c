@@ -29,7 +29,7 @@ bool interp__truth(struct run *run, struct frame *frame, const struct node *node
 
 static bool eval_param(struct run *run, const struct node *node, struct value *ret)
 {
-    struct entry *entry =
+    struct map_entry *entry =
         run->params == NULL ? NULL : dict_find_text(run, run->params, (struct text *)node->value.object);
     *ret = entry == NULL ? VALUE_NONE : entry->value;
     return eval__take(run, node, ret);
@@ -252,6 +252,6 @@ bool interp__eval(struct run *run, struct frame *frame, const struct node *node,
     else
         ok = eval_any(run, frame, node, ret);
     if (ok && __builtin_expect(run->record != NULL, 0))
-        power_record(run->record, node, *ret);
+        power_assert_record(run->record, node, *ret);
     return ok;
 }

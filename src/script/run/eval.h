@@ -35,7 +35,7 @@ static inline struct value *eval__local(struct frame *frame, const struct node *
     return slot;
 }
 
-/* Places: eval_place.c. */
+/* Places: eval_lvalue.c. */
 bool eval__binding(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__assign(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__compound(struct run *run, struct frame *frame, const struct node *node, struct value *ret);

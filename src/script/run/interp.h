@@ -91,10 +91,10 @@ bool groovy_missing_property(struct run *run, struct slice name, struct slice cl
 bool groovy_show_arguments(struct run *run, struct value *arguments, unsigned count, struct slice *ret_types,
                            struct slice *ret_values);
 
-/* Power assertions: power.c. */
+/* Power assertions: power_assert.c. */
 struct recorder;
 bool power_assert(struct run *run, struct frame *frame, const struct node *node);
-void power_record(struct recorder *recorder, const struct node *node, struct value value);
+void power_assert_record(struct recorder *recorder, const struct node *node, struct value value);
 
 /* Name of the Groovy class a script is: the SHA-1 of its text. */
 struct slice script_class_name(const struct script *script);

@@ -29,7 +29,7 @@ bool invoke_item(struct run *run, struct value function, struct value item, stru
 {
     bool entry = run->groovy && (value_is(item, CLASS_ENTRY) || value_is(item, CLASS_SIMPLE_ENTRY));
     if (entry && function_arity(function) == 2) {
-        struct value pair[2] = {((struct entry *)item.object)->key, ((struct entry *)item.object)->value};
+        struct value pair[2] = {((struct map_entry *)item.object)->key, ((struct map_entry *)item.object)->value};
         return run_invoke(run, function, pair, 2, ret);
     }
     return run_invoke(run, function, &item, 1, ret);

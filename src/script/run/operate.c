@@ -259,8 +259,8 @@ static bool groovy_equal_maps(struct run *run, struct value a, struct value b, b
     if (!run_enter(run, 3))
         return false;
     bool ok = true;
-    for (struct entry *entry = dict_first(x); entry != NULL && *ret && ok; entry = dict_next(x, entry)) {
-        struct entry *other = NULL;
+    for (struct map_entry *entry = dict_first(x); entry != NULL && *ret && ok; entry = dict_next(x, entry)) {
+        struct map_entry *other = NULL;
         ok = run_step(run, 1) && dict_find(run, y, entry->key, &other);
         *ret = other != NULL;
         if (ok && other != NULL)

@@ -6,7 +6,7 @@
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 #include "script/value/regex.h"
 
 static const char *const names[OP_COUNT] = {"plus", "minus",     "multiply",   "div",
@@ -185,13 +185,13 @@ static bool map_copy(struct run *run, struct value a, struct dict **ret)
 static bool map_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
     struct dict *sum;
-    struct entry *gone;
+    struct map_entry *gone;
     if (op == OP_SHL && value_is_map(b)) {
         *ret = a;
         return dict_put_all(run, (struct dict *)a.object, (struct dict *)b.object);
     }
     if (op == OP_SHL && value_instance_of(b, CLASS_MAP_ENTRY)) {
-        const struct entry *entry = (const struct entry *)b.object;
+        const struct map_entry *entry = (const struct map_entry *)b.object;
         *ret = a;
         return dict_put(run, (struct dict *)a.object, entry->key, entry->value, NULL);
     }
@@ -203,8 +203,8 @@ static bool map_binary(struct run *run, enum operator op, struct value a, struct
     struct dict *other = (struct dict *)b.object;
     if (op == OP_ADD)
         return dict_put_all(run, sum, other);
-    for (struct entry *entry = dict_first(other); entry != NULL; entry = dict_next(other, entry)) {
-        struct entry *mine;
+    for (struct map_entry *entry = dict_first(other); entry != NULL; entry = dict_next(other, entry)) {
+        struct map_entry *mine;
         bool same = false;
         if (!dict_find(run, sum, entry->key, &mine) ||
             (mine != NULL && !operate_equal(run, mine->value, entry->value, &same)) ||
@@ -243,15 +243,15 @@ static bool set_binary(struct run *run, enum operator op, struct value a, struct
 
 static bool date_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
-    const struct moment *date = (const struct moment *)a.object;
+    const struct temporal *date = (const struct temporal *)a.object;
     if (op == OP_SUB && value_is(b, CLASS_DATE)) {
-        *ret = value_int((date->seconds - ((const struct moment *)b.object)->seconds) / 86400);
+        *ret = value_int((date->seconds - ((const struct temporal *)b.object)->seconds) / 86400);
         return true;
     }
     if ((op != OP_ADD && op != OP_SUB) || !value_number(b))
         return missing(run, op, a, b);
     int64_t days = op == OP_ADD ? number_to_i32(b) : -(int64_t)number_to_i32(b);
-    *ret = value_of(moment_new(run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
+    *ret = value_of(temporal_new(run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
     return true;
 }
 

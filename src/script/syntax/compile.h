@@ -99,7 +99,7 @@ void explain_painless(struct compiler *compiler);
 /* Types, symbols, flow; then constants, then the places of errors. */
 bool resolve_painless(struct compiler *compiler, struct function *main);
 bool fold_painless(struct compiler *compiler, struct function *function);
-void place_painless(struct compiler *compiler, struct program *program);
+void error_offset_painless(struct compiler *compiler, struct program *program);
 
 bool lex_groovy(struct compiler *compiler);
 /* Sets the error of a text that does not parse, at a line and a column, both from 1, in the words of groovyc. */

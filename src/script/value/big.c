@@ -12,8 +12,8 @@
 static struct big *big_alloc(struct run *run, size_t count)
 {
     if (count > BIG_LIMBS_MAX) {
-        run->spent = RUN_SPENT_MEMORY;
-        run_spent(run);
+        run->spent = RUN_EXHAUSTED_MEMORY;
+        run_fail_exhausted(run);
         return NULL;
     }
     struct big *big = run_alloc_large(run, sizeof *big + count * sizeof *big->limbs);

@@ -36,15 +36,15 @@ static int32_t spread(int32_t hash)
 static bool resize(struct run *run, struct dict *dict)
 {
     uint32_t size = dict->bucket_count > 0 ? dict->bucket_count * 2 : dict->reserve > 0 ? dict->reserve : 16;
-    struct entry **buckets = run_alloc_large(run, size * sizeof *buckets);
+    struct map_entry **buckets = run_alloc_large(run, size * sizeof *buckets);
     if (buckets == NULL || !run_step(run, size / 16))
         return false;
     memset(buckets, 0, size * sizeof *buckets);
     /* Each chain splits in two and keeps its order. */
     for (uint32_t b = 0; b < dict->bucket_count; b++) {
-        struct entry **tails[2] = {&buckets[b], &buckets[b + dict->bucket_count]}, *next;
-        for (struct entry *entry = dict->buckets[b]; entry != NULL; entry = next) {
-            struct entry ***tail = &tails[((uint32_t)entry->hash & dict->bucket_count) != 0];
+        struct map_entry **tails[2] = {&buckets[b], &buckets[b + dict->bucket_count]}, *next;
+        for (struct map_entry *entry = dict->buckets[b]; entry != NULL; entry = next) {
+            struct map_entry ***tail = &tails[((uint32_t)entry->hash & dict->bucket_count) != 0];
             next = entry->chain;
             entry->chain = NULL;
             **tail = entry;
@@ -111,11 +111,11 @@ bool dict_search(struct run *run, const struct dict *dict, struct value key, uin
     return true;
 }
 
-static bool tree_insert(struct run *run, struct dict *dict, uint32_t index, struct entry *entry)
+static bool tree_insert(struct run *run, struct dict *dict, uint32_t index, struct map_entry *entry)
 {
     if (dict->count == dict->capacity) {
         uint32_t capacity = dict->capacity == 0 ? 16 : dict->capacity * 2;
-        struct entry **sorted = run_alloc_large(run, capacity * sizeof *sorted);
+        struct map_entry **sorted = run_alloc_large(run, capacity * sizeof *sorted);
         if (sorted == NULL)
             return false;
         if (dict->count > 0)
@@ -141,12 +141,12 @@ static bool same_key(struct run *run, struct value a, struct value b, bool *ret_
     return value_equals(run, a, b, ret_same);
 }
 
-static bool find_hashed(struct run *run, struct dict *dict, struct value key, int32_t hash, struct entry **ret_entry)
+static bool find_hashed(struct run *run, struct dict *dict, struct value key, int32_t hash, struct map_entry **ret_entry)
 {
     *ret_entry = NULL;
     if (dict->bucket_count == 0)
         return true;
-    struct entry *entry = dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
+    struct map_entry *entry = dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
     for (; entry != NULL; entry = entry->chain) {
         bool same = false;
         if (!run_step(run, 1) || (entry->hash == hash && !same_key(run, entry->key, key, &same)))
@@ -158,7 +158,7 @@ static bool find_hashed(struct run *run, struct dict *dict, struct value key, in
     return true;
 }
 
-bool dict_find(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry)
+bool dict_find(struct run *run, struct dict *dict, struct value key, struct map_entry **ret_entry)
 {
     if (is_tree(dict)) {
         uint32_t index;
@@ -176,12 +176,12 @@ bool dict_find(struct run *run, struct dict *dict, struct value key, struct entr
     return value_hash(run, key, &hash) && find_hashed(run, dict, key, spread(hash), ret_entry);
 }
 
-struct entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key)
+struct map_entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key)
 {
     if (dict->bucket_count == 0)
         return NULL;
     int32_t hash = spread(text_hash_of(run, key));
-    struct entry *entry = dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
+    struct map_entry *entry = dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
     for (; entry != NULL; run_work(run, RUN_UNITS_PER_STEP), entry = entry->chain)
         if (entry->hash == hash && value_is(entry->key, CLASS_STRING) &&
             text_same(run, (const struct text *)entry->key.object, key))
@@ -189,7 +189,7 @@ struct entry *dict_find_text(struct run *run, const struct dict *dict, struct te
     return NULL;
 }
 
-struct entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key)
+struct map_entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key)
 {
     struct text *text = text_new(run, slice_from(key));
     return text == NULL ? NULL : dict_find_text(run, dict, text);
@@ -197,16 +197,16 @@ struct entry *dict_find_ascii(struct run *run, struct dict *dict, const char *ke
 
 /* Changing */
 
-struct entry *entry_new(struct run *run, struct value key, struct value value)
+struct map_entry *entry_new(struct run *run, struct value key, struct value value)
 {
-    struct entry *entry = run_object(run, sizeof *entry, CLASS_SIMPLE_ENTRY);
+    struct map_entry *entry = run_object(run, sizeof *entry, CLASS_SIMPLE_ENTRY);
     entry->key = key;
     entry->value = value;
     return entry;
 }
 
 /* Links an entry in behind `before`; NULL: as the first. */
-static void link_behind(struct dict *dict, struct entry *before, struct entry *entry)
+static void link_behind(struct dict *dict, struct map_entry *before, struct map_entry *entry)
 {
     entry->before = before;
     entry->after = before != NULL ? before->after : dict->head;
@@ -223,16 +223,16 @@ static void link_behind(struct dict *dict, struct entry *before, struct entry *e
 static bool insert(struct run *run, struct dict *dict, struct value key, struct value value, int32_t hash)
 {
     if (dict->count >= DICT_COUNT_MAX) {
-        run->spent = RUN_SPENT_MEMORY;
-        return run_spent(run);
+        run->spent = RUN_EXHAUSTED_MEMORY;
+        return run_fail_exhausted(run);
     }
     if (dict->bucket_count == 0 && !resize(run, dict))
         return false;
-    struct entry *entry = entry_new(run, key, value);
+    struct map_entry *entry = entry_new(run, key, value);
     entry->object.class = CLASS_ENTRY;
     entry->hash = hash;
     entry->owner = dict;
-    struct entry **end = &dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
+    struct map_entry **end = &dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
     while (*end != NULL)
         end = &(*end)->chain;
     *end = entry;
@@ -241,9 +241,9 @@ static bool insert(struct run *run, struct dict *dict, struct value key, struct 
     return ++dict->count <= dict->bucket_count * 3 / 4 || resize(run, dict);
 }
 
-static bool put(struct run *run, struct dict *dict, struct value key, struct value value, struct entry **ret_found)
+static bool put(struct run *run, struct dict *dict, struct value key, struct value value, struct map_entry **ret_found)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     int32_t hash = 0;
     if (!is_tree(dict)) {
         if (!value_hash(run, key, &hash) || !find_hashed(run, dict, key, spread(hash), &entry))
@@ -279,7 +279,7 @@ bool dict_check_writable(struct run *run, const struct dict *dict)
 
 bool dict_put(struct run *run, struct dict *dict, struct value key, struct value value, struct value *ret_old)
 {
-    struct entry *found;
+    struct map_entry *found;
     if (!dict_check_writable(run, dict) || !put(run, dict, key, value, &found))
         return false;
     if (ret_old != NULL)
@@ -297,22 +297,22 @@ bool dict_put_ascii(struct run *run, struct dict *dict, const char *key, struct 
 
 bool dict_add(struct run *run, struct dict *dict, struct value key, bool *ret_added)
 {
-    struct entry *found;
+    struct map_entry *found;
     if (!dict_check_writable(run, dict) || !put(run, dict, key, VALUE_NONE, &found))
         return false;
     *ret_added = found == NULL;
     return true;
 }
 
-static void unlink_chain(struct dict *dict, struct entry *entry)
+static void unlink_chain(struct dict *dict, struct map_entry *entry)
 {
-    struct entry **place = &dict->buckets[(uint32_t)entry->hash & (dict->bucket_count - 1)];
+    struct map_entry **place = &dict->buckets[(uint32_t)entry->hash & (dict->bucket_count - 1)];
     while (*place != entry)
         place = &(*place)->chain;
     *place = entry->chain;
 }
 
-static void unlink_order(struct dict *dict, struct entry *entry)
+static void unlink_order(struct dict *dict, struct map_entry *entry)
 {
     if (entry->before != NULL)
         entry->before->after = entry->after;
@@ -324,7 +324,7 @@ static void unlink_order(struct dict *dict, struct entry *entry)
         dict->tail = entry->before;
 }
 
-bool dict_remove_entry(struct run *run, struct dict *dict, struct entry *entry)
+bool dict_remove_entry(struct run *run, struct dict *dict, struct map_entry *entry)
 {
     if (!dict_check_writable(run, dict))
         return false;
@@ -345,9 +345,9 @@ bool dict_remove_entry(struct run *run, struct dict *dict, struct entry *entry)
     return true;
 }
 
-bool dict_remove(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry)
+bool dict_remove(struct run *run, struct dict *dict, struct value key, struct map_entry **ret_entry)
 {
-    struct entry *entry;
+    struct map_entry *entry;
     if (!dict_check_writable(run, dict) || !dict_find(run, dict, key, &entry))
         return false;
     *ret_entry = entry;
@@ -370,7 +370,7 @@ bool dict_put_all(struct run *run, struct dict *to, struct dict *from)
 {
     if (!dict_check_writable(run, to) || !dict_reserve(run, to, from->count))
         return false;
-    for (struct entry *entry = dict_first(from); entry != NULL; entry = dict_next(from, entry)) {
+    for (struct map_entry *entry = dict_first(from); entry != NULL; entry = dict_next(from, entry)) {
         uint32_t changes = from->changes;
         if (!run_step(run, 1) || !dict_put(run, to, entry->key, entry->value, NULL))
             return false;
@@ -382,7 +382,7 @@ bool dict_put_all(struct run *run, struct dict *to, struct dict *from)
 
 /* Walking */
 
-static struct entry *bucket_from(const struct dict *dict, uint32_t bucket)
+static struct map_entry *bucket_from(const struct dict *dict, uint32_t bucket)
 {
     for (; bucket < dict->bucket_count; bucket++)
         if (dict->buckets[bucket] != NULL)
@@ -390,12 +390,12 @@ static struct entry *bucket_from(const struct dict *dict, uint32_t bucket)
     return NULL;
 }
 
-struct entry *dict_first(const struct dict *dict)
+struct map_entry *dict_first(const struct dict *dict)
 {
     return is_hashed(dict) ? bucket_from(dict, 0) : dict->head;
 }
 
-struct entry *dict_next(const struct dict *dict, const struct entry *entry)
+struct map_entry *dict_next(const struct dict *dict, const struct map_entry *entry)
 {
     if (!is_hashed(dict))
         return entry->after;

@@ -12,15 +12,15 @@
 #include "script/value/seq.h"
 #include "script/value/text.h"
 
-struct entry {
+struct map_entry {
     struct object object; /* CLASS_ENTRY: Map.Entry is the entry itself; SIMPLE_ENTRY for one without a map */
     int32_t hash;         /* spread */
     struct dict *owner;
     struct value key;
     struct value value;
-    struct entry *chain;  /* next in the bucket */
-    struct entry *before; /* in the order of insertion */
-    struct entry *after;
+    struct map_entry *chain;  /* next in the bucket */
+    struct map_entry *before; /* in the order of insertion */
+    struct map_entry *after;
 };
 
 struct dict {
@@ -30,10 +30,10 @@ struct dict {
     uint32_t bucket_count; /* 0, or a power of two */
     uint32_t reserve;      /* the table's first size; 0 for Java's 16 */
     uint32_t capacity;     /* of `sorted` */
-    struct entry **buckets;
-    struct entry *head;
-    struct entry *tail;
-    struct entry **sorted;   /* tree maps and sets: all entries by key */
+    struct map_entry **buckets;
+    struct map_entry *head;
+    struct map_entry *tail;
+    struct map_entry **sorted;   /* tree maps and sets: all entries by key */
     struct value comparator; /* of these; null: natural order */
     struct value initial;    /* MAP_WITH_DEFAULT: the closure that makes a missing key's value */
 };
@@ -62,18 +62,18 @@ struct dict *dict_new(struct run *run, enum class_id id);
 bool dict_reserve(struct run *run, struct dict *dict, size_t count);
 
 /* Returns: false when a key's hash or equality throws; else true and the entry or NULL. */
-bool dict_find(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry);
+bool dict_find(struct run *run, struct dict *dict, struct value key, struct map_entry **ret_entry);
 /* The value under a text, or NULL. Never throws. */
-struct entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key);
-struct entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key);
+struct map_entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key);
+struct map_entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key);
 
 /* Sets; *ret_old (may be NULL) is the value before, null where there was none. */
 bool dict_put(struct run *run, struct dict *dict, struct value key, struct value value, struct value *ret_old);
 bool dict_put_ascii(struct run *run, struct dict *dict, const char *key, struct value value);
 /* Whether a set did not have it. */
 bool dict_add(struct run *run, struct dict *dict, struct value key, bool *ret_added);
-bool dict_remove(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry);
-bool dict_remove_entry(struct run *run, struct dict *dict, struct entry *entry);
+bool dict_remove(struct run *run, struct dict *dict, struct value key, struct map_entry **ret_entry);
+bool dict_remove_entry(struct run *run, struct dict *dict, struct map_entry *entry);
 bool dict_clear(struct run *run, struct dict *dict);
 bool dict_put_all(struct run *run, struct dict *to, struct dict *from);
 bool dict_check_writable(struct run *run, const struct dict *dict);
@@ -82,9 +82,9 @@ bool dict_check_writable(struct run *run, const struct dict *dict);
 bool dict_search(struct run *run, const struct dict *dict, struct value key, uint32_t *ret_index, bool *ret_found);
 
 /* The first entry in the order of walking, and the one after; NULL at the end. Not across changes of the keys. */
-struct entry *dict_first(const struct dict *dict);
-struct entry *dict_next(const struct dict *dict, const struct entry *entry);
+struct map_entry *dict_first(const struct dict *dict);
+struct map_entry *dict_next(const struct dict *dict, const struct map_entry *entry);
 
-struct entry *entry_new(struct run *run, struct value key, struct value value);
+struct map_entry *entry_new(struct run *run, struct value key, struct value value);
 
 #endif

@@ -6,7 +6,7 @@
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 #include "script/value/number.h"
 
 #include <math.h>
@@ -175,7 +175,7 @@ static bool write_map(struct run *run, struct dict *dict, struct buf *out)
 {
     bool first = true;
     buf_byte(out, '{');
-    for (struct entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
+    for (struct map_entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
         if (!first)
             buf_byte(out, ',');
         first = false;
@@ -233,11 +233,11 @@ static bool write_unknown(struct run *run, struct value value, struct buf *out)
                      name);
 }
 
-static bool write_moment(struct run *run, struct value value, struct buf *out)
+static bool write_temporal(struct run *run, struct value value, struct buf *out)
 {
     struct text_buf text;
     text_buf_init(&text, run);
-    moment_write_json((struct moment *)value.object, &text);
+    temporal_write_json((struct temporal *)value.object, &text);
     return write_text(run, text_buf_done(&text), out);
 }
 
@@ -261,9 +261,9 @@ static bool write_object(struct run *run, struct value value, struct buf *out)
     }
     bool dated =
         value_is(value, CLASS_DATE) || value_is(value, CLASS_ZONED_DATE_TIME) || value_is(value, CLASS_DOC_DATE_TIME);
-    if (dated || (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) &&
+    if (dated || (!run->groovy && value_is_temporal(value) && !value_is(value, CLASS_ZONE_ID) &&
                   !value_is(value, CLASS_TIME_ZONE) && !value_is(value, CLASS_DURATION)))
-        return write_moment(run, value, out);
+        return write_temporal(run, value, out);
     if (value_is_enumerator(value))
         return write_text(run, value_to_text(run, value), out);
     return write_unknown(run, value, out);

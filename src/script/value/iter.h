@@ -19,8 +19,8 @@ struct iter {
     uint32_t expected;  /* changes seen at the start */
     size_t index;       /* of the next element */
     bool back;          /* ITER_SEQ: the last element handed out was the one before, so it is the next again */
-    struct entry *next; /* ITER_DICT */
-    struct entry *last;
+    struct map_entry *next; /* ITER_DICT */
+    struct map_entry *last;
     int64_t from, to; /* ITER_RANGE: next value and the last, which may lie below */
 };
 

@@ -8,21 +8,21 @@
 
 #include <stdarg.h>
 
-static void end_steps(struct run *run, enum run_spent why)
+static void end_steps(struct run *run, enum run_fail_exhausted why)
 {
     run->steps_left = run->steps_kept = 0;
-    run->spent = run->spent == RUN_SPENT_NOTHING ? why : run->spent;
+    run->spent = run->spent == RUN_EXHAUSTED_NOTHING ? why : run->spent;
 }
 
 bool run_next_slice(struct run *run, uint64_t n)
 {
-    if (run->spent != RUN_SPENT_NOTHING || run->steps_left + run->steps_kept < n) {
-        end_steps(run, RUN_SPENT_STEPS);
+    if (run->spent != RUN_EXHAUSTED_NOTHING || run->steps_left + run->steps_kept < n) {
+        end_steps(run, RUN_EXHAUSTED_STEPS);
         return false;
     }
     run_draw(run);
     if (!account_poll(run->account)) {
-        end_steps(run, RUN_SPENT_ACCOUNT);
+        end_steps(run, RUN_EXHAUSTED_ACCOUNT);
         return false;
     }
     uint64_t left = run->steps_left + run->steps_kept - n;
@@ -43,13 +43,13 @@ uint64_t run_steps(const struct run *run)
     return run->limits->steps_max - run->steps_left - run->steps_kept;
 }
 
-bool run_spent(struct run *run)
+bool run_fail_exhausted(struct run *run)
 {
     if (run->thrown != NULL && run->thrown->object.class == CLASS_LIMIT_EXCEEDED)
         return false;
-    end_steps(run, RUN_SPENT_STEPS);
-    bool memory = run->spent == RUN_SPENT_MEMORY;
-    if (run->spent == RUN_SPENT_ACCOUNT)
+    end_steps(run, RUN_EXHAUSTED_STEPS);
+    bool memory = run->spent == RUN_EXHAUSTED_MEMORY;
+    if (run->spent == RUN_EXHAUSTED_ACCOUNT)
         return run_throw(run, CLASS_LIMIT_EXCEEDED, "the request that runs the script has ended");
     unsigned long long bound = memory ? run->limits->memory_bytes_max : run->limits->steps_max;
     return run_throw(
@@ -75,7 +75,7 @@ void run_charge(struct run *run, size_t size)
     }
     run->memory_left = 0;
     run->steps_left = run->steps_kept = 0;
-    run->spent = RUN_SPENT_MEMORY;
+    run->spent = RUN_EXHAUSTED_MEMORY;
 }
 
 void *run_alloc(struct run *run, size_t size)
@@ -92,8 +92,8 @@ void *run_alloc_large(struct run *run, size_t size)
         work_for(run, size);
         return arena_alloc(run->arena, size);
     }
-    run->spent = RUN_SPENT_MEMORY;
-    run_spent(run);
+    run->spent = RUN_EXHAUSTED_MEMORY;
+    run_fail_exhausted(run);
     return NULL;
 }
 

@@ -28,7 +28,7 @@ struct throwable {
     struct throwable *cause; /* what the script named as such; NULL: nothing */
 };
 
-enum run_spent { RUN_SPENT_NOTHING, RUN_SPENT_STEPS, RUN_SPENT_MEMORY, RUN_SPENT_ACCOUNT };
+enum run_fail_exhausted { RUN_EXHAUSTED_NOTHING, RUN_EXHAUSTED_STEPS, RUN_EXHAUSTED_MEMORY, RUN_EXHAUSTED_ACCOUNT };
 
 struct run {
     const struct script *script;
@@ -42,7 +42,7 @@ struct run {
     unsigned depth;                     /* calls */
     unsigned nesting;                   /* C frames that the current calls may take, see function->nesting */
     uintptr_t stack_floor;              /* of the thread, base/stack.h */
-    enum run_spent spent;               /* which budget ended the run */
+    enum run_fail_exhausted spent;               /* which budget ended the run */
     struct throwable *thrown;           /* NULL while all is well */
     bool groovy;                        /* the dialect of the script */
     struct call_cache *caches;          /* one a call site; what it found last */
@@ -53,9 +53,9 @@ struct run {
     const struct node *jump; /* Groovy: a break or continue with a label, on its way */
     int64_t now_ms;
     struct slice zones;      /* the database of time zones; empty: none have names */
-    struct recorder *record; /* notes values of an assertion's parts, see power.c; NULL elsewhere */
+    struct recorder *record; /* notes values of an assertion's parts, see power_assert.c; NULL elsewhere */
     struct dict *params;     /* bare names in SCRIPT_DEFAULT and Groovy */
-    uint32_t as_object;      /* Groovy: of the call that is about to be made, see struct method_query */
+    uint32_t as_object;      /* Groovy: of the call that is about to be made, see struct method_lookup */
     struct dict *binding;    /* Groovy: ctx, params and what the script assigned without declaring */
     script_doc_function *doc;
     void *doc_user;
@@ -80,7 +80,7 @@ struct slice run_printf(struct run *run, const char *format, ...) TL_PRINTF(2, 3
 void *run_object(struct run *run, size_t size, enum class_id id) __attribute__((returns_nonnull));
 
 /* The throwable of a run that is out of steps or memory. Returns: false. */
-bool run_spent(struct run *run);
+bool run_fail_exhausted(struct run *run);
 
 /*
  * A run that has an account gets its steps in slices of RUN_SLICE_STEPS, a few milliseconds each, and looks at the account before
@@ -104,7 +104,7 @@ void run_draw(struct run *run);
 static inline bool run_step(struct run *run, uint64_t n)
 {
     if (__builtin_expect(run->steps_left < n, 0))
-        return run_next_slice(run, n) || run_spent(run);
+        return run_next_slice(run, n) || run_fail_exhausted(run);
     run->steps_left -= n;
     return true;
 }

@@ -12,8 +12,8 @@ struct seq *seq_new(struct run *run, enum class_id id, size_t capacity)
     if (capacity == 0)
         return seq;
     if (capacity > SEQ_COUNT_MAX) {
-        run->spent = RUN_SPENT_MEMORY;
-        run_spent(run);
+        run->spent = RUN_EXHAUSTED_MEMORY;
+        run_fail_exhausted(run);
         return NULL;
     }
     seq->items = run_alloc_large(run, capacity * sizeof *seq->items);
@@ -91,8 +91,8 @@ static bool seq_grow(struct run *run, struct seq *seq)
     size_t capacity = seq->capacity < 10 ? 10 : (size_t)seq->capacity + seq->capacity / 2;
     struct value *items = capacity > SEQ_COUNT_MAX ? NULL : run_alloc_large(run, capacity * sizeof *items);
     if (items == NULL) {
-        run->spent = RUN_SPENT_MEMORY;
-        return run_spent(run);
+        run->spent = RUN_EXHAUSTED_MEMORY;
+        return run_fail_exhausted(run);
     }
     if (seq->count > 0)
         memcpy(items, seq->items, seq->count * sizeof *items);
@@ -227,7 +227,7 @@ struct array *array_new(struct run *run, type_id element, int64_t count)
     if (count <= SEQ_COUNT_MAX)
         array = run_alloc_large(run, sizeof *array + (size_t)count * sizeof *array->items);
     else
-        run->spent = RUN_SPENT_MEMORY, run_spent(run);
+        run->spent = RUN_EXHAUSTED_MEMORY, run_fail_exhausted(run);
     if (array == NULL)
         return NULL;
     *array = (struct array){.object = {.class = CLASS_ARRAY}, .element = element, .count = (uint32_t)count};

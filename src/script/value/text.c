@@ -89,8 +89,8 @@ static struct text *text_alloc(struct run *run, size_t length, bool wide)
 {
     if (length > TEXT_LENGTH_MAX) {
         run->steps_left = run->steps_kept = 0;
-        run->spent = RUN_SPENT_MEMORY;
-        run_spent(run);
+        run->spent = RUN_EXHAUSTED_MEMORY;
+        run_fail_exhausted(run);
         return NULL;
     }
     size_t size = text_size(length, wide);
@@ -277,7 +277,7 @@ struct slice text_utf8(struct run *run, const struct text *text)
     size_t size = (size_t)text->length * (text->wide ? 3u : 2u) + 4;
     run_work(run, text->length);
     run_charge(run, size);
-    return run->spent == RUN_SPENT_MEMORY ? SLICE_LIT("") : text_slice(run->arena, text);
+    return run->spent == RUN_EXHAUSTED_MEMORY ? SLICE_LIT("") : text_slice(run->arena, text);
 }
 
 #define SET_SMALL 8
@@ -320,8 +320,8 @@ static bool text_buf_grow(struct text_buf *buf, size_t more)
     uint16_t *units = capacity > TEXT_LENGTH_MAX * 2 ? NULL : run_alloc_large(buf->run, capacity * 2);
     if (units == NULL) {
         if (buf->run->thrown == NULL) {
-            buf->run->spent = RUN_SPENT_MEMORY;
-            run_spent(buf->run);
+            buf->run->spent = RUN_EXHAUSTED_MEMORY;
+            run_fail_exhausted(buf->run);
         }
         buf->failed = true;
         return false;

@@ -8,7 +8,7 @@
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"
-#include "script/value/moment.h"
+#include "script/value/temporal.h"
 #include "script/value/number.h"
 #include "script/value/regex.h"
 
@@ -82,8 +82,8 @@ static bool lists_equal(struct run *run, struct value one, struct value two, boo
 static bool dicts_equal(struct run *run, struct dict *a, struct dict *b, bool is_map, bool *ret_equal)
 {
     *ret_equal = a->count == b->count;
-    for (struct entry *entry = dict_first(a); entry != NULL && *ret_equal; entry = dict_next(a, entry)) {
-        struct entry *other;
+    for (struct map_entry *entry = dict_first(a); entry != NULL && *ret_equal; entry = dict_next(a, entry)) {
+        struct map_entry *other;
         if (!run_step(run, 1) || !dict_find(run, b, entry->key, &other))
             return false;
         *ret_equal = other != NULL;
@@ -95,7 +95,7 @@ static bool dicts_equal(struct run *run, struct dict *a, struct dict *b, bool is
 
 static bool entries_equal(struct run *run, struct value one, struct value two, bool *ret_equal)
 {
-    const struct entry *a = (struct entry *)one.object, *b = (struct entry *)two.object;
+    const struct map_entry *a = (struct map_entry *)one.object, *b = (struct map_entry *)two.object;
     if (!value_equals(run, a->key, b->key, ret_equal))
         return false;
     return !*ret_equal || value_equals(run, a->value, b->value, ret_equal);
@@ -156,10 +156,10 @@ static bool decimals_equal(struct run *run, struct value a, struct value b, bool
     return true;
 }
 
-static bool moments_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+static bool temporals_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
 {
     (void)run;
-    *ret_equal = moment_equal((struct moment *)a.object, (struct moment *)b.object);
+    *ret_equal = temporal_equal((struct temporal *)a.object, (struct temporal *)b.object);
     return true;
 }
 
@@ -232,7 +232,7 @@ static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
 
 static bool hash_entry(struct run *run, struct value v, int32_t *ret_hash)
 {
-    const struct entry *entry = (struct entry *)v.object;
+    const struct map_entry *entry = (struct map_entry *)v.object;
     int32_t key, value;
     if (!value_hash(run, entry->key, &key) || !value_hash(run, entry->value, &value))
         return false;
@@ -267,10 +267,10 @@ static bool hash_decimal(struct run *run, struct value v, int32_t *ret_hash)
     return true;
 }
 
-static bool hash_moment(struct run *run, struct value v, int32_t *ret_hash)
+static bool hash_temporal(struct run *run, struct value v, int32_t *ret_hash)
 {
     (void)run;
-    *ret_hash = moment_hash((struct moment *)v.object);
+    *ret_hash = temporal_hash((struct temporal *)v.object);
     return true;
 }
 
@@ -320,10 +320,10 @@ static int order_texts(struct run *run, struct value a, struct value b)
     return text_compare(run, (struct text *)a.object, (struct text *)b.object);
 }
 
-static int order_moments(struct run *run, struct value a, struct value b)
+static int order_temporals(struct run *run, struct value a, struct value b)
 {
     (void)run;
-    return moment_compare((struct moment *)a.object, (struct moment *)b.object);
+    return temporal_compare((struct temporal *)a.object, (struct temporal *)b.object);
 }
 
 static int order_enumerators(struct run *run, struct value a, struct value b)
@@ -382,7 +382,7 @@ static bool append_map(struct run *run, struct value v, struct text_buf *out)
     }
     text_buf_unit(out, groovy ? '[' : '{');
     bool first = true;
-    for (struct entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
+    for (struct map_entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
         struct value pair[2] = {entry->key, entry->value};
         if (!first)
             text_buf_ascii(out, ", ");
@@ -508,13 +508,13 @@ static bool append_decimal(struct run *run, struct value v, struct text_buf *out
     return true;
 }
 
-static bool append_moment(struct run *run, struct value v, struct text_buf *out)
+static bool append_temporal(struct run *run, struct value v, struct text_buf *out)
 {
     (void)run;
     if (value_is(v, CLASS_DATE))
-        moment_write_date((struct moment *)v.object, out);
+        temporal_write_date((struct temporal *)v.object, out);
     else
-        moment_write((struct moment *)v.object, out);
+        temporal_write((struct temporal *)v.object, out);
     return true;
 }
 
@@ -532,7 +532,7 @@ static bool append_statistics(struct run *run, struct value v, struct text_buf *
 
 static bool append_entry(struct run *run, struct value v, struct text_buf *out)
 {
-    const struct entry *entry = (struct entry *)v.object;
+    const struct map_entry *entry = (struct map_entry *)v.object;
     if (!value_append(run, entry->key, out))
         return false;
     text_buf_unit(out, '=');
@@ -545,7 +545,7 @@ static const struct operations all_operations[SHAPE_COUNT] = {
     [SHAPE_GSTRING] = {gstrings_equal, hash_gstring, NULL, append_text},
     [SHAPE_BIG] = {bigs_equal, hash_big, NULL, append_big}, /* numbers have an order among all of them */
     [SHAPE_DECIMAL] = {decimals_equal, hash_decimal, NULL, append_decimal},
-    [SHAPE_MOMENT] = {moments_equal, hash_moment, order_moments, append_moment},
+    [SHAPE_TEMPORAL] = {temporals_equal, hash_temporal, order_temporals, append_temporal},
     [SHAPE_ENUM] = {enumerators_equal, hash_enumerator, order_enumerators, append_enumerator},
     [SHAPE_STATISTICS] = {NULL, NULL, NULL, append_statistics},
     [SHAPE_ENTRY] = {entries_equal, hash_entry, NULL, append_entry},

@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "script/value/big.h"
 #include "script/value/builder.h"
-#include "script/run/fault.h"
+#include "script/run/script_error.h"
 #include "script/value/function.h"
 #include "script/run/interp.h"
 #include "script/value/iter.h"

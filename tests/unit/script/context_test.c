@@ -42,7 +42,7 @@ static struct slice run_value(const struct valued *row, struct arena *arena)
 {
     struct script *script = NULL;
     struct problem problem = {0};
-    struct script_value value = {.params = SLICE_LIT("{}"), .doc = find_field};
+    struct script_eval value = {.params = SLICE_LIT("{}"), .doc = find_field};
     int r = script_compile(row->lang, row->context, slice_from(row->source), SLICE_NONE, &script, arena, &problem);
     if (r == 0)
         r = script_run_value(script, &SCRIPT_LIMITS_DEFAULT, arena, &value, &problem);
@@ -114,7 +114,7 @@ static struct slice run_by_query(const char *source, struct arena *arena)
     if (r != 0)
         return problem.reason;
     return arena_printf(arena, "%s %.*s %.*s", ops[update.op_after], SLICE_ARG(update.id_after),
-                        SLICE_ARG(update.strange_keys));
+                        SLICE_ARG(update.invalid_ctx_keys));
 }
 
 /* By query: three ops, no keys of one's own, and an id may be anything that reads as a text. */

@@ -20,7 +20,7 @@ static inline struct slice evaluate_in(enum script_lang lang, const char *params
 {
     struct script *script = NULL;
     struct problem problem = {0};
-    struct script_value value = {.params = slice_from(params)};
+    struct script_eval value = {.params = slice_from(params)};
     int r = script_compile(lang, SCRIPT_FOR_TEST, slice_from(source), SLICE_NONE, &script, arena, &problem);
     if (r == 0)
         r = script_run_value(script, &SCRIPT_LIMITS_DEFAULT, arena, &value, &problem);

@@ -1420,7 +1420,7 @@ static void test_guesses(void **state)
         struct arena arena = ARENA_INIT;
         struct script *script = NULL;
         struct problem problem = {0};
-        struct script_value value = {.params = SLICE_LIT("{}")};
+        struct script_eval value = {.params = SLICE_LIT("{}")};
         assert_int_equal(script_compile(SCRIPT_GROOVY, SCRIPT_FOR_TEST, slice_from(rows[i].source), SLICE_NONE, &script,
                                         &arena, &problem),
                          0);

@@ -106,7 +106,7 @@ static void test_all_rows(void **state)
 static void test_finding(void **state)
 {
     (void)state;
-    struct method_query query = {CLASS_STRING, SLICE_LIT("length"), 0, METHOD_PAINLESS};
+    struct method_lookup query = {CLASS_STRING, SLICE_LIT("length"), 0, METHOD_PAINLESS};
     const struct method *found = method_find(&query);
     assert_non_null(found);
     assert_int_equal(found->id, CLASS_STRING);
@@ -119,7 +119,7 @@ static void test_finding(void **state)
     assert_true(method_exists(SLICE_LIT("padLeft"), METHOD_GROOVY));
     assert_false(method_exists(SLICE_LIT("padLeft"), METHOD_PAINLESS));
     const struct method *rows[METHOD_OVERLOADS_MAX];
-    query = (struct method_query){.id = (enum class_id)CLASS_ARRAY, SLICE_LIT("collect"), .flags = METHOD_GROOVY};
+    query = (struct method_lookup){.id = (enum class_id)CLASS_ARRAY, SLICE_LIT("collect"), .flags = METHOD_GROOVY};
     assert_true(method_all(&query, rows, METHOD_OVERLOADS_MAX) > 0);
 }
 

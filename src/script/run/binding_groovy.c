@@ -27,7 +27,7 @@ bool groovy_name_get(struct run *run, const struct frame *frame, const struct no
         if (!lacks(run, CLASS_MISSING_PROPERTY_EXCEPTION))
             return false;
     }
-    struct entry *entry = dict_find_text(run, run->binding, (struct text *)node->value.object);
+    struct map_entry *entry = dict_find_text(run, run->binding, (struct text *)node->value.object);
     if (entry == NULL)
         return groovy_missing_property(run, node->text, script_class_name(run->script));
     *ret = entry->value;
@@ -75,7 +75,7 @@ bool groovy_name_call(struct run *run, const struct frame *frame, const struct n
     const struct function *function = groovy_choose_function(run, node->text, arguments + 1, count);
     if (function != NULL)
         return interp_call(run, function, NULL, arguments + 1, count, ret);
-    struct entry *entry = dict_find_text(run, run->binding, (struct text *)node->value.object);
+    struct map_entry *entry = dict_find_text(run, run->binding, (struct text *)node->value.object);
     if (entry != NULL) {
         arguments[0] = entry->value;
         return groovy_call(run, arguments, SLICE_LIT("call"), count, ret);

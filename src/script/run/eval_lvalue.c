@@ -194,7 +194,7 @@ bool eval__step(struct run *run, struct frame *frame, const struct node *node, s
               : !eval(run, frame, node->a, &old))
         return false;
     if (run->record != NULL && (node->flags & NODE_POSTFIX))
-        power_record(run->record, node->a, old);
+        power_assert_record(run->record, node->a, old);
     bool ok = run->groovy ? groovy_step(run, (enum operator)node->op, old, &stepped)
                           : compute_compound(run, node, old,
                                              node->b->kind == NODE_CONST ? node->b->value : value_int(1), &stepped);

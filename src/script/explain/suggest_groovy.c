@@ -9,13 +9,13 @@
 
 enum { EDIT = 10, SWAP = 5, CASE = 5, FAR = 50 };
 
-#define GUESSES_MAX 6
+#define SUGGESTIONS_MAX 6
 /* What a look at one method counts as. */
 #define STEPS 4
 /* Longer names, and more arguments, are not guessed at. */
 #define LENGTH_MAX 40u
 
-struct guess {
+struct method_suggestion {
     const struct method *method;
     unsigned distance;
 };
@@ -106,7 +106,7 @@ static bool same_shape(const struct method *a, const struct method *b)
 }
 
 /* Keeps the nearest, those found first in front of their equals. */
-static void keep(struct guess guesses[GUESSES_MAX], unsigned *count, struct guess guess)
+static void keep(struct method_suggestion guesses[SUGGESTIONS_MAX], unsigned *count, struct method_suggestion guess)
 {
     unsigned at = *count;
     for (unsigned i = 0; i < *count; i++)
@@ -114,15 +114,15 @@ static void keep(struct guess guesses[GUESSES_MAX], unsigned *count, struct gues
             return;
     while (at > 0 && guesses[at - 1].distance > guess.distance)
         at--;
-    if (at == GUESSES_MAX)
+    if (at == SUGGESTIONS_MAX)
         return;
-    unsigned moved = (*count < GUESSES_MAX ? *count : GUESSES_MAX - 1) - at;
+    unsigned moved = (*count < SUGGESTIONS_MAX ? *count : SUGGESTIONS_MAX - 1) - at;
     memmove(guesses + at + 1, guesses + at, moved * sizeof *guesses);
     guesses[at] = guess;
-    *count += *count < GUESSES_MAX;
+    *count += *count < SUGGESTIONS_MAX;
 }
 
-static struct slice show(struct run *run, const struct guess *guesses, unsigned count)
+static struct slice show(struct run *run, const struct method_suggestion *guesses, unsigned count)
 {
     char name[TYPE_NAME_MAX];
     struct slice text = count == 0 ? SLICE_LIT("") : SLICE_LIT("\nPossible solutions: ");
@@ -138,10 +138,10 @@ static struct slice show(struct run *run, const struct guess *guesses, unsigned 
     return text;
 }
 
-struct slice groovy_guess(struct run *run, type_id type, struct slice name, const struct value *arguments,
+struct slice groovy_suggest(struct run *run, type_id type, struct slice name, const struct value *arguments,
                           unsigned count)
 {
-    struct guess guesses[GUESSES_MAX];
+    struct method_suggestion guesses[SUGGESTIONS_MAX];
     type_id types[LENGTH_MAX];
     unsigned found = 0;
     if (name.len > LENGTH_MAX || count > LENGTH_MAX)
@@ -152,13 +152,13 @@ struct slice groovy_guess(struct run *run, type_id type, struct slice name, cons
                     given = {.types = types, .count = count};
     static const unsigned kinds[] = {METHOD_GROOVY, METHOD_GROOVY | METHOD_STATIC};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
-        struct method_query query = {.id = type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), .flags = kinds[kind]};
+        struct method_lookup query = {.id = type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), .flags = kinds[kind]};
         const struct method *rows[METHOD_ROWS_MAX];
         unsigned total = method_all(&query, rows, METHOD_ROWS_MAX);
         for (unsigned i = 0; i < total && run_step(run, STEPS); i++) {
             unsigned here = method_distance(rows[i], &wanted, &given);
             if (here <= FAR)
-                keep(guesses, &found, (struct guess){rows[i], here});
+                keep(guesses, &found, (struct method_suggestion){rows[i], here});
         }
     }
     return run->thrown != NULL ? SLICE_LIT("") : show(run, guesses, found);

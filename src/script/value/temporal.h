@@ -5,14 +5,14 @@
  * Zones are offsets such as "+01:00", UTC by its names, and regions. The rules of regions change with every release of a time
  * zone database, and a script must give the same on every host (invariant 1): so each run is handed the database (base/zone.h).
  */
-#ifndef TL_SCRIPT_MOMENT_H
-#define TL_SCRIPT_MOMENT_H
+#ifndef TL_SCRIPT_TEMPORAL_H
+#define TL_SCRIPT_TEMPORAL_H
 
 #include "base/zone.h"
 #include "script/value/text.h"
 
 /* One struct for all classes of time; which fields count depends on the class. */
-struct moment {
+struct temporal {
     struct object object;
     int64_t seconds;         /* since the epoch, local for LOCAL_… and with a zone; of a DURATION its length */
     int32_t nanos;           /* 0 to 999,999,999 */
@@ -31,7 +31,7 @@ struct date_formatter {
     struct object object;
     struct text *pattern; /* NULL: ISO, by `iso` */
     int iso;
-    struct moment *zone; /* a ZONE_ID, ZONE_OFFSET or TIME_ZONE that dates are written and read in; NULL: UTC */
+    struct temporal *zone; /* a ZONE_ID, ZONE_OFFSET or TIME_ZONE that dates are written and read in; NULL: UTC */
 };
 
 const char *enumerator_name(enum class_id id, int ordinal);
@@ -46,28 +46,28 @@ struct civil {
     int32_t nano;
 };
 
-struct civil moment_civil(const struct moment *moment);
+struct civil temporal_civil(const struct temporal *temporal);
 /* Whether its zone has an offset that changes. */
-static inline bool moment_is_ruled(const struct moment *moment)
+static inline bool temporal_has_zone_rules(const struct temporal *temporal)
 {
-    return moment->zone != NULL && (moment->zone->count > 0 || moment->zone->has_dst_rule);
+    return temporal->zone != NULL && (temporal->zone->count > 0 || temporal->zone->has_dst_rule);
 }
 
-int moment_weekday(const struct moment *moment); /* Monday is 0 */
-struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos);
+int temporal_weekday(const struct temporal *temporal); /* Monday is 0 */
+struct temporal *temporal_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos);
 /* As Java writes them. */
-void moment_write(const struct moment *moment, struct text_buf *out);
+void temporal_write(const struct temporal *temporal, struct text_buf *out);
 /* Date.toString(). */
-void moment_write_date(const struct moment *moment, struct text_buf *out);
+void temporal_write_date(const struct temporal *temporal, struct text_buf *out);
 /* As Elasticsearch writes them into JSON: "2020-01-15T10:30:00.000Z". */
-void moment_write_json(const struct moment *moment, struct text_buf *out);
-int moment_compare(const struct moment *a, const struct moment *b);
-bool moment_equal(const struct moment *a, const struct moment *b);
-int32_t moment_hash(const struct moment *moment);
+void temporal_write_json(const struct temporal *temporal, struct text_buf *out);
+int temporal_compare(const struct temporal *a, const struct temporal *b);
+bool temporal_equal(const struct temporal *a, const struct temporal *b);
+int32_t temporal_hash(const struct temporal *temporal);
 
-static inline bool value_is_moment(struct value v)
+static inline bool value_is_temporal(struct value v)
 {
-    return value_has_shape(v, SHAPE_MOMENT);
+    return value_has_shape(v, SHAPE_TEMPORAL);
 }
 
 static inline bool value_is_enumerator(struct value v)

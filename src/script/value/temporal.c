@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calendar, and how Java and Elasticsearch write time; see moment.h. */
-#include "script/value/moment.h"
+/* The calendar, and how Java and Elasticsearch write time; see temporal.h. */
+#include "script/value/temporal.h"
 
 #include "base/calendar.h"
 #include "base/check.h"
@@ -8,30 +8,30 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-struct civil moment_civil(const struct moment *moment)
+struct civil temporal_civil(const struct temporal *temporal)
 {
-    int64_t seconds = floor_mod(moment->seconds, 86400);
-    struct calendar_date date = calendar_date(floor_div(moment->seconds, 86400));
+    int64_t seconds = floor_mod(temporal->seconds, 86400);
+    struct calendar_date date = calendar_date(floor_div(temporal->seconds, 86400));
     return (struct civil){.year = date.year,
                           .month = date.month,
                           .day = date.day,
                           .hour = (int)(seconds / 3600),
                           .minute = (int)(seconds / 60 % 60),
                           .second = (int)(seconds % 60),
-                          .nano = moment->nanos};
+                          .nano = temporal->nanos};
 }
 
-int moment_weekday(const struct moment *moment)
+int temporal_weekday(const struct temporal *temporal)
 {
-    return calendar_weekday(floor_div(moment->seconds, 86400));
+    return calendar_weekday(floor_div(temporal->seconds, 86400));
 }
 
-struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos)
+struct temporal *temporal_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos)
 {
-    struct moment *moment = run_object(run, sizeof *moment, id);
-    moment->seconds = seconds + floor_div(nanos, 1000000000);
-    moment->nanos = (int32_t)(nanos - floor_div(nanos, 1000000000) * 1000000000);
-    return moment;
+    struct temporal *temporal = run_object(run, sizeof *temporal, id);
+    temporal->seconds = seconds + floor_div(nanos, 1000000000);
+    temporal->nanos = (int32_t)(nanos - floor_div(nanos, 1000000000) * 1000000000);
+    return temporal;
 }
 
 /* Enums */
@@ -183,7 +183,7 @@ static void write_offset(int32_t offset, struct text_buf *out)
         write_format(out, ":%02d", size % 60);
 }
 
-static void write_duration(const struct moment *duration, struct text_buf *out)
+static void write_duration(const struct temporal *duration, struct text_buf *out)
 {
     int64_t seconds = duration->seconds;
     int32_t nanos = duration->nanos;
@@ -215,7 +215,7 @@ static void write_duration(const struct moment *duration, struct text_buf *out)
     text_buf_unit(out, 'S');
 }
 
-static void write_period(const struct moment *period, struct text_buf *out)
+static void write_period(const struct temporal *period, struct text_buf *out)
 {
     text_buf_unit(out, 'P');
     if (period->years == 0 && period->months == 0 && period->days == 0)
@@ -228,28 +228,28 @@ static void write_period(const struct moment *period, struct text_buf *out)
         write_format(out, "%dD", period->days);
 }
 
-void moment_write(const struct moment *moment, struct text_buf *out)
+void temporal_write(const struct temporal *temporal, struct text_buf *out)
 {
-    struct civil civil = moment_civil(moment);
-    switch (moment->object.class) {
-    case CLASS_DURATION: write_duration(moment, out); return;
-    case CLASS_PERIOD: write_period(moment, out); return;
+    struct civil civil = temporal_civil(temporal);
+    switch (temporal->object.class) {
+    case CLASS_DURATION: write_duration(temporal, out); return;
+    case CLASS_PERIOD: write_period(temporal, out); return;
     case CLASS_ZONE_ID:
     case CLASS_ZONE_OFFSET:
     case CLASS_TIME_ZONE:
-        if (moment->zone != NULL)
-            write_format(out, "%.*s", SLICE_ARG(moment->zone->name));
+        if (temporal->zone != NULL)
+            write_format(out, "%.*s", SLICE_ARG(temporal->zone->name));
         else
-            write_offset(moment->offset, out);
+            write_offset(temporal->offset, out);
         return;
     case CLASS_LOCAL_TIME: write_time(&civil, false, out); return;
     default: break;
     }
     write_date(&civil, out);
-    if (moment->object.class == CLASS_LOCAL_DATE)
+    if (temporal->object.class == CLASS_LOCAL_DATE)
         return;
     text_buf_unit(out, 'T');
-    bool instant = moment->object.class == CLASS_INSTANT, joda = moment->object.class == CLASS_DOC_DATE_TIME;
+    bool instant = temporal->object.class == CLASS_INSTANT, joda = temporal->object.class == CLASS_DOC_DATE_TIME;
     if (joda && civil.nano % 1000000 == 0) {
         write_format(out, "%02d:%02d:%02d.%03dZ", civil.hour, civil.minute, civil.second, civil.nano / 1000000);
         return;
@@ -257,26 +257,26 @@ void moment_write(const struct moment *moment, struct text_buf *out)
     write_time(&civil, instant || joda, out);
     if (instant || joda)
         text_buf_unit(out, 'Z');
-    if (moment->object.class == CLASS_OFFSET_DATE_TIME || moment->object.class == CLASS_ZONED_DATE_TIME)
-        write_offset(moment->offset, out);
-    if (moment->object.class == CLASS_ZONED_DATE_TIME && moment->zone != NULL)
-        write_format(out, "[%.*s]", SLICE_ARG(moment->zone->name));
+    if (temporal->object.class == CLASS_OFFSET_DATE_TIME || temporal->object.class == CLASS_ZONED_DATE_TIME)
+        write_offset(temporal->offset, out);
+    if (temporal->object.class == CLASS_ZONED_DATE_TIME && temporal->zone != NULL)
+        write_format(out, "[%.*s]", SLICE_ARG(temporal->zone->name));
 }
 
-void moment_write_date(const struct moment *moment, struct text_buf *out)
+void temporal_write_date(const struct temporal *temporal, struct text_buf *out)
 {
-    struct civil civil = moment_civil(moment);
-    write_format(out, "%.3s %.3s %02d %02d:%02d:%02d UTC %04lld", calendar_weekdays[moment_weekday(moment)],
+    struct civil civil = temporal_civil(temporal);
+    write_format(out, "%.3s %.3s %02d %02d:%02d:%02d UTC %04lld", calendar_weekdays[temporal_weekday(temporal)],
                  calendar_months[civil.month - 1], civil.day, civil.hour, civil.minute, civil.second,
                  (long long)civil.year);
 }
 
-void moment_write_json(const struct moment *moment, struct text_buf *out)
+void temporal_write_json(const struct temporal *temporal, struct text_buf *out)
 {
-    struct civil civil = moment_civil(moment);
-    uint16_t class = moment->object.class;
+    struct civil civil = temporal_civil(temporal);
+    uint16_t class = temporal->object.class;
     if (class == CLASS_LOCAL_TIME || class == CLASS_DURATION || class == CLASS_PERIOD || class == CLASS_ZONE_ID) {
-        moment_write(moment, out);
+        temporal_write(temporal, out);
         return;
     }
     write_date(&civil, out);
@@ -288,18 +288,18 @@ void moment_write_json(const struct moment *moment, struct text_buf *out)
     else
         write_fraction(civil.nano, out);
     if (class != CLASS_LOCAL_DATE_TIME)
-        write_offset(class == CLASS_ZONED_DATE_TIME || class == CLASS_OFFSET_DATE_TIME ? moment->offset : 0, out);
+        write_offset(class == CLASS_ZONED_DATE_TIME || class == CLASS_OFFSET_DATE_TIME ? temporal->offset : 0, out);
 }
 
 /* Comparing */
 
-static int64_t instant_seconds(const struct moment *moment)
+static int64_t instant_seconds(const struct temporal *temporal)
 {
-    bool zoned = moment->object.class == CLASS_ZONED_DATE_TIME || moment->object.class == CLASS_OFFSET_DATE_TIME;
-    return moment->seconds - (zoned ? moment->offset : 0);
+    bool zoned = temporal->object.class == CLASS_ZONED_DATE_TIME || temporal->object.class == CLASS_OFFSET_DATE_TIME;
+    return temporal->seconds - (zoned ? temporal->offset : 0);
 }
 
-int moment_compare(const struct moment *a, const struct moment *b)
+int temporal_compare(const struct temporal *a, const struct temporal *b)
 {
     int64_t x = instant_seconds(a), y = instant_seconds(b);
     if (x != y)
@@ -307,16 +307,16 @@ int moment_compare(const struct moment *a, const struct moment *b)
     return (a->nanos > b->nanos) - (a->nanos < b->nanos);
 }
 
-bool moment_equal(const struct moment *a, const struct moment *b)
+bool temporal_equal(const struct temporal *a, const struct temporal *b)
 {
     return a->object.class == b->object.class && a->seconds == b->seconds && a->nanos == b->nanos &&
            a->offset == b->offset && a->years == b->years && a->months == b->months && a->days == b->days &&
            (a->zone == NULL) == (b->zone == NULL) && (a->zone == NULL || slice_equal(a->zone->name, b->zone->name));
 }
 
-int32_t moment_hash(const struct moment *moment)
+int32_t temporal_hash(const struct temporal *temporal)
 {
-    uint64_t seconds = (uint64_t)moment->seconds;
-    return (int32_t)((uint32_t)(seconds ^ seconds >> 32) + 51u * (uint32_t)moment->nanos +
-                     7u * (uint32_t)moment->offset + 31u * (uint32_t)moment->months + (uint32_t)moment->days);
+    uint64_t seconds = (uint64_t)temporal->seconds;
+    return (int32_t)((uint32_t)(seconds ^ seconds >> 32) + 51u * (uint32_t)temporal->nanos +
+                     7u * (uint32_t)temporal->offset + 31u * (uint32_t)temporal->months + (uint32_t)temporal->days);
 }

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "script/value/docvalues.h"
 #include "script/value/document.h"
-#include "script/run/fault.h"
+#include "script/run/script_error.h"
 #include "script/run/interp.h"
 
 static void run_init(struct run *run, const struct script *script, const struct script_limits *limits,
@@ -55,7 +55,7 @@ static bool bind(struct run *run, const char *name, struct value value)
 /* What overdrew a budget last, with no step after it that could have failed, fails here. */
 static bool within_bounds(struct run *run)
 {
-    return run->spent == RUN_SPENT_NOTHING || run_spent(run);
+    return run->spent == RUN_EXHAUSTED_NOTHING || run_fail_exhausted(run);
 }
 
 /* Runs the script's main function. Painless: `inputs` are its first variables; Groovy has them by name. */
@@ -126,7 +126,7 @@ static bool same_text(struct run *run, struct value value, struct slice before, 
 
 static struct value ctx_value(struct run *run, struct dict *ctx, const char *key)
 {
-    struct entry *entry = dict_find_ascii(run, ctx, key);
+    struct map_entry *entry = dict_find_ascii(run, ctx, key);
     return entry == NULL ? VALUE_NONE : entry->value;
 }
 
@@ -142,12 +142,12 @@ static void read_meta(struct run *run, struct dict *ctx, struct script_update *u
 }
 
 /* The keys of ctx that mean nothing, separated by commas. */
-static struct slice strange_keys(struct run *run, struct dict *ctx)
+static struct slice invalid_ctx_keys(struct run *run, struct dict *ctx)
 {
     static const char *const known[] = {"_source",  "_index",  "_type",      "_id",  "_version",
                                         "_routing", "_parent", "_timestamp", "_ttl", "op"};
     struct slice keys = SLICE_NONE;
-    for (struct entry *entry = dict_first(ctx); entry != NULL; entry = dict_next(ctx, entry)) {
+    for (struct map_entry *entry = dict_first(ctx); entry != NULL; entry = dict_next(ctx, entry)) {
         struct text *text = value_to_text(run, entry->key);
         struct slice key = text == NULL ? SLICE_NONE : text_slice(run->arena, text);
         bool strange = key.data != NULL;
@@ -204,7 +204,7 @@ static int read_op(struct run *run, struct dict *ctx, struct script_update *upda
         else
             run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "class %s cannot be cast to class java.lang.String",
                       class_infos[value_type(op) & ((1u << TYPE_DIMS_SHIFT) - 1)].java);
-        fault_plain(run, ret_problem);
+        script_error_plain(run, ret_problem);
         return SCRIPT_UNFIT;
     }
     update->op_text = text_slice(run->arena, (struct text *)op.object);
@@ -230,7 +230,7 @@ static int unfit_source(struct run *run, struct value source, struct problem *re
               "class %s cannot be cast to class java.util.Map (%s and java.util.Map are in module java.base of loader "
               "'bootstrap')",
               name, name);
-    fault_plain(run, ret_problem);
+    script_error_plain(run, ret_problem);
     return SCRIPT_UNFIT;
 }
 
@@ -249,8 +249,8 @@ static int write_source(struct run *run, struct dict *ctx, struct script_update 
     tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
     if (!document_write(run, source, &out) || out.overflow || !within_bounds(run)) {
         if (run->thrown == NULL)
-            run_spent(run);
-        fault_plain(run, ret_problem);
+            run_fail_exhausted(run);
+        script_error_plain(run, ret_problem);
         return SCRIPT_UNFIT;
     }
     update->source_after = arena_copy(run->arena, buf_as_slice(&out));
@@ -262,7 +262,7 @@ static int finish_update(struct run *run, struct dict *ctx, struct script_update
 {
     struct script_update after = *update;
     if (!document_check_cycles(run, value_of(ctx))) {
-        fault_plain(run, ret_problem);
+        script_error_plain(run, ret_problem);
         return SCRIPT_UNFIT;
     }
     int r = read_op(run, ctx, &after, ret_problem);
@@ -272,7 +272,7 @@ static int finish_update(struct run *run, struct dict *ctx, struct script_update
         return r;
     read_meta(run, ctx, &after);
     if (is_by_query(update))
-        after.strange_keys = strange_keys(run, ctx);
+        after.invalid_ctx_keys = invalid_ctx_keys(run, ctx);
     *update = after;
     return 0;
 }
@@ -283,7 +283,7 @@ static int run_update(struct run *run, struct script_update *update, struct prob
     run->params = document_read(run, update->params);
     struct dict *ctx = run->params == NULL ? NULL : make_ctx(run, update);
     if (ctx == NULL) {
-        fault_run(run, ret_problem);
+        script_error_run(run, ret_problem);
         return SCRIPT_FAILED;
     }
     if (run->script->bare_names && check_bare_names(run, ret_problem) != 0)
@@ -298,7 +298,7 @@ static int run_update(struct run *run, struct script_update *update, struct prob
     }
     struct value inputs[2] = {value_of(run->params), value_of(ctx)};
     if (!ok || !run_main(run, inputs, 2, &ignored)) {
-        fault_run(run, ret_problem);
+        script_error_run(run, ret_problem);
         return SCRIPT_FAILED;
     }
     return finish_update(run, ctx, update, ret_problem);
@@ -315,13 +315,13 @@ int script_run_update(const struct script *script, const struct script_limits *l
     int r = run_update(&run, update, ret_problem);
     run_draw(&run);
     update->steps = run_steps(&run);
-    update->spent = r != 0 && run.spent == RUN_SPENT_STEPS;
+    update->exhausted = r != 0 && run.spent == RUN_EXHAUSTED_STEPS;
     return r;
 }
 
 /* Values */
 
-static bool give_inputs(struct run *run, const struct script_value *value, struct value inputs[3])
+static bool give_inputs(struct run *run, const struct script_eval *value, struct value inputs[3])
 {
     struct value doc = doc_new(run, value->doc, value->doc_user);
     inputs[0] = value_of(run->params);
@@ -366,7 +366,7 @@ static bool fit_groovy(struct run *run, struct value *result)
     }
 }
 
-static int finish_value(struct run *run, struct value result, struct script_value *value, struct problem *ret_problem)
+static int finish_value(struct run *run, struct value result, struct script_eval *value, struct problem *ret_problem)
 {
     tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
     bool fits = !run->groovy || fit_groovy(run, &result);
@@ -374,7 +374,7 @@ static int finish_value(struct run *run, struct value result, struct script_valu
     bool written = display != NULL && document_check_cycles(run, result) && document_write(run, result, &out);
     bool text_will_do = display != NULL && run->script->context == SCRIPT_FOR_TEST;
     if (!written && !text_will_do) {
-        fault_plain(run, ret_problem);
+        script_error_plain(run, ret_problem);
         return SCRIPT_UNFIT;
     }
     value->display = text_slice(run->arena, display);
@@ -385,26 +385,26 @@ static int finish_value(struct run *run, struct value result, struct script_valu
     return 0;
 }
 
-static int run_value(struct run *run, struct script_value *value, struct problem *ret_problem)
+static int run_value(struct run *run, struct script_eval *value, struct problem *ret_problem)
 {
     const struct script *script = run->script;
     struct value inputs[3], result;
     run->params = document_read(run, value->params);
     if (run->params == NULL || !give_inputs(run, value, inputs)) {
-        fault_run(run, ret_problem);
+        script_error_run(run, ret_problem);
         return SCRIPT_FAILED;
     }
     if (script->bare_names && check_bare_names(run, ret_problem) != 0)
         return SCRIPT_FAILED;
     if (!run_main(run, inputs, script->context == SCRIPT_FOR_TEST ? 1 : 3, &result)) {
-        fault_run(run, ret_problem);
+        script_error_run(run, ret_problem);
         return SCRIPT_FAILED;
     }
     return finish_value(run, result, value, ret_problem);
 }
 
 int script_run_value(const struct script *script, const struct script_limits *limits, struct arena *arena,
-                     struct script_value *value, struct problem *ret_problem)
+                     struct script_eval *value, struct problem *ret_problem)
 {
     REQUIRE(script->context != SCRIPT_FOR_UPDATE && script->context != SCRIPT_FOR_ANY);
     struct run run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Letters; see letter.h. */
-#include "script/value/letter.h"
+/* Letters; see character.h. */
+#include "script/value/character.h"
 
-uint16_t letter_upper(uint16_t c)
+uint16_t char_upper(uint16_t c)
 {
     if ((c >= 'a' && c <= 'z') || (c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3c9 && c != 0x3c2) ||
         (c >= 0x430 && c <= 0x44f))
@@ -17,7 +17,7 @@ uint16_t letter_upper(uint16_t c)
     return c;
 }
 
-uint16_t letter_lower(uint16_t c)
+uint16_t char_lower(uint16_t c)
 {
     if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9) ||
         (c >= 0x410 && c <= 0x42f))
@@ -27,35 +27,35 @@ uint16_t letter_lower(uint16_t c)
     if (c >= 0x100 && c <= 0x17f && c != 0x130 && c != 0x178) {
         bool odd_pairs = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e);
         uint16_t lower = (uint16_t)(c + ((c & 1) == odd_pairs));
-        return letter_upper(lower) == c ? lower : c;
+        return char_upper(lower) == c ? lower : c;
     }
     return c;
 }
 
-bool letter_is_letter(uint16_t c)
+bool char_is_letter(uint16_t c)
 {
-    return letter_upper(c) != c || letter_lower(c) != c || c == 0xdf || c == 0xaa || c == 0xba ||
+    return char_upper(c) != c || char_lower(c) != c || c == 0xdf || c == 0xaa || c == 0xba ||
            (c >= 0x3400 && c <= 0x9fff) || (c >= 0x5d0 && c <= 0x5ea) || (c >= 0x620 && c <= 0x64a) ||
            (c >= 0x3040 && c <= 0x30ff) || (c >= 0xac00 && c <= 0xd7a3);
 }
 
-bool letter_is_digit(uint16_t c)
+bool char_is_digit(uint16_t c)
 {
     return c >= '0' && c <= '9';
 }
 
-bool letter_is_space(uint16_t c)
+bool char_is_space(uint16_t c)
 {
     return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x1680 || (c >= 0x2000 && c <= 0x200a && c != 0x2007) ||
            c == 0x2028 || c == 0x2029 || c == 0x205f || c == 0x3000;
 }
 
-int letter_compare_texts(struct run *run, const struct text *a, const struct text *b)
+int char_compare_ignore_case(struct run *run, const struct text *a, const struct text *b)
 {
     size_t common = a->length < b->length ? a->length : b->length;
     for (size_t i = 0; i < common; i++) {
         run_work(run, i % RUN_UNITS_PER_STEP == 0 ? RUN_UNITS_PER_STEP : 0);
-        int x = letter_lower(letter_upper(text_at(a, i))), y = letter_lower(letter_upper(text_at(b, i)));
+        int x = char_lower(char_upper(text_at(a, i))), y = char_lower(char_upper(text_at(b, i)));
         if (x != y)
             return x - y;
     }

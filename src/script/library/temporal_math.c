@@ -7,51 +7,51 @@ const int64_t unit_nanos[9] = {
     1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 43200000000000, 86400000000000, 604800000000000};
 const int64_t unit_months[14] = {[9] = 1, [10] = 12, [11] = 120, [12] = 1200, [13] = 12000};
 
-static struct moment *moment_at(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos)
+static struct temporal *temporal_at(struct run *run, const struct temporal *like, int64_t seconds, int64_t nanos)
 {
     seconds += floor_div(nanos, 1000000000);
     if (seconds > MOMENT_SECONDS_MAX || seconds < -MOMENT_SECONDS_MAX) {
         run_throw(run, CLASS_DATE_TIME_EXCEPTION, "Instant exceeds minimum or maximum instant");
         return NULL;
     }
-    struct moment *moment = run_object(run, sizeof *moment, (enum class_id)like->object.class);
+    struct temporal *temporal = run_object(run, sizeof *temporal, (enum class_id)like->object.class);
     enum class_id id = (enum class_id)like->object.class;
-    *moment = *like;
-    moment->object.class = (uint16_t)id;
-    moment->seconds = id == CLASS_LOCAL_TIME ? floor_mod(seconds, 86400) : seconds;
-    moment->nanos = (int32_t)floor_mod(nanos, 1000000000);
-    return moment;
+    *temporal = *like;
+    temporal->object.class = (uint16_t)id;
+    temporal->seconds = id == CLASS_LOCAL_TIME ? floor_mod(seconds, 86400) : seconds;
+    temporal->nanos = (int32_t)floor_mod(nanos, 1000000000);
+    return temporal;
 }
 
-static void set_instant(struct moment *moment, int64_t instant)
+static void set_instant(struct temporal *temporal, int64_t instant)
 {
-    moment->offset = zone_offset(moment->zone, instant);
-    moment->seconds = instant + moment->offset;
+    temporal->offset = zone_offset(temporal->zone, instant);
+    temporal->seconds = instant + temporal->offset;
 }
 
-struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos)
+struct temporal *temporal_like(struct run *run, const struct temporal *like, int64_t seconds, int64_t nanos)
 {
-    struct moment *moment = moment_at(run, like, seconds, nanos);
-    if (moment != NULL && moment_is_ruled(moment))
-        set_instant(moment, zone_instant(moment->zone, moment->seconds, like->offset));
-    return moment;
+    struct temporal *temporal = temporal_at(run, like, seconds, nanos);
+    if (temporal != NULL && temporal_has_zone_rules(temporal))
+        set_instant(temporal, zone_instant(temporal->zone, temporal->seconds, like->offset));
+    return temporal;
 }
 
-struct moment *moment_later(struct run *run, const struct moment *from, int64_t seconds, int64_t nanos)
+struct temporal *temporal_later(struct run *run, const struct temporal *from, int64_t seconds, int64_t nanos)
 {
-    struct moment *moment = moment_at(run, from, from->seconds + seconds, from->nanos + nanos);
-    if (moment != NULL && moment_is_ruled(moment))
-        set_instant(moment, moment->seconds - from->offset);
-    return moment;
+    struct temporal *temporal = temporal_at(run, from, from->seconds + seconds, from->nanos + nanos);
+    if (temporal != NULL && temporal_has_zone_rules(temporal))
+        set_instant(temporal, temporal->seconds - from->offset);
+    return temporal;
 }
 
-struct moment *moment_as(struct run *run, const struct moment *from, enum class_id id, int64_t seconds)
+struct temporal *temporal_as(struct run *run, const struct temporal *from, enum class_id id, int64_t seconds)
 {
-    struct moment *moment = run_object(run, sizeof *moment, id);
-    *moment = *from;
-    moment->object.class = (uint16_t)id;
-    moment->seconds = seconds;
-    return moment;
+    struct temporal *temporal = run_object(run, sizeof *temporal, id);
+    *temporal = *from;
+    temporal->object.class = (uint16_t)id;
+    temporal->seconds = seconds;
+    return temporal;
 }
 
 bool out_of_range(struct run *run, const char *field, int64_t value, const char *valid)
@@ -91,9 +91,9 @@ int64_t civil_seconds(const struct civil *civil)
            civil->second;
 }
 
-int64_t part_of(const struct moment *moment, enum part part)
+int64_t part_of(const struct temporal *temporal, enum part part)
 {
-    struct civil civil = moment_civil(moment);
+    struct civil civil = temporal_civil(temporal);
     switch (part) {
     case YEAR: return civil.year;
     case MONTH_VALUE: return civil.month;
@@ -102,14 +102,14 @@ int64_t part_of(const struct moment *moment, enum part part)
     case MINUTE: return civil.minute;
     case SECOND: return civil.second;
     case NANO: return civil.nano;
-    case DAY_OF_YEAR: return floor_div(moment->seconds, 86400) - calendar_days(civil.year, 1, 1) + 1;
+    case DAY_OF_YEAR: return floor_div(temporal->seconds, 86400) - calendar_days(civil.year, 1, 1) + 1;
     }
     return 0;
 }
 
-bool add_months(struct run *run, const struct moment *moment, int64_t count, struct value *ret)
+bool add_months(struct run *run, const struct temporal *temporal, int64_t count, struct value *ret)
 {
-    struct civil civil = moment_civil(moment);
+    struct civil civil = temporal_civil(temporal);
     if (count > 12000000000 || count < -12000000000)
         return out_of_range(run, "Year", count / 12, "-999999999 - 999999999");
     int64_t months = civil.year * 12 + civil.month - 1 + count;
@@ -119,12 +119,12 @@ bool add_months(struct run *run, const struct moment *moment, int64_t count, str
         return out_of_range(run, "Year", civil.year, "-999999999 - 999999999");
     if (civil.day > calendar_month_days(civil.year, civil.month))
         civil.day = calendar_month_days(civil.year, civil.month);
-    return give(ret, moment_like(run, moment, civil_seconds(&civil), moment->nanos));
+    return give(ret, temporal_like(run, temporal, civil_seconds(&civil), temporal->nanos));
 }
 
-int64_t months_between(const struct moment *from, const struct moment *to)
+int64_t months_between(const struct temporal *from, const struct temporal *to)
 {
-    struct civil a = moment_civil(from), b = moment_civil(to);
+    struct civil a = temporal_civil(from), b = temporal_civil(to);
     int64_t months = (b.year - a.year) * 12 + b.month - a.month;
     int64_t a_rest = (a.day * (int64_t)86400 + a.hour * 3600 + a.minute * 60 + a.second) * 1000000000 + a.nano;
     int64_t b_rest = (b.day * (int64_t)86400 + b.hour * 3600 + b.minute * 60 + b.second) * 1000000000 + b.nano;

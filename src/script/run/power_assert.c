@@ -5,7 +5,7 @@
 #include "script/run/interp.h"
 
 #include "script/run/convert.h"
-#include "script/run/fault.h"
+#include "script/run/script_error.h"
 
 struct recorded {
     const struct node *node;
@@ -40,7 +40,7 @@ static bool worth_showing(const struct node *node)
     }
 }
 
-void power_record(struct recorder *recorder, const struct node *node, struct value value)
+void power_assert_record(struct recorder *recorder, const struct node *node, struct value value)
 {
     if (!worth_showing(node) || recorder->count >= RECORDED_MAX)
         return;

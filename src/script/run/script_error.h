@@ -4,8 +4,8 @@
  *
  * A cause without a reason has `reason.data == NULL`, which is JSON's null.
  */
-#ifndef TL_SCRIPT_FAULT_H
-#define TL_SCRIPT_FAULT_H
+#ifndef TL_SCRIPT_SCRIPT_ERROR_H
+#define TL_SCRIPT_SCRIPT_ERROR_H
 
 #include "script/syntax/compile.h"
 
@@ -24,14 +24,14 @@ struct script {
 };
 
 /* Of a source that does not compile. */
-void fault_compile(const struct compiler *compiler, struct slice name, struct arena *arena,
+void script_error_compile(const struct compiler *compiler, struct slice name, struct arena *arena,
                    struct problem *ret_problem);
 
 /* Of a run that threw. */
-void fault_run(struct run *run, struct problem *ret_problem);
+void script_error_run(struct run *run, struct problem *ret_problem);
 
 /* Of a throwable by itself, for what is wrong with a result rather than in the script. */
-void fault_plain(struct run *run, struct problem *ret_problem);
+void script_error_plain(struct run *run, struct problem *ret_problem);
 
 /* A name in the source that would be a parameter, but there is none: the error of compiling without it. (script.c) */
 void script__missing_name(const struct script *script, struct slice missing, struct arena *arena,

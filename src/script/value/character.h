@@ -5,19 +5,19 @@
  * Case is known of ASCII, Latin-1 and the plain pairs of Latin Extended-A, Greek and Cyrillic; what has no other case
  * is returned as it is. The kinds know some scripts without case, too.
  */
-#ifndef TL_SCRIPT_LETTER_H
-#define TL_SCRIPT_LETTER_H
+#ifndef TL_SCRIPT_CHARACTER_H
+#define TL_SCRIPT_CHARACTER_H
 
 #include "script/value/text.h"
 
-uint16_t letter_upper(uint16_t c);
-uint16_t letter_lower(uint16_t c);
+uint16_t char_upper(uint16_t c);
+uint16_t char_lower(uint16_t c);
 
-bool letter_is_letter(uint16_t c);
-bool letter_is_digit(uint16_t c); /* 0 to 9 */
-bool letter_is_space(uint16_t c); /* Java's white space: no non-breaking space among it */
+bool char_is_letter(uint16_t c);
+bool char_is_digit(uint16_t c); /* 0 to 9 */
+bool char_is_space(uint16_t c); /* Java's white space: no non-breaking space among it */
 
 /* Java's compareToIgnoreCase. */
-int letter_compare_texts(struct run *run, const struct text *a, const struct text *b);
+int char_compare_ignore_case(struct run *run, const struct text *a, const struct text *b);
 
 #endif

@@ -106,7 +106,7 @@ bool check_civil(struct run *run, struct slice text, const struct civil *civil)
                      SLICE_ARG(why));
 }
 
-bool set_zone(struct run *run, struct moment *moment, struct slice name)
+bool set_zone(struct run *run, struct temporal *temporal, struct slice name)
 {
     struct zone zone;
     struct problem problem;
@@ -118,10 +118,10 @@ bool set_zone(struct run *run, struct moment *moment, struct slice name)
         return false;
     }
     bool ruled = zone.count > 0 || zone.has_dst_rule;
-    moment->offset = ruled ? moment->offset : zone_offset(&zone, 0);
-    moment->zone = NULL;
+    temporal->offset = ruled ? temporal->offset : zone_offset(&zone, 0);
+    temporal->zone = NULL;
     if (zone.name.len > 0) {
-        moment->zone = zone_copy(&zone, run->arena);
+        temporal->zone = zone_copy(&zone, run->arena);
         run_charge(run, sizeof zone + zone.name.len + 12 * zone.count);
     }
     return true;
@@ -130,7 +130,7 @@ bool set_zone(struct run *run, struct moment *moment, struct slice name)
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret)
 {
     struct civil civil = {.year = 1970, .month = 1, .day = 1};
-    struct moment *moment = moment_new(run, id, 0, 0);
+    struct temporal *temporal = temporal_new(run, id, 0, 0);
     struct text *source = value_to_text(run, text);
     struct slice region = SLICE_NONE;
     if (source == NULL)
@@ -144,7 +144,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
         scan_time(&scan, &civil);
     bool zoned = id == CLASS_ZONED_DATE_TIME || id == CLASS_OFFSET_DATE_TIME || id == CLASS_INSTANT;
     if (zoned && !scan.failed)
-        scan_offset(&scan, &moment->offset);
+        scan_offset(&scan, &temporal->offset);
     if (id == CLASS_ZONED_DATE_TIME && !scan.failed && scan_char(&scan, '[')) {
         size_t begin = scan.at;
         while (scan.at < scan.text.len && scan.text.data[scan.at] != ']')
@@ -156,15 +156,15 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
         return parse_failed(run, &scan);
     if (!check_civil(run, scan.text, &civil))
         return false;
-    moment->seconds = civil_seconds(&civil) - (id == CLASS_INSTANT ? moment->offset : 0);
-    moment->offset = id == CLASS_INSTANT ? 0 : moment->offset;
-    moment->nanos = civil.nano;
+    temporal->seconds = civil_seconds(&civil) - (id == CLASS_INSTANT ? temporal->offset : 0);
+    temporal->offset = id == CLASS_INSTANT ? 0 : temporal->offset;
+    temporal->nanos = civil.nano;
     if (region.data == NULL)
-        return give(ret, moment);
-    int64_t instant = moment->seconds - moment->offset;
-    if (!set_zone(run, moment, region))
+        return give(ret, temporal);
+    int64_t instant = temporal->seconds - temporal->offset;
+    if (!set_zone(run, temporal, region))
         return false;
-    moment->offset = moment_is_ruled(moment) ? zone_offset(moment->zone, instant) : moment->offset;
-    moment->seconds = instant + moment->offset;
-    return give(ret, moment);
+    temporal->offset = temporal_has_zone_rules(temporal) ? zone_offset(temporal->zone, instant) : temporal->offset;
+    temporal->seconds = instant + temporal->offset;
+    return give(ret, temporal);
 }

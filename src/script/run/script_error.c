@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client is told; see fault.h. */
-#include "script/run/fault.h"
+/* What a client is told; see script_error.h. */
+#include "script/run/script_error.h"
 
 #include "script/run/interp.h"
 
@@ -80,7 +80,7 @@ static void compile_groovy(const struct compiler *compiler, struct slice name, s
     ret_problem->caused_by = cause_new(arena, "multiple_compilation_errors_exception", full);
 }
 
-void fault_compile(const struct compiler *compiler, struct slice name, struct arena *arena, struct problem *ret_problem)
+void script_error_compile(const struct compiler *compiler, struct slice name, struct arena *arena, struct problem *ret_problem)
 {
     const struct compile_error *error = &compiler->error;
     char type[TYPE_NAME_MAX];
@@ -172,7 +172,7 @@ static struct slice short_name(struct arena *arena, struct slice name)
     return line.len == name.len ? name : arena_printf(arena, "%.*s ...", SLICE_ARG(line));
 }
 
-void fault_run(struct run *run, struct problem *ret_problem)
+void script_error_run(struct run *run, struct problem *ret_problem)
 {
     const struct script *script = run->script;
     const struct throwable *thrown = run->thrown;
@@ -192,7 +192,7 @@ void fault_run(struct run *run, struct problem *ret_problem)
     ret_problem->caused_by = throwable_problem(run, thrown, 0);
 }
 
-void fault_plain(struct run *run, struct problem *ret_problem)
+void script_error_plain(struct run *run, struct problem *ret_problem)
 {
     *ret_problem = *throwable_problem(run, run->thrown, 0);
     switch (run->thrown->object.class) {

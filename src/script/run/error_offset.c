@@ -173,7 +173,7 @@ static void place(struct placer *placer, struct node *node)
     }
 }
 
-void place_painless(struct compiler *compiler, struct program *program)
+void error_offset_painless(struct compiler *compiler, struct program *program)
 {
     struct placer placer = {.compiler = compiler, .program = program, .last = -1};
     start_statement(&placer, 0);
