@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling and keeping scripts; see script.h. */
+/* Compilation and the cache of scripts; see script.h. */
 #include "script/script.h"
 
 #include "base/budget.h"
@@ -60,7 +60,7 @@ static bool compile_painless(struct compiler *compiler, struct program *program)
     compiler->error = (struct compile_error){.set = false};
     struct function *main = lexical.set ? NULL : parse_painless(compiler);
     if (main == NULL) {
-        /* What does not lex is an error only where the parser would have looked at it. */
+        /* A lexical error counts only if the parser would have reached it. */
         if (!compiler->error.set)
             explain_painless(compiler);
         if (!compiler->error.set)
@@ -113,7 +113,7 @@ static struct script *script_new(enum script_lang lang, enum script_context cont
     return script;
 }
 
-/* One attempt in one dialect. The problem lands in *ret_problem. */
+/* Compiles in one dialect. Returns: 0; SCRIPT_REFUSED with *ret_problem. */
 static int compile_as(struct script *script, bool bare_names, struct slice missing, struct arena *arena,
                       struct problem *ret_problem)
 {
@@ -162,7 +162,10 @@ int script_compile(enum script_lang lang, enum script_context context, struct sl
     }
     if (lang != SCRIPT_DEFAULT)
         return r;
-    /* Not Painless as it stands: once more with what the books allow. If that fails too, the first words stay. */
+    /*
+     * Not Painless: try again with bare parameter names and assert. If that fails too, the first
+     * problem is kept.
+     */
     struct problem second;
     tl_cleanup(script_unrefp) struct script *lenient = script_new(lang, context, source, name);
     if (compile_as(lenient, true, SLICE_NONE, arena, &second) != 0)
@@ -180,15 +183,18 @@ void script__missing_name(const struct script *script, struct slice missing, str
     INSIST(r == SCRIPT_REFUSED);
 }
 
-/* The cache: a list from the least to the most recently used, found by language, context, name and source. */
+/*
+ * The cache: a list from least to most recently used, and a map by language, context, name and
+ * source.
+ */
 
 struct cached {
     struct list link;
     struct slice key;
     struct script *script;  /* NULL: it does not compile */
-    struct problem problem; /* then: why */
+    struct problem problem; /* if it does not compile */
     struct arena arena;     /* of the problem */
-    size_t bytes;           /* that it takes in all */
+    size_t bytes;           /* of all memory of the entry */
 };
 
 struct script_cache {
@@ -233,7 +239,7 @@ struct script_cache *script_cache_free(struct script_cache *cache)
     return NULL;
 }
 
-/* Returns: a new entry, without what it is for. */
+/* Returns: a new entry without script and problem. */
 static struct cached *keep(struct script_cache *cache, struct slice key)
 {
     if (cache->by_key.count >= cache->count_max)
@@ -246,7 +252,7 @@ static struct cached *keep(struct script_cache *cache, struct slice key)
     return cached;
 }
 
-/* Counts what an entry has come to, and makes room for it. */
+/* Adds the entry's bytes to the cache's, and evicts older entries beyond the limits. */
 static void weigh(struct script_cache *cache, struct cached *cached)
 {
     cached->bytes = sizeof *cached + 2 * cached->key.len + arena_held(&cached->arena) +

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scripts: compiling and running the language of scripted updates.
+ * Scripts: compile and run Groovy and Painless.
  *
- * One interpreter for the common ground of Groovy and Painless; the dialect is part of a compiled script.
- * A script sees what its caller puts into the request below and nothing else: no clock, no randomness, no
- * other document. See README.md for the concept, the dialects and the invariants cited in this layer.
+ * One interpreter serves both; the dialect is part of a compiled script. A script reads only what its caller
+ * puts into the structs below: no clock, no randomness, no other document. See README.md for the concept, the
+ * dialects and the invariants cited in this layer.
  *
- * Compile once and keep it (struct script_cache), run as often as needed:
+ * Compile once, keep the script (struct script_cache), and run it any number of times:
  *
  *     r = script_compile(SCRIPT_PAINLESS, SCRIPT_FOR_UPDATE, source, SLICE_NONE, &script, arena, &problem);
  *     struct script_update update = {.op = SLICE_LIT("index"), .id = id, .source = json, ...};
@@ -23,13 +23,13 @@ struct account;
 struct script;
 
 enum script_lang {
-    SCRIPT_DEFAULT, /* no lang named: Painless, plus parameters by bare name and assert */
+    SCRIPT_DEFAULT, /* no `lang` in the request: Painless, plus parameters by bare name and assert */
     SCRIPT_PAINLESS,
     SCRIPT_GROOVY,
     SCRIPT_LANG_COUNT
 };
 
-/* What a script is for: decides the variables it may name and the type it returns. */
+/* The purpose of a script: decides which variables it may name and which type it returns. */
 enum script_context {
     SCRIPT_FOR_UPDATE,      /* ctx, params; returns nothing */
     SCRIPT_FOR_FILTER,      /* doc, params; returns a boolean */
@@ -38,54 +38,61 @@ enum script_context {
     SCRIPT_FOR_STRING_SORT, /* doc, params; returns a string */
     SCRIPT_FOR_SCORE,       /* doc, params, _score; returns a double */
     SCRIPT_FOR_TEST,        /* params; returns anything: _scripts/painless/_execute */
-    SCRIPT_FOR_ANY,         /* all of 5.x at once; returns anything. Compiled to be kept, not to be run */
+    SCRIPT_FOR_ANY,         /* the variables of all 5.x contexts; returns anything. Compiled to be stored, never run */
     SCRIPT_CONTEXT_COUNT
 };
 
 /* Outcomes. */
 enum {
     SCRIPT_REFUSED = 1, /* does not compile: the problem is a script_exception "compile error" */
-    SCRIPT_FAILED = 2,  /* threw, or passed a limit: the problem is a script_exception "runtime error" */
-    SCRIPT_UNFIT = 3,   /* ran, but left something in ctx that makes no document: the problem stands alone */
+    SCRIPT_FAILED = 2,  /* threw, or exceeded a limit: the problem is a script_exception "runtime error" */
+    SCRIPT_UNFIT = 3,   /* completed, but its result is no document or JSON: a problem without script_exception */
 };
 
-/* Deterministic bounds (invariant 2). A run that passes one ends as SCRIPT_FAILED. */
+/* Deterministic limits (invariant 2). A run that exceeds one ends with SCRIPT_FAILED. */
 struct script_limits {
-    uint64_t steps_max;      /* statements, loop turns, calls, and elements touched by library calls */
-    size_t memory_bytes_max; /* of all values a run creates, the document included; nothing is given back midway */
+    uint64_t steps_max;      /* statements, loop iterations, calls, and elements that library functions visit */
+    size_t memory_bytes_max; /* of all values a run creates, including the document; never freed during the run */
     unsigned depth_max;      /* nested calls of functions, closures and lambdas */
 };
 
-#define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000) /* a tenth of a second or two */
-/* Of a script that the writer runs, for whom all other changes wait, whatever the limits say: a second or two. */
+#define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000) /* 0.1 to 0.2 s */
+/*
+ * Upper bound, whatever the limits are, for a script that the writer runs while all other changes
+ * wait: 1 to 2 s.
+ */
 #define SCRIPT_WRITER_STEPS_MAX ((uint64_t)50 * 1000 * 1000)
 #define SCRIPT_MEMORY_BYTES_MAX ((size_t)64 << 20)
 #define SCRIPT_DEPTH_MAX 256u
 #define SCRIPT_LIMITS_DEFAULT ((struct script_limits){SCRIPT_STEPS_MAX, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_DEPTH_MAX})
 
-/* Bytes of source, Elasticsearch's script.max_size_in_bytes. */
+/* Bytes of a source: the default of Elasticsearch's script.max_size_in_bytes. */
 #define SCRIPT_SOURCE_BYTES_MAX ((size_t)65535)
-/* Nested brackets, blocks and operators in a source. */
+/* Nesting of brackets, blocks and operators in a source. */
 #define SCRIPT_NESTING_MAX 500u
 
-/* "painless", "groovy"; what `lang` says in replies. */
+/* Returns: "painless" or "groovy", the `lang` of replies. */
 const char *script_lang_name(enum script_lang lang);
 
-/* Returns: true and the language a request names; false for one that is not supported. */
+/* Returns: true with the language of that name; false if it is not supported. */
 bool script_lang_from(struct slice name, enum script_lang *ret_lang);
 
 /*
  * Compiles `source`.
- * Requires: `name` is what errors call the script (the id of a stored or file script), empty for an inline
- * one, which is called by its own text. `arena` is where a problem goes; the script does not live in it.
+ *
+ * `name` is the script's name in errors: the id of a stored or file script; empty for an inline script, which errors
+ * name by its source. Only *ret_problem is allocated in `arena`; the script has its own.
  * Returns: 0; SCRIPT_REFUSED with *ret_problem.
- * Owns: the caller; script_unref. A script is immutable, threads may share it.
+ * Owns: the caller; script_unref. A script is immutable; threads may share it.
  */
 TL_MUST_USE int script_compile(enum script_lang lang, enum script_context context, struct slice source,
                                struct slice name, struct script **ret_script, struct arena *arena,
                                struct problem *ret_problem);
 
-/* Takes or gives back a share of a script; safe from any thread. script_unref(NULL) does nothing. */
+/*
+ * Adds or drops a reference; the last script_unref frees the script. Callable from any thread;
+ * script_unref(NULL) does nothing.
+ */
 struct script *script_ref(struct script *script);
 void script_unref(struct script *script);
 
@@ -94,13 +101,16 @@ static inline void script_unrefp(struct script **script)
     script_unref(*script);
 }
 
-/* Which ctx a script that updates finds. Each key below is there, with null where the slice is absent. */
+/*
+ * The keys of `ctx` in a script that updates. All keys listed are present; the value is null where
+ * the slice is absent.
+ */
 enum script_ctx {
     SCRIPT_CTX_UPDATE,         /* _index _type _id _version _routing _now _source op */
-    SCRIPT_CTX_UPDATE_TYPED,   /* the same and _parent, as before 6.0 */
+    SCRIPT_CTX_UPDATE_TYPED,   /* also _parent, as before 6.0 */
     SCRIPT_CTX_UPSERT,         /* _source, op = create, _now */
     SCRIPT_CTX_BY_QUERY,       /* _index _type _id _version _routing _source op: _update_by_query, _reindex */
-    SCRIPT_CTX_BY_QUERY_TYPED, /* the same and _parent _timestamp _ttl, as before 6.0 */
+    SCRIPT_CTX_BY_QUERY_TYPED, /* also _parent _timestamp _ttl, as before 6.0 */
     SCRIPT_CTX_COUNT
 };
 
@@ -116,51 +126,51 @@ enum script_op {
 struct script_update {
     /* in */
     enum script_ctx ctx;
-    struct slice op; /* what ctx.op says at the start; absent: "index", or "create" for an upsert */
+    struct slice op; /* initial ctx.op; absent: "index", or "create" for an upsert */
     struct slice index;
     struct slice type;
     struct slice id;
     struct slice routing;
     struct slice parent;
     int64_t version;     /* negative: null */
-    int64_t now_ms;      /* of the command's timestamp, since the epoch */
-    struct slice zones;  /* the database of time zones (base/zone.h), which outlives the run; empty: none have names */
+    int64_t now_ms;      /* the command's timestamp, milliseconds since the epoch */
+    struct slice zones;  /* time zone database (base/zone.h), outlives the run; empty: only offsets are known */
     struct slice source; /* a JSON object */
     struct slice params; /* a JSON object, or absent */
-    struct account *account; /* as of a script_value */
+    struct account *account; /* as in struct script_eval */
 
     /* out, always */
-    uint64_t steps; /* that the run took */
-    bool exhausted;     /* it wanted more than there were */
+    uint64_t steps; /* taken by the run */
+    bool exhausted; /* the run failed because steps_max was reached */
 
     /* out, in the arena; after 0 only */
     enum script_op op_after;
     struct slice op_text;
     struct slice source_after; /* JSON: key order kept, numbers as Elasticsearch writes them */
-    /* What ctx says at the end, for reindexing and update by query. `changed` against what it said before. */
+    /* ctx after the run, for _reindex and _update_by_query; `changed`: differs from the input. */
     bool index_changed, type_changed, id_changed, routing_changed, version_changed;
     struct slice index_after, type_after, id_after, routing_after;
     int64_t version_after;     /* negative: null */
-    struct slice invalid_ctx_keys; /* of ctx that mean nothing, by commas; data NULL: none. By query only */
+    struct slice invalid_ctx_keys; /* unknown keys of ctx, separated by commas; data NULL: none. BY_QUERY only */
 };
 
 /*
  * Runs a script compiled SCRIPT_FOR_UPDATE.
- * Requires: `limits`, or NULL for those of the cache that compiled it, else the defaults.
- * Ensures: *update's outputs are written on success only, but for the count of steps.
- * Returns: 0; SCRIPT_FAILED, also when the account is over; SCRIPT_UNFIT.
+ * `limits` NULL: those of the cache that compiled it; without a cache the defaults.
+ * Ensures: outputs are written on success only, except `steps` and `exhausted`.
+ * Returns: 0; SCRIPT_FAILED, also when the account has ended; SCRIPT_UNFIT.
  */
 TL_MUST_USE int script_run_update(const struct script *script, const struct script_limits *limits, struct arena *arena,
                                   struct script_update *update, struct problem *ret_problem);
 
 enum script_doc_kind { SCRIPT_DOC_LONG, SCRIPT_DOC_DOUBLE, SCRIPT_DOC_BOOLEAN, SCRIPT_DOC_DATE, SCRIPT_DOC_STRING };
 
-/* The words for a text field whose values are asked for one by one; as 5.x said it where `old`. */
+/* The error text for doc values of a text field, which has none; `old`: as 5.x words it. */
 struct slice script_doc_refusal(struct arena *arena, bool old, struct slice field);
 
-/* The indexed values of one field of the document at hand, in order. */
+/* The indexed values of one field of the current document, ascending. */
 struct script_doc_field {
-    bool refused; /* a text field, which keeps none */
+    bool refused; /* a text field: it has no doc values, see script_doc_refusal */
     enum script_doc_kind kind;
     size_t count;
     const int64_t *integers;     /* LONG, BOOLEAN as 0 and 1, DATE as milliseconds since the epoch */
@@ -169,13 +179,12 @@ struct script_doc_field {
 };
 
 /*
- * Looks a field up for doc['field'].
- * Returns: true and the field; false where the mapping has none of that name. What it hands out lives
- * through the run.
+ * Looks up a field for doc['field'].
+ * Returns: true with the field, valid until the run ends; false if the mapping has no field of that name.
  */
 typedef bool script_doc_function(void *user, struct slice field, struct script_doc_field *ret_field);
 
-/* One run of a script that yields a value. */
+/* One run of a script that returns a value. */
 struct script_eval {
     /* in */
     struct slice params;      /* a JSON object, or absent */
@@ -184,45 +193,49 @@ struct script_eval {
     script_doc_function *doc; /* NULL: no field is known */
     void *doc_user;
     double score;
-    struct account *account; /* looked at every few milliseconds, and ends the run when it is over; NULL: none. Not in the core */
+    struct account *account; /* polled every few milliseconds; the run fails when it has ended. NULL: none. Always NULL in the core */
 
     /* out, in the arena */
-    uint64_t steps;       /* that the run took; always set */
-    struct slice json;    /* the value as JSON; absent for what has no such form (SCRIPT_FOR_TEST) */
+    uint64_t steps;       /* taken by the run; always set */
+    struct slice json;    /* the value as JSON; absent if it has no JSON form (SCRIPT_FOR_TEST) */
     bool boolean;         /* FILTER */
     double number;        /* NUMBER_SORT, SCORE */
     struct slice string;  /* STRING_SORT */
-    struct slice display; /* the value as Java's toString, for _scripts/painless/_execute */
+    struct slice display; /* the value's toString, for _scripts/painless/_execute */
 };
 
 /*
- * Runs a script compiled for anything but updates.
- * Requires: `limits` as above.
- * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT for a value that has no JSON form.
+ * Runs a script compiled for any other context.
+ * `limits` as for script_run_update.
+ * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT for a value without a JSON form.
  */
 TL_MUST_USE int script_run_value(const struct script *script, const struct script_limits *limits, struct arena *arena,
                                  struct script_eval *value, struct problem *ret_problem);
 
 /*
- * Compiled scripts, and sources that do not compile with the words for it, since those take long to find; the least
- * recently used dropped beyond a number and beyond the bytes that they take: what a script comes to is not told by its
- * length. The newest stays, however large. Not for use from two threads at once; the scripts it hands out are.
+ * An LRU cache of compiled scripts, and of sources that do not compile with their errors, which are expensive to find.
+ *
+ * Bounded by count and by bytes, since the memory of a compiled script does not follow from the length of its source.
+ * The newest entry is never evicted, whatever its size. Not thread-safe; the scripts it returns are.
  */
 struct script_cache;
 
 #define SCRIPT_CACHE_COUNT_MAX ((size_t)1000)
 #define SCRIPT_CACHE_BYTES_MAX ((size_t)8 << 20)
 
-/* `limits` are those of its scripts; they are copied. Requires: each is above 0. */
+/* `limits` apply to its scripts and are copied. Requires: each limit is above 0. */
 struct script_cache *script_cache_new(size_t count_max, const struct script_limits *limits);
 struct script_cache *script_cache_free(struct script_cache *cache);
 
-/* As script_compile, but asks the cache first. Owns: the caller gets a share of its own; script_unref. */
+/*
+ * As script_compile, but looks in the cache first. Owns: the caller gets its own reference;
+ * script_unref.
+ */
 TL_MUST_USE int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum script_context context,
                                      struct slice source, struct slice name, struct script **ret_script,
                                      struct arena *arena, struct problem *ret_problem);
 
-/* Returns: the bytes that it holds, and how many scripts and sources. */
+/* Returns: bytes of memory in use; the number of scripts and failed sources. */
 size_t script_cache_bytes(const struct script_cache *cache);
 size_t script_cache_count(const struct script_cache *cache);
 

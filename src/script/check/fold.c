@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Constants computed at compile time. Painless reports a division by zero among them before anything runs.
+ * Constant folding. Painless reports a division of constants by zero at compile time.
  */
 #include "script/syntax/compile.h"
 
@@ -27,7 +27,7 @@ static void become_constant(struct node *node, struct value value)
     node->a = node->b = NULL;
 }
 
-/* Arithmetic that throws needs a run; its budget is beside the point. */
+/* Arithmetic that throws needs a run; its budget is never reached. */
 static bool fold_binary(struct compiler *compiler, struct node *node)
 {
     struct script_limits limits = SCRIPT_LIMITS_DEFAULT;

@@ -22,14 +22,14 @@ struct variable *resolve__define(struct resolver *r, int32_t offset, type_id typ
     if (old != NULL)
         return compile_fail(r->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, offset, "variable [%.*s] is already defined",
                             SLICE_ARG(name));
-    struct scope *scope = r->scope;
+    struct resolver_scope *scope = r->scope;
     struct variable *variable = arena_zalloc(r->compiler->scratch, sizeof *variable);
     *variable = (struct variable){name, type, scope->function->slot_count++, final, scope->variables};
     scope->variables = variable;
     return variable;
 }
 
-static struct variable *find_in(struct resolver *r, struct scope *scope, struct slice name)
+static struct variable *find_in(struct resolver *r, struct resolver_scope *scope, struct slice name)
 {
     for (struct variable *variable = scope->variables; variable != NULL; variable = variable->outer)
         if (slice_equal(variable->name, name))
@@ -39,7 +39,10 @@ static struct variable *find_in(struct resolver *r, struct scope *scope, struct 
     struct variable *outer = find_in(r, scope->lambda_outer, name);
     if (outer == NULL)
         return NULL;
-    /* A lambda gets a copy, which it may not change. It stays known behind all that the lambda declares itself. */
+    /*
+     * A lambda captures a copy, which is read-only. It follows the lambda's own variables in the
+     * list.
+     */
     struct function *function = scope->function;
     struct variable *copy = arena_zalloc(r->compiler->scratch, sizeof *copy), **last = &scope->variables;
     *copy = (struct variable){name, outer->type, function->slot_count++, true, NULL};
@@ -82,9 +85,9 @@ bool resolve__cast(struct resolver *r, struct node **place, type_id target, bool
     return true;
 }
 
-bool resolve__value(struct resolver *r, struct node **place, struct want want)
+bool resolve__value(struct resolver *r, struct node **place, struct type_hint hint)
 {
-    if (!resolve__visit(r, place, want))
+    if (!resolve__visit(r, place, hint))
         return false;
     struct node *node = *place;
     if (node->kind == NODE_NAME)
@@ -94,35 +97,35 @@ bool resolve__value(struct resolver *r, struct node **place, struct want want)
     return true;
 }
 
-bool resolve__as(struct resolver *r, struct node **place, struct want want)
+bool resolve__as(struct resolver *r, struct node **place, struct type_hint hint)
 {
-    return resolve__value(r, place, want) && resolve__cast(r, place, want.target, want.explicit, want.internal);
+    return resolve__value(r, place, hint) && resolve__cast(r, place, hint.target, hint.explicit, hint.internal);
 }
 
-/* Complaints that most expressions share: they can neither be assigned to nor stand alone. */
-static bool only_read(struct resolver *r, const struct node *node, struct want want, const char *what,
+/* Errors that most expressions share: they can neither be assigned nor be a statement. */
+static bool only_read(struct resolver *r, const struct node *node, struct type_hint hint, const char *what,
                       const char *unused)
 {
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to %s", what);
-    if (!want.read)
+    if (!hint.read)
         return ILLEGAL(node, "not a statement: %s", unused);
     return true;
 }
 
-static bool only_read_operator(struct resolver *r, const struct node *node, struct want want, const char *name,
+static bool only_read_operator(struct resolver *r, const struct node *node, struct type_hint hint, const char *name,
                                const char *symbol)
 {
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to %s operation [%s]", name, symbol);
-    if (!want.read)
+    if (!hint.read)
         return ILLEGAL(node, "not a statement: result not used from %s operation [%s]", name, symbol);
     return true;
 }
 
 /* Constants */
 
-static bool integer_constant(struct resolver *r, struct node *node, struct slice text, struct want want)
+static bool integer_constant(struct resolver *r, struct node *node, struct slice text, struct type_hint hint)
 {
     unsigned radix = node->slot;
     char suffix = text.data[text.len - 1];
@@ -143,16 +146,16 @@ static bool integer_constant(struct resolver *r, struct node *node, struct slice
     }
     node->value = value_int(i);
     node->type = CLASS_INT;
-    if (want.target == CLASS_BYTE && i >= INT8_MIN && i <= INT8_MAX)
+    if (hint.target == CLASS_BYTE && i >= INT8_MIN && i <= INT8_MAX)
         node->value.kind = VALUE_BYTE, node->type = CLASS_BYTE;
-    else if (want.target == CLASS_CHAR && i >= 0 && i <= UINT16_MAX)
+    else if (hint.target == CLASS_CHAR && i >= 0 && i <= UINT16_MAX)
         node->value.kind = VALUE_CHAR, node->type = CLASS_CHAR;
-    else if (want.target == CLASS_SHORT && i >= INT16_MIN && i <= INT16_MAX)
+    else if (hint.target == CLASS_SHORT && i >= INT16_MIN && i <= INT16_MAX)
         node->value.kind = VALUE_SHORT, node->type = CLASS_SHORT;
     return true;
 }
 
-static bool number_constant(struct resolver *r, struct node *node, bool negate, struct want want)
+static bool number_constant(struct resolver *r, struct node *node, bool negate, struct type_hint hint)
 {
     struct slice text = node->text;
     bool decimal = node->slot == 0;
@@ -163,15 +166,18 @@ static bool number_constant(struct resolver *r, struct node *node, bool negate, 
     if (negate)
         text = arena_printf(r->compiler->arena, "-%.*s", SLICE_ARG(text));
     const char *kind = decimal ? "decimal" : "numeric";
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to %s constant [%.*s]", kind, SLICE_ARG(text));
-    if (!want.read)
+    if (!hint.read)
         return ILLEGAL(node, "not a statement: %s constant [%.*s] not used", kind, SLICE_ARG(text));
     char suffix = text.data[text.len - 1];
     bool is_double = suffix == 'd' || suffix == 'D', is_float = suffix == 'f' || suffix == 'F';
     if (!decimal && !is_double && !is_float)
-        return integer_constant(r, node, text, want);
-    /* A hexadecimal constant that ends in d or f is taken for a fraction, and then for a mistake. */
+        return integer_constant(r, node, text, hint);
+    /*
+     * As in the original, a hexadecimal constant that ends in d or f is read as a fraction and
+     * refused.
+     */
     if (!decimal && node->slot != 10)
         return FAIL(ILLEGAL_STATE_EXCEPTION, node->offset, "Illegal tree structure.");
     double d;
@@ -183,23 +189,23 @@ static bool number_constant(struct resolver *r, struct node *node, bool negate, 
     return true;
 }
 
-static bool visit_constant(struct resolver *r, struct node *node, struct want want)
+static bool visit_constant(struct resolver *r, struct node *node, struct type_hint hint)
 {
     if (node->value.kind == VALUE_INT)
-        return number_constant(r, node, false, want);
+        return number_constant(r, node, false, hint);
     if (node->value.kind == VALUE_NULL) {
-        if (!only_read(r, node, want, "null constant", "null constant not used"))
+        if (!only_read(r, node, hint, "null constant", "null constant not used"))
             return false;
-        if (want.target != TYPE_NONE && type_primitive(want.target))
-            return ILLEGAL(node, "Cannot cast null to a primitive type [%s].", show_type(want.target).text);
-        node->type = want.target == TYPE_NONE ? CLASS_OBJECT : want.target;
+        if (hint.target != TYPE_NONE && type_primitive(hint.target))
+            return ILLEGAL(node, "Cannot cast null to a primitive type [%s].", show_type(hint.target).text);
+        node->type = hint.target == TYPE_NONE ? CLASS_OBJECT : hint.target;
         return true;
     }
     const char *kind = node->value.kind == VALUE_BOOLEAN ? "boolean" : "string";
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to %s constant [%.*s]", kind,
                        SLICE_ARG(node->text));
-    if (!want.read)
+    if (!hint.read)
         return ILLEGAL(node, "not a statement: %s constant [%.*s] not used", kind, SLICE_ARG(node->text));
     node->type = node->value.kind == VALUE_BOOLEAN ? CLASS_BOOLEAN : CLASS_STRING;
     return true;
@@ -210,13 +216,13 @@ static bool is_number_constant(const struct node *node)
     return node->kind == NODE_CONST && node->value.kind == VALUE_INT && node->type == TYPE_NONE;
 }
 
-static bool visit_pattern(struct resolver *r, struct node *node, struct want want)
+static bool visit_pattern(struct resolver *r, struct node *node, struct type_hint hint)
 {
     struct slice flags = text_slice(r->compiler->scratch, (struct text *)node->value.object);
     struct slice what = arena_printf(r->compiler->scratch, "regex constant [%.*s] with flags [%.*s]",
                                      SLICE_ARG(node->text), SLICE_ARG(flags));
     struct slice unused = arena_printf(r->compiler->scratch, "%.*s not used", SLICE_ARG(what));
-    if (!only_read(r, node, want, what.data, unused.data))
+    if (!only_read(r, node, hint, what.data, unused.data))
         return false;
     int bits;
     char letter;
@@ -240,14 +246,14 @@ static bool visit_pattern(struct resolver *r, struct node *node, struct want wan
 
 /* Names */
 
-static bool visit_name(struct resolver *r, struct node *node, struct want want)
+static bool visit_name(struct resolver *r, struct node *node, struct type_hint hint)
 {
     type_id type = resolve__type(node->text);
     if (type != TYPE_NONE) {
         struct shown shown = show_type(type);
-        if (want.write)
+        if (hint.write)
             return ILLEGAL(node, "invalid assignment: cannot write a value to a static type [%s]", shown.text);
-        if (!want.read)
+        if (!hint.read)
             return ILLEGAL(node, "not a statement: static type [%s] not used", shown.text);
         node->kind = NODE_TYPE;
         node->target = type;
@@ -256,19 +262,19 @@ static bool visit_name(struct resolver *r, struct node *node, struct want want)
     struct variable *variable = resolve__find(r, node->text);
     if (variable == NULL) {
         bool missing = r->compiler->missing.len > 0 && slice_equal(node->text, r->compiler->missing);
-        if (r->compiler->bare_names && !missing && !want.write && want.read) {
+        if (r->compiler->bare_names && !missing && !hint.write && hint.read) {
             node->kind = NODE_PARAM;
             node->value = node_text(r->compiler, node->text);
-            node->type = want.target != TYPE_NONE && !want.explicit ? want.target : CLASS_DEF;
+            node->type = hint.target != TYPE_NONE && !hint.explicit ? hint.target : CLASS_DEF;
             node->flags |= node->type != CLASS_DEF ? NODE_OPTIMIZED : 0;
             node->c = r->compiler->bare;
             r->compiler->bare = node;
         }
-        return true; /* perhaps the beginning of a class's name */
+        return true; /* may be the first part of a qualified class name */
     }
-    if (!want.read && !want.write)
+    if (!hint.read && !hint.write)
         return ILLEGAL(node, "not a statement: variable [%.*s] not used", SLICE_ARG(node->text));
-    if (want.write && variable->final)
+    if (hint.write && variable->final)
         return ILLEGAL(node, "Variable [%.*s] is read-only.", SLICE_ARG(node->text));
     node->kind = NODE_LOCAL;
     node->slot = variable->slot;
@@ -283,23 +289,23 @@ static bool optimized(const struct node *node)
     return (node->kind == NODE_DOT || node->kind == NODE_BRACE) && node->a->type == CLASS_DEF;
 }
 
-static bool visit_assign(struct resolver *r, struct node *node, struct want want)
+static bool visit_assign(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    if (!resolve__value(r, &node->a, (struct want){.target = TYPE_NONE, .read = want.read, .write = true}))
+    if (!resolve__value(r, &node->a, (struct type_hint){.target = TYPE_NONE, .read = hint.read, .write = true}))
         return false;
     if (optimized(node->a)) {
-        /* What a `def` holds takes any value as it is. */
-        if (!resolve__value(r, &node->b, WANT_READ))
+        /* A `def` accepts any value without conversion. */
+        if (!resolve__value(r, &node->b, TYPE_HINT_READ))
             return false;
         if (node->b->type == CLASS_VOID)
             return ILLEGAL(node, "invalid assignment: cannot assign type [void]");
         node->type = node->b->type;
     } else {
-        if (!resolve__as(r, &node->b, want_type(node->a->type)))
+        if (!resolve__as(r, &node->b, type_hint_for(node->a->type)))
             return false;
         node->type = node->a->type;
     }
-    if (!want.read)
+    if (!hint.read)
         node->type = CLASS_VOID;
     return true;
 }
@@ -323,7 +329,7 @@ static bool is_shift(enum operator op)
     return op == OP_SHL || op == OP_SHR || op == OP_USHR;
 }
 
-/* The right side of a shift keeps its own type, a long one cut down to int. */
+/* The right side of a shift keeps its own type; a long is narrowed to int. */
 static bool cast_distance(struct resolver *r, struct node **place)
 {
     type_id type = promote_unary((*place)->type, false);
@@ -332,16 +338,16 @@ static bool cast_distance(struct resolver *r, struct node **place)
     return resolve__cast(r, place, type, false, false);
 }
 
-static bool visit_compound(struct resolver *r, struct node *node, struct want want)
+static bool visit_compound(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    if (!resolve__value(r, &node->a, (struct want){.target = TYPE_NONE, .read = want.read, .write = true}))
+    if (!resolve__value(r, &node->a, (struct type_hint){.target = TYPE_NONE, .read = hint.read, .write = true}))
         return false;
     bool step = node->kind == NODE_STEP;
     if (step) {
         node->b = node_new(r->compiler, NODE_CONST, node->offset);
         node->b->value = value_int(1);
         node->b->type = CLASS_INT;
-    } else if (!resolve__value(r, &node->b, WANT_READ)) {
+    } else if (!resolve__value(r, &node->b, TYPE_HINT_READ)) {
         return false;
     }
     enum operator op =(enum operator) node->op;
@@ -360,11 +366,11 @@ static bool visit_compound(struct resolver *r, struct node *node, struct want wa
                        show_type(up ? type : left).text);
     }
     node->target = type;
-    node->type = want.read ? left : CLASS_VOID;
+    node->type = hint.read ? left : CLASS_VOID;
     return true;
 }
 
-static bool visit_unary(struct resolver *r, struct node **place, struct want want)
+static bool visit_unary(struct resolver *r, struct node **place, struct type_hint hint)
 {
     struct node *node = *place;
     static const struct {
@@ -374,33 +380,33 @@ static bool visit_unary(struct resolver *r, struct node **place, struct want wan
                  [NODE_PLUS] = {"addition", "+"},
                  [NODE_INVERT] = {"bitwise not", "~"}};
     const char *name = names[node->kind].name, *symbol = names[node->kind].symbol;
-    if (!only_read_operator(r, node, want, name, symbol))
+    if (!only_read_operator(r, node, hint, name, symbol))
         return false;
     if (node->kind == NODE_NEGATE && is_number_constant(node->a)) {
         /* The smallest int has no positive counterpart: sign and digits are one constant. */
         struct node *constant = node->a;
         constant->next = node->next;
         *place = constant;
-        return number_constant(r, constant, true, want);
+        return number_constant(r, constant, true, hint);
     }
     if (node->kind == NODE_NOT) {
         node->type = CLASS_BOOLEAN;
-        return resolve__as(r, &node->a, want_type(CLASS_BOOLEAN));
+        return resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN));
     }
-    if (!resolve__value(r, &node->a, WANT_READ))
+    if (!resolve__value(r, &node->a, TYPE_HINT_READ))
         return false;
     type_id type = promote_unary(node->a->type, node->kind != NODE_INVERT);
     if (type == TYPE_NONE)
         return MISCAST(node, "cannot apply the %s operator [%s] to the type [%s]", name, symbol,
                        show_type(node->a->type).text);
     node->target = type;
-    node->type = type == CLASS_DEF && want.target != TYPE_NONE && !want.explicit ? want.target : type;
+    node->type = type == CLASS_DEF && hint.target != TYPE_NONE && !hint.explicit ? hint.target : type;
     if (node->type != type)
         node->flags |= NODE_OPTIMIZED;
     return resolve__cast(r, &node->a, type, false, false);
 }
 
-/* Makes `a + b` of texts one node with all parts. */
+/* Merges a chain of text concatenations into one node. */
 static void join_concat(struct node *node)
 {
     struct node *parts[2] = {node->a, node->b}, **end = &node->list;
@@ -413,12 +419,12 @@ static void join_concat(struct node *node)
     node->a = node->b = NULL;
 }
 
-static bool visit_binary(struct resolver *r, struct node *node, struct want want)
+static bool visit_binary(struct resolver *r, struct node *node, struct type_hint hint)
 {
     enum operator op =(enum operator) node->op;
     const char *name = operator_name(op), *symbol = operator_symbol(op);
-    if (!only_read_operator(r, node, want, name, symbol) || !resolve__value(r, &node->a, WANT_READ) ||
-        !resolve__value(r, &node->b, WANT_READ))
+    if (!only_read_operator(r, node, hint, name, symbol) || !resolve__value(r, &node->a, TYPE_HINT_READ) ||
+        !resolve__value(r, &node->b, TYPE_HINT_READ))
         return false;
     type_id left = node->a->type, right = node->b->type, type;
     if (op == OP_AND || op == OP_OR)
@@ -434,9 +440,9 @@ static bool visit_binary(struct resolver *r, struct node *node, struct want want
         return true;
     }
     if (type == CLASS_DEF || (is_shift(op) && promote_unary(right, false) == CLASS_DEF)) {
-        if (want.target != TYPE_NONE && !want.explicit) {
-            node->type = want.target;
-            node->flags |= want.target != CLASS_DEF ? NODE_OPTIMIZED : 0;
+        if (hint.target != TYPE_NONE && !hint.explicit) {
+            node->type = hint.target;
+            node->flags |= hint.target != CLASS_DEF ? NODE_OPTIMIZED : 0;
         }
         node->target = CLASS_DEF;
         return true;
@@ -445,22 +451,22 @@ static bool visit_binary(struct resolver *r, struct node *node, struct want want
            (is_shift(op) ? cast_distance(r, &node->b) : resolve__cast(r, &node->b, type, false, false));
 }
 
-static bool visit_find(struct resolver *r, struct node *node, struct want want)
+static bool visit_find(struct resolver *r, struct node *node, struct type_hint hint)
 {
     bool find = node->kind == NODE_FIND;
     node->type = CLASS_BOOLEAN;
-    return only_read_operator(r, node, want, find ? "find" : "match", find ? "=~" : "==~") &&
-           resolve__value(r, &node->a, WANT_READ) && resolve__value(r, &node->b, WANT_READ) &&
+    return only_read_operator(r, node, hint, find ? "find" : "match", find ? "=~" : "==~") &&
+           resolve__value(r, &node->a, TYPE_HINT_READ) && resolve__value(r, &node->b, TYPE_HINT_READ) &&
            resolve__cast(r, &node->a, CLASS_STRING, false, false) &&
            resolve__cast(r, &node->b, CLASS_PATTERN, false, false);
 }
 
-static bool visit_logic(struct resolver *r, struct node *node, struct want want)
+static bool visit_logic(struct resolver *r, struct node *node, struct type_hint hint)
 {
     bool and = node->kind == NODE_AND;
     node->type = CLASS_BOOLEAN;
-    return only_read_operator(r, node, want, and? "boolean and" : "boolean or", and? "&&" : "||") &&
-           resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)) && resolve__as(r, &node->b, want_type(CLASS_BOOLEAN));
+    return only_read_operator(r, node, hint, and? "boolean and" : "boolean or", and? "&&" : "||") &&
+           resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)) && resolve__as(r, &node->b, type_hint_for(CLASS_BOOLEAN));
 }
 
 static bool is_null(const struct node *node)
@@ -468,7 +474,7 @@ static bool is_null(const struct node *node)
     return node->kind == NODE_CONST && node->value.kind == VALUE_NULL;
 }
 
-static bool visit_compare(struct resolver *r, struct node *node, struct want want)
+static bool visit_compare(struct resolver *r, struct node *node, struct type_hint hint)
 {
     static const struct {
         const char *name, *symbol;
@@ -483,8 +489,8 @@ static bool visit_compare(struct resolver *r, struct node *node, struct want wan
         [COMPARE_NOT_SAME] = {"reference not equals", "!=="},
     };
     const char *name = names[node->op].name, *symbol = names[node->op].symbol;
-    if (!only_read_operator(r, node, want, name, symbol) || !resolve__value(r, &node->a, WANT_READ) ||
-        !resolve__value(r, &node->b, WANT_READ))
+    if (!only_read_operator(r, node, hint, name, symbol) || !resolve__value(r, &node->a, TYPE_HINT_READ) ||
+        !resolve__value(r, &node->b, TYPE_HINT_READ))
         return false;
     bool ordered = node->op >= COMPARE_LT && node->op <= COMPARE_GE;
     bool same = node->op == COMPARE_SAME || node->op == COMPARE_NOT_SAME;
@@ -502,67 +508,67 @@ static bool visit_compare(struct resolver *r, struct node *node, struct want wan
     return resolve__cast(r, &node->a, type, false, false) && resolve__cast(r, &node->b, type, false, false);
 }
 
-/* The conversion becomes a node of its own; the cast as written is gone after this. */
-static bool visit_cast(struct resolver *r, struct node **place, struct want want)
+/* Replaces the cast by its operand and, if needed, a conversion node. */
+static bool visit_cast(struct resolver *r, struct node **place, struct type_hint hint)
 {
     struct node *node = *place;
     struct slice what =
         arena_printf(r->compiler->scratch, "an explicit cast with target type [%.*s]", SLICE_ARG(node->text));
     struct slice unused = arena_printf(
         r->compiler->scratch, "result not used from explicit cast with target type [%.*s]", SLICE_ARG(node->text));
-    if (!only_read(r, node, want, what.data, unused.data))
+    if (!only_read(r, node, hint, what.data, unused.data))
         return false;
     type_id type = resolve__type(node->text);
     if (type == TYPE_NONE)
         return ILLEGAL(node, "cannot resolve type [%.*s]", SLICE_ARG(node->text));
-    if (!resolve__as(r, &node->a, (struct want){.target = type, .read = true, .explicit = true}))
+    if (!resolve__as(r, &node->a, (struct type_hint){.target = type, .read = true, .explicit = true}))
         return false;
     node->a->next = node->next;
     *place = node->a;
     return true;
 }
 
-static bool visit_instanceof(struct resolver *r, struct node *node, struct want want)
+static bool visit_instanceof(struct resolver *r, struct node *node, struct type_hint hint)
 {
     struct slice what = arena_printf(r->compiler->scratch, "instanceof with target type [%.*s]", SLICE_ARG(node->text));
     struct slice unused = arena_printf(r->compiler->scratch, "result not used from %.*s", SLICE_ARG(what));
-    if (!only_read(r, node, want, what.data, unused.data))
+    if (!only_read(r, node, hint, what.data, unused.data))
         return false;
     node->target = resolve__type(node->text);
     if (node->target == TYPE_NONE)
         return ILLEGAL(node, "Not a type [%.*s].", SLICE_ARG(node->text));
     node->type = CLASS_BOOLEAN;
-    return resolve__value(r, &node->a, WANT_READ);
+    return resolve__value(r, &node->a, TYPE_HINT_READ);
 }
 
-static bool visit_conditional(struct resolver *r, struct node *node, struct want want)
+static bool visit_conditional(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    struct want inner = want;
+    struct type_hint inner = hint;
     inner.read = true;
-    if (!only_read(r, node, want, "conditional operation [?:]", "result not used from conditional operation [?:]") ||
-        !resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)) || !resolve__value(r, &node->b, inner) ||
+    if (!only_read(r, node, hint, "conditional operation [?:]", "result not used from conditional operation [?:]") ||
+        !resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)) || !resolve__value(r, &node->b, inner) ||
         !resolve__value(r, &node->c, inner))
         return false;
-    type_id type = want.target;
+    type_id type = hint.target;
     if (type == TYPE_NONE)
         type = promote_conditional(node->b->type, node->c->type);
     if (type == TYPE_NONE)
         return MISCAST(node, "cannot apply the conditional operator [?:] to the types [%s] and [%s]",
                        show_type(node->b->type).text, show_type(node->c->type).text);
     node->type = type;
-    return resolve__cast(r, &node->b, type, want.explicit, want.internal) &&
-           resolve__cast(r, &node->c, type, want.explicit, want.internal);
+    return resolve__cast(r, &node->b, type, hint.explicit, hint.internal) &&
+           resolve__cast(r, &node->c, type, hint.explicit, hint.internal);
 }
 
-static bool visit_elvis(struct resolver *r, struct node *node, struct want want)
+static bool visit_elvis(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    if (!only_read(r, node, want, "elvis operation [?:]", "result not used from elvis operation [?:]"))
+    if (!only_read(r, node, hint, "elvis operation [?:]", "result not used from elvis operation [?:]"))
         return false;
-    if (want.target != TYPE_NONE && type_primitive(want.target))
+    if (hint.target != TYPE_NONE && type_primitive(hint.target))
         return ILLEGAL(node, "Elvis operator cannot return primitives");
     const struct node *left = node->a;
     bool constant = left->kind == NODE_CONST && left->value.kind != VALUE_NULL;
-    if (!resolve__value(r, &node->a, want) || !resolve__value(r, &node->b, want))
+    if (!resolve__value(r, &node->a, hint) || !resolve__value(r, &node->b, hint))
         return false;
     if (is_null(node->a))
         return ILLEGAL(node, "Extraneous elvis operator. LHS is null.");
@@ -572,31 +578,31 @@ static bool visit_elvis(struct resolver *r, struct node *node, struct want want)
         return ILLEGAL(node, "Extraneous elvis operator. LHS is a primitive.");
     if (is_null(node->b))
         return ILLEGAL(node, "Extraneous elvis operator. RHS is null.");
-    node->type = want.target == TYPE_NONE ? promote_conditional(node->a->type, node->b->type) : want.target;
-    return resolve__cast(r, &node->a, node->type, want.explicit, want.internal) &&
-           resolve__cast(r, &node->b, node->type, want.explicit, want.internal);
+    node->type = hint.target == TYPE_NONE ? promote_conditional(node->a->type, node->b->type) : hint.target;
+    return resolve__cast(r, &node->a, node->type, hint.explicit, hint.internal) &&
+           resolve__cast(r, &node->b, node->type, hint.explicit, hint.internal);
 }
 
 static bool visit_elements(struct resolver *r, struct node **list, type_id type)
 {
     for (struct node **item = list; *item != NULL; item = &(*item)->next)
-        if (!resolve__as(r, item, want_argument(type)))
+        if (!resolve__as(r, item, type_hint_argument(type)))
             return false;
     return true;
 }
 
-static bool visit_list(struct resolver *r, struct node *node, struct want want)
+static bool visit_list(struct resolver *r, struct node *node, struct type_hint hint)
 {
     bool map = node->kind == NODE_MAP;
     node->type = map ? CLASS_HASH_MAP : CLASS_ARRAY_LIST;
-    return only_read(r, node, want, map ? "map initializer" : "list initializer",
+    return only_read(r, node, hint, map ? "map initializer" : "list initializer",
                      map ? "result not used from map initializer" : "result not used from list initializer") &&
            visit_elements(r, &node->list, CLASS_DEF);
 }
 
-static bool visit_new_array(struct resolver *r, struct node *node, struct want want)
+static bool visit_new_array(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    if (!only_read(r, node, want, "new array", "result not used from new array"))
+    if (!only_read(r, node, hint, "new array", "result not used from new array"))
         return false;
     node->type = node->target = resolve__type(node->text);
     if (node->type == TYPE_NONE)
@@ -604,41 +610,41 @@ static bool visit_new_array(struct resolver *r, struct node *node, struct want w
     return visit_elements(r, &node->list, node->kind == NODE_ARRAY_INIT ? type_element(node->type) : CLASS_INT);
 }
 
-bool resolve__visit(struct resolver *r, struct node **place, struct want want)
+bool resolve__visit(struct resolver *r, struct node **place, struct type_hint hint)
 {
     struct node *node = *place;
     switch (node->kind) {
-    case NODE_CONST: return visit_constant(r, node, want);
-    case NODE_PATTERN: return visit_pattern(r, node, want);
-    case NODE_NAME: return visit_name(r, node, want);
-    case NODE_ASSIGN: return visit_assign(r, node, want);
+    case NODE_CONST: return visit_constant(r, node, hint);
+    case NODE_PATTERN: return visit_pattern(r, node, hint);
+    case NODE_NAME: return visit_name(r, node, hint);
+    case NODE_ASSIGN: return visit_assign(r, node, hint);
     case NODE_COMPOUND:
-    case NODE_STEP: return visit_compound(r, node, want);
+    case NODE_STEP: return visit_compound(r, node, hint);
     case NODE_NOT:
     case NODE_NEGATE:
     case NODE_PLUS:
-    case NODE_INVERT: return visit_unary(r, place, want);
-    case NODE_BINARY: return visit_binary(r, node, want);
+    case NODE_INVERT: return visit_unary(r, place, hint);
+    case NODE_BINARY: return visit_binary(r, node, hint);
     case NODE_FIND:
-    case NODE_MATCH: return visit_find(r, node, want);
+    case NODE_MATCH: return visit_find(r, node, hint);
     case NODE_AND:
-    case NODE_OR: return visit_logic(r, node, want);
-    case NODE_COMPARE: return visit_compare(r, node, want);
-    case NODE_CAST: return visit_cast(r, place, want);
-    case NODE_INSTANCEOF: return visit_instanceof(r, node, want);
-    case NODE_CONDITIONAL: return visit_conditional(r, node, want);
-    case NODE_ELVIS: return visit_elvis(r, node, want);
+    case NODE_OR: return visit_logic(r, node, hint);
+    case NODE_COMPARE: return visit_compare(r, node, hint);
+    case NODE_CAST: return visit_cast(r, place, hint);
+    case NODE_INSTANCEOF: return visit_instanceof(r, node, hint);
+    case NODE_CONDITIONAL: return visit_conditional(r, node, hint);
+    case NODE_ELVIS: return visit_elvis(r, node, hint);
     case NODE_LIST:
-    case NODE_MAP: return visit_list(r, node, want);
+    case NODE_MAP: return visit_list(r, node, hint);
     case NODE_NEW_ARRAY:
-    case NODE_ARRAY_INIT: return visit_new_array(r, node, want);
-    case NODE_NEW: return resolve__new(r, node, want);
-    case NODE_DOT: return resolve__dot(r, place, want);
-    case NODE_BRACE: return resolve__brace(r, node, want);
-    case NODE_CALL: return resolve__call(r, node, want);
-    case NODE_CALL_LOCAL: return resolve__call_local(r, node, want);
-    case NODE_LAMBDA: return resolve__lambda(r, node, want);
-    case NODE_REFERENCE: return resolve__reference(r, node, want);
+    case NODE_ARRAY_INIT: return visit_new_array(r, node, hint);
+    case NODE_NEW: return resolve__new(r, node, hint);
+    case NODE_DOT: return resolve__dot(r, place, hint);
+    case NODE_BRACE: return resolve__brace(r, node, hint);
+    case NODE_CALL: return resolve__call(r, node, hint);
+    case NODE_CALL_LOCAL: return resolve__call_local(r, node, hint);
+    case NODE_LAMBDA: return resolve__lambda(r, node, hint);
+    case NODE_REFERENCE: return resolve__reference(r, node, hint);
     default: UNREACHABLE(); return false;
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Painless checks before a script runs, shared by the files resolve_….c.
+ * Painless's static checks, shared by the files resolve_….c.
  *
- * Each expression is visited with what its surroundings want of it: that it is read or written, the type they would
- * like, and whether the conversion to that type is written out or may box. The visit sets the node's type; the
- * conversion itself becomes a node of its own, put in by resolve__cast.
+ * Each expression is visited with a type hint from its context: whether it is read or written, the preferred type, and
+ * whether the conversion to that type is an explicit cast or may box. The visit sets the node's type; resolve__cast
+ * inserts the conversion as a separate node.
  */
 #ifndef TL_SCRIPT_RESOLVE_H
 #define TL_SCRIPT_RESOLVE_H
@@ -19,63 +19,69 @@ struct variable {
     struct variable *outer; /* declared before it, in this or an enclosing block */
 };
 
-struct scope {
+struct resolver_scope {
     struct function *function;
-    struct variable *variables; /* newest first, the enclosing blocks' behind */
-    struct scope *lambda_outer; /* where a lambda stands; NULL in a function */
+    struct variable *variables; /* newest first, then those of enclosing blocks */
+    struct resolver_scope *lambda_outer; /* scope that encloses the lambda; NULL in a function */
 };
 
 struct resolver {
     struct compiler *compiler;
-    struct scope *scope;
+    struct resolver_scope *scope;
 };
 
-struct want {
+struct type_hint {
     type_id target; /* TYPE_NONE: any */
     bool read, write, explicit, internal;
 };
 
-#define WANT_READ ((struct want){.target = TYPE_NONE, .read = true})
-#define WANT_NOTHING ((struct want){.target = TYPE_NONE})
+#define TYPE_HINT_READ ((struct type_hint){.target = TYPE_NONE, .read = true})
+#define TYPE_HINT_NONE ((struct type_hint){.target = TYPE_NONE})
 
-static inline struct want want_type(type_id target)
+static inline struct type_hint type_hint_for(type_id target)
 {
-    return (struct want){.target = target, .read = true};
+    return (struct type_hint){.target = target, .read = true};
 }
 
-static inline struct want want_argument(type_id target)
+static inline struct type_hint type_hint_argument(type_id target)
 {
-    return (struct want){.target = target, .read = true, .internal = true};
+    return (struct type_hint){.target = target, .read = true, .internal = true};
 }
 
 /* All return false once the compiler has an error. */
 
-/* Visits an expression that must be a value; `place` is where the tree points to it. */
-bool resolve__value(struct resolver *r, struct node **place, struct want want);
-/* The same, and converts to want.target. */
-bool resolve__as(struct resolver *r, struct node **place, struct want want);
-/* Visits without the demand for a value: a class or the beginning of a class's name may come out. */
-bool resolve__visit(struct resolver *r, struct node **place, struct want want);
-/* Puts a conversion in. */
+/*
+ * Visits an expression that must be a value; *place is the tree's link to it, which may be
+ * replaced.
+ */
+bool resolve__value(struct resolver *r, struct node **place, struct type_hint hint);
+/* Visits an expression that must be a value and converts it to hint.target. */
+bool resolve__as(struct resolver *r, struct node **place, struct type_hint hint);
+/* Visits an expression that may also be a class or the first part of a qualified class name. */
+bool resolve__visit(struct resolver *r, struct node **place, struct type_hint hint);
+/* Inserts a conversion to `target` unless none is needed; fails if it is illegal. */
 bool resolve__cast(struct resolver *r, struct node **place, type_id target, bool explicit, bool internal);
 bool resolve__block(struct resolver *r, struct node *block, bool last_source);
 
 /* Calls, fields, constructors, functions: resolve_call.c. */
-bool resolve__call(struct resolver *r, struct node *node, struct want want);
-bool resolve__call_local(struct resolver *r, struct node *node, struct want want);
-bool resolve__new(struct resolver *r, struct node *node, struct want want);
-bool resolve__dot(struct resolver *r, struct node **place, struct want want);
-bool resolve__brace(struct resolver *r, struct node *node, struct want want);
-bool resolve__lambda(struct resolver *r, struct node *node, struct want want);
-bool resolve__reference(struct resolver *r, struct node *node, struct want want);
+bool resolve__call(struct resolver *r, struct node *node, struct type_hint hint);
+bool resolve__call_local(struct resolver *r, struct node *node, struct type_hint hint);
+bool resolve__new(struct resolver *r, struct node *node, struct type_hint hint);
+bool resolve__dot(struct resolver *r, struct node **place, struct type_hint hint);
+bool resolve__brace(struct resolver *r, struct node *node, struct type_hint hint);
+bool resolve__lambda(struct resolver *r, struct node *node, struct type_hint hint);
+bool resolve__reference(struct resolver *r, struct node *node, struct type_hint hint);
 
-/* The type a source names ("def", "int[]", "Map.Entry"), or TYPE_NONE. */
+/* Returns: the type named in a source ("def", "int[]", "Map.Entry"), or TYPE_NONE. */
 type_id resolve__type(struct slice name);
 
 struct variable *resolve__define(struct resolver *r, int32_t offset, type_id type, struct slice name, bool final);
 struct variable *resolve__find(struct resolver *r, struct slice name);
 
-/* Types of operators; TYPE_NONE where they do not apply. */
+/*
+ * Return: the common type to which an operator promotes its operands; TYPE_NONE if it does not
+ * apply.
+ */
 type_id promote_unary(type_id type, bool decimal);
 type_id promote_numeric(type_id a, type_id b, bool decimal);
 type_id promote_add(type_id a, type_id b);
@@ -84,7 +90,7 @@ type_id promote_equality(type_id a, type_id b);
 type_id promote_conditional(type_id a, type_id b);
 bool cast_legal(type_id actual, type_id expected, bool explicit, bool internal);
 
-/* "[java.lang.String]" for messages. */
+/* A type's name for messages: "java.lang.String". */
 struct shown {
     char text[TYPE_NAME_MAX];
 };

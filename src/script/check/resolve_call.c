@@ -21,7 +21,7 @@ static unsigned count_nodes(const struct node *list)
     return count;
 }
 
-/* On an array Painless calls nothing; fields of it are special. */
+/* Arrays have no methods in Painless, and only special fields. */
 static const struct method *find(type_id type, struct slice name, unsigned count, unsigned kind)
 {
     if (type_dims(type) > 0)
@@ -36,48 +36,48 @@ static bool visit_arguments(struct resolver *r, struct node **list, const struct
 {
     unsigned i = 0;
     for (struct node **argument = list; *argument != NULL; argument = &(*argument)->next)
-        if (!resolve__as(r, argument, want_argument(method->parameters[i++])))
+        if (!resolve__as(r, argument, type_hint_argument(method->parameters[i++])))
             return false;
     return true;
 }
 
-/* What a call or a load from a `def` is taken for: what is wanted, converted where it happens. */
-static void take_wanted(struct node *node, struct want want)
+/* Sets the type of a call or load on a `def`: the hint's type, to which the call site converts. */
+static void take_hint(struct node *node, struct type_hint hint)
 {
-    bool wanted = want.target != TYPE_NONE && want.target != CLASS_ZONED_DATE_TIME && !want.explicit;
-    node->type = wanted ? want.target : CLASS_DEF;
+    bool wanted = hint.target != TYPE_NONE && hint.target != CLASS_ZONED_DATE_TIME && !hint.explicit;
+    node->type = wanted ? hint.target : CLASS_DEF;
     if (node->type != CLASS_DEF)
         node->flags |= NODE_OPTIMIZED;
 }
 
-static bool call_def(struct resolver *r, struct node *node, struct want want)
+static bool call_def(struct resolver *r, struct node *node, struct type_hint hint)
 {
     for (struct node **argument = &node->list; *argument != NULL; argument = &(*argument)->next) {
-        if (!resolve__value(r, argument, want_argument(TYPE_NONE)))
+        if (!resolve__value(r, argument, type_hint_argument(TYPE_NONE)))
             return false;
         if ((*argument)->type == CLASS_VOID)
             return ILLEGAL(node, "Argument(s) cannot be of [void] type when calling method [%.*s].",
                            SLICE_ARG(node->text));
     }
     node->slot = r->compiler->cache_count++;
-    take_wanted(node, want);
+    take_hint(node, hint);
     return true;
 }
 
-bool resolve__call(struct resolver *r, struct node *node, struct want want)
+bool resolve__call(struct resolver *r, struct node *node, struct type_hint hint)
 {
     unsigned count = count_nodes(node->list);
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to method call [%.*s/%u]",
                        SLICE_ARG(node->text), count);
-    if (!resolve__visit(r, &node->a, WANT_READ))
+    if (!resolve__visit(r, &node->a, TYPE_HINT_READ))
         return false;
     if (node->a->kind == NODE_NAME)
         return ILLEGAL(node, "cannot resolve symbol [%.*s]", SLICE_ARG(node->a->text));
     bool is_static = node->a->kind == NODE_TYPE;
     type_id type = is_static ? node->a->target : node->a->type;
     if (!is_static && type == CLASS_DEF)
-        return call_def(r, node, want);
+        return call_def(r, node, hint);
     node->method = find(type, node->text, count, is_static ? METHOD_STATIC : 0);
     if (node->method == NULL)
         return ILLEGAL(node, "%s method [%s, %.*s/%u] not found", is_static ? "static" : "member", show_type(type).text,
@@ -91,10 +91,10 @@ bool resolve__call(struct resolver *r, struct node *node, struct want want)
     return true;
 }
 
-bool resolve__call_local(struct resolver *r, struct node *node, struct want want)
+bool resolve__call_local(struct resolver *r, struct node *node, struct type_hint hint)
 {
     unsigned count = count_nodes(node->list), i = 0;
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to function call [%.*s/%u]",
                        SLICE_ARG(node->text), count);
     struct function *function = r->compiler->functions;
@@ -110,15 +110,15 @@ bool resolve__call_local(struct resolver *r, struct node *node, struct want want
     node->function = function;
     node->type = function->result;
     for (struct node **argument = &node->list; *argument != NULL; argument = &(*argument)->next)
-        if (!resolve__as(r, argument, want_argument(function->parameters[i++].type)))
+        if (!resolve__as(r, argument, type_hint_argument(function->parameters[i++].type)))
             return false;
     return true;
 }
 
-bool resolve__new(struct resolver *r, struct node *node, struct want want)
+bool resolve__new(struct resolver *r, struct node *node, struct type_hint hint)
 {
     unsigned count = count_nodes(node->list);
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment cannot assign a value to new object with constructor [%.*s/%u]",
                        SLICE_ARG(node->text), count);
     node->type = node->target = resolve__type(node->text);
@@ -140,7 +140,10 @@ static const struct method *find_accessor(type_id type, const char *prefix, stru
     return accessor.len == 0 ? NULL : find(type, accessor, count, kind);
 }
 
-/* Whether some object may answer to the name otherwise than as a map to its key. */
+/*
+ * Returns: whether some class has a getter or field of that name; else it can only be a key of a
+ * map.
+ */
 static bool has_accessor(struct slice name)
 {
     char get[METHOD_ACCESSOR_MAX], is[METHOD_ACCESSOR_MAX];
@@ -150,12 +153,12 @@ static bool has_accessor(struct slice name)
     return method_exists(getter, METHOD_PAINLESS) || method_exists(method_accessor(is, "is", name), METHOD_PAINLESS);
 }
 
-static bool dot_array(struct resolver *r, struct node *node, struct want want)
+static bool dot_array(struct resolver *r, struct node *node, struct type_hint hint)
 {
     if (!slice_is(node->text, "length"))
         return ILLEGAL(node, "Field [%.*s] does not exist for type [%s].", SLICE_ARG(node->text),
                        show_type(node->a->type).text);
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node,
                        "invalid assignment: cannot assign a value write to read-only field [length] for an array.");
     node->flags |= NODE_LENGTH;
@@ -180,7 +183,7 @@ static bool dot_list(struct resolver *r, struct node *node)
     return true;
 }
 
-/* A constant of an enumeration is what its class finds by that name. Returns: whether the class has it. */
+/* Resolves a constant of an enum by its name. Returns: whether the class has it. */
 static bool dot_constant(struct resolver *r, struct node *node, type_id type)
 {
     unsigned count = type_dims(type) > 0 ? 0 : enumerator_count(type_class(type)), i = 0;
@@ -199,27 +202,27 @@ static bool dot_constant(struct resolver *r, struct node *node, type_id type)
     return true;
 }
 
-/* A field of a class or of a value whose type is known: its own, a getter's, a map's key, a list's index. */
-static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool is_static, struct want want)
+/* Resolves a member of a class or typed value: a field, a getter, a map's key, a list's index. */
+static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool is_static, struct type_hint hint)
 {
     unsigned kind = is_static ? METHOD_STATIC : 0;
     const struct method *field = find(type, node->text, 0, METHOD_FIELD | kind);
     node->flags |= is_static ? NODE_STATIC : 0;
     if (field != NULL) {
-        if (want.write)
+        if (hint.write)
             return ILLEGAL(node, "invalid assignment: cannot assign a value to read-only field [%.*s]",
                            SLICE_ARG(node->text));
         node->method = field;
         node->type = field->result;
         return true;
     }
-    if (is_static && !want.write && dot_constant(r, node, type))
+    if (is_static && !hint.write && dot_constant(r, node, type))
         return true;
     const struct method *getter = find_accessor(type, "get", node->text, 0, kind);
     if (getter == NULL)
         getter = find_accessor(type, "is", node->text, 0, kind);
     if (getter != NULL) {
-        if (want.write)
+        if (hint.write)
             return ILLEGAL(node, "Illegal shortcut on field [%.*s] for type [%s].", SLICE_ARG(node->text),
                            show_type(type).text);
         node->method = getter;
@@ -235,8 +238,8 @@ static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool 
     return ILLEGAL(node, "field [%s, %.*s] not found", show_type(type).text, SLICE_ARG(node->text));
 }
 
-/* The beginning of a class's name, and one more part of it. */
-static bool dot_name(struct resolver *r, struct node *node, struct want want)
+/* Appends a part to a qualified class name. */
+static bool dot_name(struct resolver *r, struct node *node, struct type_hint hint)
 {
     struct slice name =
         arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(node->a->text), SLICE_ARG(node->text));
@@ -244,12 +247,12 @@ static bool dot_name(struct resolver *r, struct node *node, struct want want)
     node->text = name;
     node->kind = type == TYPE_NONE ? NODE_NAME : NODE_TYPE;
     node->target = type;
-    if (type != TYPE_NONE && want.write)
+    if (type != TYPE_NONE && hint.write)
         return ILLEGAL(node, "invalid assignment: cannot write a value to a static type [%s]", show_type(type).text);
     return true;
 }
 
-/* Whether a class has another within it: Map.Entry. */
+/* Returns: whether a class has a nested class, as Map.Entry. */
 static bool has_class(struct resolver *r, const struct node *node)
 {
     return node->a->kind == NODE_TYPE &&
@@ -257,72 +260,72 @@ static bool has_class(struct resolver *r, const struct node *node)
                                       SLICE_ARG(node->text))) != TYPE_NONE;
 }
 
-bool resolve__dot(struct resolver *r, struct node **place, struct want want)
+bool resolve__dot(struct resolver *r, struct node **place, struct type_hint hint)
 {
     struct node *node = *place;
-    if (!want.read && !want.write)
+    if (!hint.read && !hint.write)
         return ILLEGAL(node, "not a statement: result of dot operator [.] not used");
-    if (!resolve__visit(r, &node->a, WANT_READ))
+    if (!resolve__visit(r, &node->a, TYPE_HINT_READ))
         return false;
     if (node->a->kind == NODE_NAME || has_class(r, node))
-        return dot_name(r, node, want);
+        return dot_name(r, node, hint);
     bool is_static = node->a->kind == NODE_TYPE, ok = true;
     type_id type = is_static ? node->a->target : node->a->type;
     if (!is_static && type_dims(type) > 0) {
-        ok = dot_array(r, node, want);
+        ok = dot_array(r, node, hint);
     } else if (!is_static && type == CLASS_DEF) {
         node->slot = r->compiler->cache_count++;
         node->op = has_accessor(node->text) ? DOT_ANY : DOT_KEY;
-        take_wanted(node, want);
+        take_hint(node, hint);
     } else {
-        ok = dot_typed(r, node, type, is_static, want);
+        ok = dot_typed(r, node, type, is_static, hint);
     }
     if (!ok)
         return false;
-    if ((node->flags & NODE_SAFE) && want.write)
+    if ((node->flags & NODE_SAFE) && hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to a null safe operation [?.]");
     if ((node->flags & NODE_SAFE) && type_primitive(node->type))
         return FAIL(ILLEGAL_ARGUMENT_EXCEPTION, -1, "Result of null safe operator must be nullable");
     return true;
 }
 
-bool resolve__brace(struct resolver *r, struct node *node, struct want want)
+bool resolve__brace(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    if (!want.read && !want.write)
+    if (!hint.read && !hint.write)
         return ILLEGAL(node, "not a statement: result of brace operator not used");
-    if (!resolve__value(r, &node->a, WANT_READ))
+    if (!resolve__value(r, &node->a, TYPE_HINT_READ))
         return false;
     type_id type = node->a->type;
     if (type_dims(type) > 0) {
         node->type = type_element(type);
-        return resolve__as(r, &node->b, want_type(CLASS_INT));
+        return resolve__as(r, &node->b, type_hint_for(CLASS_INT));
     }
     if (type == CLASS_DEF) {
-        take_wanted(node, want);
-        return resolve__value(r, &node->b, WANT_READ);
+        take_hint(node, hint);
+        return resolve__value(r, &node->b, TYPE_HINT_READ);
     }
     node->type = CLASS_DEF;
     if (type_assignable(CLASS_MAP, type))
-        return resolve__as(r, &node->b, want_type(CLASS_DEF));
+        return resolve__as(r, &node->b, type_hint_for(CLASS_DEF));
     if (type_assignable(CLASS_LIST, type))
-        return resolve__as(r, &node->b, want_type(CLASS_INT));
+        return resolve__as(r, &node->b, type_hint_for(CLASS_INT));
     return ILLEGAL(node, "Illegal array access on type [%s].", show_type(type).text);
 }
 
 /* Functions as values */
 
-static bool lambda_types(struct resolver *r, struct node *node, struct want want)
+static bool lambda_types(struct resolver *r, struct node *node, struct type_hint hint)
 {
     struct function *function = node->function;
     const struct class_function *wanted = NULL;
     function->result = CLASS_DEF;
-    if (want.target != TYPE_NONE) {
-        wanted = type_dims(want.target) > 0 ? NULL : class_function(type_class(want.target));
+    if (hint.target != TYPE_NONE) {
+        wanted = type_dims(hint.target) > 0 ? NULL : class_function(type_class(hint.target));
         if (wanted == NULL)
-            return ILLEGAL(node, "Cannot pass lambda to [%s], not a functional interface", show_type(want.target).text);
+            return ILLEGAL(node, "Cannot pass lambda to [%s], not a functional interface", show_type(hint.target).text);
         if (wanted->count != function->parameter_count)
             return FAIL(ILLEGAL_ARGUMENT_EXCEPTION, -1, "Incorrect number of parameters for [%s] in [%s]", wanted->name,
-                        show_type(want.target).text);
+                        show_type(hint.target).text);
         if (wanted->result != CLASS_VOID)
             function->result = wanted->result;
     }
@@ -339,19 +342,19 @@ static bool lambda_types(struct resolver *r, struct node *node, struct want want
     return true;
 }
 
-bool resolve__lambda(struct resolver *r, struct node *node, struct want want)
+bool resolve__lambda(struct resolver *r, struct node *node, struct type_hint hint)
 {
-    if (want.write)
+    if (hint.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to a lambda");
-    if (!want.read)
+    if (!hint.read)
         return ILLEGAL(node, "not a statement: lambda not used");
     struct function *function = node->function;
-    if (!lambda_types(r, node, want))
+    if (!lambda_types(r, node, hint))
         return false;
-    struct scope scope = {.function = function, .lambda_outer = r->scope}, *outer = r->scope;
+    struct resolver_scope scope = {.function = function, .lambda_outer = r->scope}, *outer = r->scope;
     r->scope = &scope;
     for (unsigned i = 0; i < function->parameter_count; i++) {
-        /* Unlike a block's variable, a parameter may not have the name of one outside. */
+        /* Unlike a block's variable, a parameter must not have the name of an outer variable. */
         if (resolve__define(r, node->offset, function->parameters[i].type, function->parameters[i].name, true) == NULL)
             return false;
     }
@@ -359,7 +362,7 @@ bool resolve__lambda(struct resolver *r, struct node *node, struct want want)
         return ILLEGAL(node, "cannot generate empty lambda");
     bool ok = resolve__block(r, function->body, true);
     r->scope = outer;
-    node->type = want.target == TYPE_NONE ? CLASS_STRING : want.target;
+    node->type = hint.target == TYPE_NONE ? CLASS_STRING : hint.target;
     function->name = arena_printf(r->compiler->arena, "lambda$synthetic$%u", r->compiler->lambda_count++);
     measure_nesting(function);
     return ok;
@@ -374,28 +377,28 @@ static struct function *find_function(struct resolver *r, struct slice name, uns
     return function;
 }
 
-/* With a known interface the method must be there; without one, what is called decides when it is called. */
-bool resolve__reference(struct resolver *r, struct node *node, struct want want)
+/* With a known interface the method must exist; without one it is looked up when called. */
+bool resolve__reference(struct resolver *r, struct node *node, struct type_hint hint)
 {
     struct slice owner = node->a->text;
-    if (want.write || !want.read)
+    if (hint.write || !hint.read)
         return ILLEGAL(node, "not a statement: function reference [%.*s:%.*s] not used", SLICE_ARG(owner),
                        SLICE_ARG(node->text));
     bool is_this = slice_is(owner, "this");
     type_id type = is_this ? TYPE_NONE : resolve__type(owner);
-    node->type = want.target == TYPE_NONE ? CLASS_STRING : want.target;
+    node->type = hint.target == TYPE_NONE ? CLASS_STRING : hint.target;
     const struct class_function *wanted =
-        want.target == TYPE_NONE || type_dims(want.target) > 0 ? NULL : class_function(type_class(want.target));
-    if (want.target != TYPE_NONE && wanted == NULL)
+        hint.target == TYPE_NONE || type_dims(hint.target) > 0 ? NULL : class_function(type_class(hint.target));
+    if (hint.target != TYPE_NONE && wanted == NULL)
         return ILLEGAL(node, "Cannot convert function reference [%.*s::%.*s] to [%s], not a functional interface",
-                       SLICE_ARG(owner), SLICE_ARG(node->text), show_type(want.target).text);
+                       SLICE_ARG(owner), SLICE_ARG(node->text), show_type(hint.target).text);
     unsigned count = wanted == NULL ? 0 : wanted->count;
     if (is_this) {
         node->function = find_function(r, node->text, count, wanted == NULL);
         node->a = NULL;
         if (node->function == NULL)
             return ILLEGAL(node, "function reference [this::%.*s/%u] matching [%s, %s/%u] not found",
-                           SLICE_ARG(node->text), count, wanted == NULL ? "def" : show_type(want.target).text,
+                           SLICE_ARG(node->text), count, wanted == NULL ? "def" : show_type(hint.target).text,
                            wanted == NULL ? "" : wanted->name, count);
         return true;
     }
@@ -410,7 +413,7 @@ bool resolve__reference(struct resolver *r, struct node *node, struct want want)
     }
     if (wanted != NULL && !method_referred(type, node->text, count))
         return ILLEGAL(node, "function reference [%.*s::%.*s/%u] matching [%s, %s/%u] not found", SLICE_ARG(owner),
-                       SLICE_ARG(node->text), count, show_type(want.target).text, wanted->name, count);
+                       SLICE_ARG(node->text), count, show_type(hint.target).text, wanted->name, count);
     node->a = NULL;
     node->target = type;
     return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Groovy settles before a script runs: slots for declared names, types, which functions a call may mean.
+ * Groovy's resolution at compile time: slots of declared names, types, candidate functions of calls.
  *
- * A name that is declared nowhere and is no class stays a name: it is looked up among the parameters and what the script
- * assigned, when it is met. Variables that closures use live in boxes, which they share.
+ * A name that is neither declared nor a class is resolved at run time, among the parameters and the variables that the
+ * script assigned. Variables that closures capture live in shared boxes.
  */
 #include "script/check/resolve_groovy.h"
 
@@ -92,7 +92,7 @@ static struct local *add_local(struct groovy_resolver *r, struct local_scope *sc
     return local;
 }
 
-/* A closure may not declare a name again that is around it. */
+/* A closure must not redeclare a variable of an enclosing scope. */
 static bool is_taken(const struct groovy_resolver *r, struct slice name)
 {
     for (const struct local_scope *scope = r->scope; scope != NULL; scope = scope->outer)
@@ -116,7 +116,7 @@ bool resolve_groovy__declare(struct groovy_resolver *r, struct node *node, type_
     return true;
 }
 
-/* A closure's own copy of a variable it uses. */
+/* Returns: a closure's own copy of a variable that it captures. */
 static struct local *capture(struct groovy_resolver *r, struct local_scope *scope, struct local *outer)
 {
     struct function *function = scope->function;
@@ -181,7 +181,7 @@ static bool declare_parameters(struct groovy_resolver *r, struct function *funct
     return true;
 }
 
-/* Slots of parameters come first, so their names are declared before anything in their defaults could be. */
+/* Slots of parameters come first, so all are declared before their defaults are resolved. */
 bool resolve_groovy__function(struct groovy_resolver *r, struct function *function)
 {
     struct node *result = function->body->c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's expressions and statements one by one; see resolve_groovy.h. */
+/* Groovy's expressions and statements; see resolve_groovy.h. */
 #include "script/check/resolve_groovy.h"
 
 static bool visit(struct groovy_resolver *r, struct node *node)
@@ -49,7 +49,7 @@ static bool visit_name(struct groovy_resolver *r, struct node *node)
     return true;
 }
 
-/* a.b.C as one text where all are plain names and `a` is no variable; else empty. */
+/* Returns: a.b.C as one text if all parts are names and `a` is not a variable; else empty. */
 static struct slice dotted(struct groovy_resolver *r, const struct node *node)
 {
     if (node->kind == NODE_NAME)
@@ -61,7 +61,7 @@ static struct slice dotted(struct groovy_resolver *r, const struct node *node)
                          : arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(left), SLICE_ARG(node->text));
 }
 
-/* Only names that begin as a package does are worth the look. */
+/* Only names that begin like a package are looked up. */
 static bool visit_class_name(struct groovy_resolver *r, struct node *node)
 {
     const struct node *root = node;
@@ -99,7 +99,7 @@ static bool visit_dot(struct groovy_resolver *r, struct node *node)
 
 /* Calls */
 
-/* A parameter takes anything, and must be given. */
+/* Returns: whether a parameter accepts any value and has no default. */
 static bool is_plain(const struct parameter *parameter)
 {
     const struct node *both = parameter->initial;
@@ -107,7 +107,7 @@ static bool is_plain(const struct parameter *parameter)
            (both == NULL || (both->kind == NODE_DECLARE && both->a == NULL && both->c == NULL));
 }
 
-/* The function that a call means for sure: the only one of its name, and no argument decides whether it fits. */
+/* Returns: the only function of that name, if it fits all arguments; NULL: decided at run time. */
 static struct function *find_function(struct groovy_resolver *r, const struct node *call)
 {
     struct function *found = NULL;
@@ -159,12 +159,14 @@ static bool visit_call(struct groovy_resolver *r, struct node *node)
     return true;
 }
 
-/* Where a class that is not there is said to be: at an `as`, at the parenthesis of a cast, at `new`. */
+/*
+ * Returns: the offset of an error for an unknown class: of `as`, of a cast's parenthesis, of `new`.
+ */
 static int32_t type_place(const struct node *node, const struct node *type)
 {
     if (node->kind == NODE_INSTANCEOF)
         return type->offset;
-    return node->kind == NODE_COERCE ? node->fault : node->offset;
+    return node->kind == NODE_COERCE ? node->error_offset : node->offset;
 }
 
 static bool visit_typed(struct groovy_resolver *r, struct node *node)
@@ -201,7 +203,7 @@ static bool visit_closure(struct groovy_resolver *r, struct node *node)
     struct local_scope scope = {.function = node->function, .outer = r->scope};
     const struct function *around = r->scope->function;
     bool inner = r->scope->outer != NULL;
-    /* As Groovy names the class of a closure: by what it stands in, and its number in the script. */
+    /* Groovy names a closure's class by the enclosing function and its number in the script. */
     node->function->name = arena_printf(r->compiler->arena, inner ? "%.*s$_closure%u" : "_%.*s_closure%u",
                                         SLICE_ARG(around->name), ++r->closure_count);
     r->scope = &scope;
@@ -235,7 +237,7 @@ bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
     case NODE_LAMBDA: return visit_closure(r, node);
     case NODE_NAMED_ARGUMENT: return visit(r, node->b) && visit(r, node->a);
     case NODE_STEP:
-        /* What is no place gives its successor all the same. */
+        /* An operand that is no lvalue still yields its successor. */
         if (!visit(r, node->a))
             return false;
         node->flags |= can_be_written(node->a) ? 0 : NODE_INTERNAL;
@@ -299,7 +301,7 @@ static bool visit_catch(struct groovy_resolver *r, struct node *node, struct nod
     return ok;
 }
 
-/* Traps of several classes share a body and a variable. */
+/* A catch of several classes has a node for each; they share body and variable. */
 static bool visit_try(struct groovy_resolver *r, struct node *node)
 {
     if (!visit_body(r, node->b))
@@ -323,7 +325,7 @@ static bool visit_try(struct groovy_resolver *r, struct node *node)
     return visit_body(r, node->c);
 }
 
-/* The body of what can be left, or gone on with. */
+/* Resolves the body of a loop or switch, a target of break and continue. */
 static bool visit_inside(struct groovy_resolver *r, const struct node *outer, struct node *body)
 {
     struct enclosing here = {outer, r->scope->enclosing};

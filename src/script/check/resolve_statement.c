@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Painless's statements: what is never reached, what leaves out a result, what loops for nothing.
+ * Painless's statements: refuses unreachable code, missing results, and loops without effect.
  */
 #include "script/check/resolve.h"
 
@@ -14,7 +14,7 @@
     })
 #define ILLEGAL(node, ...) FAIL(ILLEGAL_ARGUMENT_EXCEPTION, (node)->offset, __VA_ARGS__)
 
-/* Where a statement stands. */
+/* The position of a statement. */
 struct place {
     bool last_source; /* last of the function: an expression there is its result */
     bool in_loop;
@@ -25,7 +25,7 @@ struct place {
 struct flow {
     bool method_escape; /* always leaves the function */
     bool loop_escape;   /* always leaves the loop */
-    bool all_escape;    /* nothing behind it is reached */
+    bool all_escape;    /* statements after it are unreachable */
     bool any_continue;
     bool any_break;
 };
@@ -55,12 +55,15 @@ static bool visit_block(struct resolver *r, struct node *block, struct place pla
     return true;
 }
 
-/* A block with variables of its own. */
+/* Resolves a block with its own variables. */
 static bool visit_scoped(struct resolver *r, struct node *block, struct place place, struct flow *flow)
 {
     struct variable *outer = r->scope->variables;
     bool ok = visit_block(r, block, place, false, flow);
-    /* What a lambda captured meanwhile stays known at the far end; only the newest ones go. */
+    /*
+     * Variables that a lambda captured are at the end of the list and stay; only the newest ones
+     * are removed.
+     */
     r->scope->variables = outer;
     return ok;
 }
@@ -76,7 +79,7 @@ static bool constant_condition(const struct node *condition, bool *ret_value)
 static bool visit_if(struct resolver *r, struct node *node, struct place place, struct flow *flow)
 {
     bool constant, has_else = (node->flags & NODE_USED) != 0;
-    if (!resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)))
+    if (!resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)))
         return false;
     if (constant_condition(node->a, &constant) || node->b == NULL)
         return ILLEGAL(node, "extraneous if block");
@@ -112,7 +115,7 @@ static bool visit_body(struct resolver *r, struct node *node, const char *loop, 
 static bool visit_while(struct resolver *r, struct node *node, struct flow *flow)
 {
     bool continuous = false;
-    if (!resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)))
+    if (!resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)))
         return false;
     if (constant_condition(node->a, &continuous)) {
         if (!continuous)
@@ -133,7 +136,7 @@ static bool visit_do(struct resolver *r, struct node *node, struct flow *flow)
         return false;
     if (body.loop_escape && !body.any_continue)
         return ILLEGAL(node, "extraneous do-while loop");
-    if (!resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)))
+    if (!resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)))
         return false;
     if (constant_condition(node->a, &continuous)) {
         if (!continuous)
@@ -151,10 +154,10 @@ static bool visit_for(struct resolver *r, struct node *node, struct flow *flow)
         struct flow ignored;
         if (!visit_statement(r, node->list, (struct place){false, false, false}, &ignored))
             return false;
-    } else if (node->list != NULL && !resolve__value(r, &node->list, WANT_NOTHING)) {
+    } else if (node->list != NULL && !resolve__value(r, &node->list, TYPE_HINT_NONE)) {
         return false;
     }
-    if (node->a != NULL && !resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)))
+    if (node->a != NULL && !resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)))
         return false;
     if (node->a != NULL && constant_condition(node->a, &constant)) {
         continuous = constant;
@@ -163,7 +166,7 @@ static bool visit_for(struct resolver *r, struct node *node, struct flow *flow)
         if (node->b == NULL)
             return ILLEGAL(node, "no paths escape from for loop");
     }
-    if (node->c != NULL && !resolve__value(r, &node->c, WANT_NOTHING))
+    if (node->c != NULL && !resolve__value(r, &node->c, TYPE_HINT_NONE))
         return false;
     return node->b == NULL || visit_body(r, node, "for", continuous, flow);
 }
@@ -171,7 +174,7 @@ static bool visit_for(struct resolver *r, struct node *node, struct flow *flow)
 static bool visit_each(struct resolver *r, struct node *node)
 {
     struct flow body;
-    if (!resolve__value(r, &node->a, WANT_READ))
+    if (!resolve__value(r, &node->a, TYPE_HINT_READ))
         return false;
     type_id type = resolve__type(node->c->text), source = node->a->type;
     if (type == TYPE_NONE)
@@ -206,7 +209,7 @@ static bool visit_declare(struct resolver *r, struct node *node)
     type_id type = resolve__type(node->c->text);
     if (type == TYPE_NONE)
         return ILLEGAL(node, "invalid declaration: cannot resolve type [%.*s]", SLICE_ARG(node->c->text));
-    if (node->a != NULL && !resolve__as(r, &node->a, want_type(type)))
+    if (node->a != NULL && !resolve__as(r, &node->a, type_hint_for(type)))
         return false;
     struct variable *variable = resolve__define(r, node->offset, type, node->text, false);
     if (variable == NULL)
@@ -222,7 +225,7 @@ static bool visit_return(struct resolver *r, struct node *node, struct flow *flo
     type_id result = r->scope->function->result;
     flow->method_escape = flow->loop_escape = flow->all_escape = true;
     if (node->a != NULL)
-        return resolve__as(r, &node->a, want_argument(result));
+        return resolve__as(r, &node->a, type_hint_argument(result));
     if (result != CLASS_VOID)
         return FAIL(CLASS_CAST_EXCEPTION, node->offset, "cannot cast from [%s] to [void]", show_type(result).text);
     return true;
@@ -232,7 +235,7 @@ static bool visit_expression(struct resolver *r, struct node *node, struct place
 {
     type_id result = r->scope->function->result;
     bool returns = place.last_source && result != CLASS_VOID;
-    if (!resolve__value(r, &node->a, returns ? WANT_READ : WANT_NOTHING))
+    if (!resolve__value(r, &node->a, returns ? TYPE_HINT_READ : TYPE_HINT_NONE))
         return false;
     if (!returns || node->a->type == CLASS_VOID)
         return true;
@@ -327,10 +330,10 @@ static bool visit_statement(struct resolver *r, struct node *node, struct place 
     case NODE_TRY: return visit_try(r, node, place, flow);
     case NODE_THROW:
         flow->method_escape = flow->loop_escape = flow->all_escape = true;
-        return resolve__as(r, &node->a, want_type(CLASS_EXCEPTION));
+        return resolve__as(r, &node->a, type_hint_for(CLASS_EXCEPTION));
     case NODE_BREAK:
     case NODE_CONTINUE: return visit_jump(r, node, place, flow);
-    case NODE_ASSERT: return resolve__as(r, &node->a, want_type(CLASS_BOOLEAN));
+    case NODE_ASSERT: return resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN));
     case NODE_EMPTY: return true;
     default: UNREACHABLE(); return false;
     }
@@ -377,7 +380,7 @@ static bool function_types(struct resolver *r, struct function *function)
 
 static bool visit_function(struct resolver *r, struct function *function)
 {
-    struct scope scope = {.function = function};
+    struct resolver_scope scope = {.function = function};
     r->scope = &scope;
     for (unsigned i = 0; i < function->parameter_count; i++)
         if (resolve__define(r, function->offset, function->parameters[i].type, function->parameters[i].name, false) ==
@@ -400,7 +403,7 @@ static bool visit_function(struct resolver *r, struct function *function)
 
 enum { INPUTS_MAX = 5 };
 
-/* What a script for each context finds declared; in this order they are handed over (interp.c). */
+/* The variables declared for each context, in the order in which script_run.c passes them. */
 static const struct {
     const char *name;
     type_id type;
@@ -434,7 +437,7 @@ bool resolve_painless(struct compiler *compiler, struct function *main)
     for (struct function *function = compiler->functions; function != NULL; function = function->next)
         if (!visit_function(r, function))
             return false;
-    struct scope scope = {.function = main};
+    struct resolver_scope scope = {.function = main};
     r->scope = &scope;
     main->result = results[compiler->context];
     for (unsigned i = 0; i < INPUTS_MAX; i++) {

@@ -20,7 +20,7 @@ type_id resolve__type(struct slice name)
     return id == CLASS_COUNT || dims > TYPE_DIMS_MAX - 1 ? TYPE_NONE : type_array(id, dims);
 }
 
-/* Java's widening: the place in byte, short, int, long, float, double; char stands beside short. */
+/* Java's widening order: byte, short, int, long, float, double; char has the rank of short. */
 static int rank(type_id type)
 {
     switch (type) {
@@ -59,7 +59,7 @@ static bool primitive_cast(type_id actual, type_id expected, bool explicit, bool
            (unboxed == actual || widens(actual, unboxed) || (explicit && rank(actual) > 0 && rank(unboxed) > 0));
 }
 
-/* def is a class of its own: an array of others is none of it. */
+/* An array of def is not a supertype of other arrays. */
 static bool into_def_array(type_id actual, type_id expected)
 {
     return type_class(expected) == CLASS_DEF && type_dims(expected) > 0 && type_dims(actual) > 0;
@@ -97,7 +97,7 @@ type_id promote_unary(type_id type, bool decimal)
     return rank(type) > 0 && rank(type) <= 3 ? CLASS_INT : TYPE_NONE;
 }
 
-/* The wider of the two decides, even where the other is no number: its conversion fails then. */
+/* The wider type decides, even if the other is not a number; its conversion fails then. */
 type_id promote_numeric(type_id a, type_id b, bool decimal)
 {
     static const type_id order[] = {CLASS_DOUBLE, CLASS_FLOAT, CLASS_LONG, CLASS_INT,

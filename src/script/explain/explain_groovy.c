@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Errors of Groovy sources as groovyc shows them: the message with its place, the line, and a caret below.
- */
+/* Syntax errors of Groovy sources, formatted as by groovyc: the message with its position, the
+   source line, and a caret below it. */
 #include "script/syntax/compile.h"
 
 #include <stdarg.h>
@@ -17,7 +16,8 @@ static struct slice line_of(struct slice source, uint32_t line)
     return slice_make(at, (size_t)(stop - at));
 }
 
-/* Of a line where the place is far to the right, thirty columns before it and ten behind. */
+/* Formats a source line with the caret. If the column is beyond 40, only 30 columns before it
+   and 10 from it on are shown. */
 static struct slice sample(struct compiler *compiler, uint32_t line, uint32_t column)
 {
     struct slice text = line_of(compiler->source, line);

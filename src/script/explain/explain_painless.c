@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says why the tokens of a Painless script do not parse, in Elasticsearch's words and at its place.
+ * Explains why the tokens of a Painless script do not parse, in Elasticsearch's words and at the
+ * same offset.
  *
- * Which words those are depends on how its generated parser came to the token: where it had one way to go on,
- * it says what it expected; where it was choosing between several, it says that no sequence of tokens fits.
- * So a walk through the same grammar repeats its choices. Painless's rules are below, in the notation of
- * grammar.h; where one rule has alternatives with a common beginning, they are kept apart, for there the
- * choice takes more than one token.
+ * The wording depends on the path of Elasticsearch's generated parser. If only one continuation was
+ * possible, it names the words that it expected. If it was selecting an alternative, it reports
+ * that no sequence of tokens fits. Therefore this file walks the same grammar and makes the same
+ * selections.
+ *
+ * The rules below use the notation of grammar.h. Alternatives of a rule that share a prefix are
+ * kept separate, as in the original: there the selection takes more than one token.
  */
 #include "script/explain/painless.h"
 #include "script/explain/predict.h"
@@ -98,7 +101,7 @@ static const char *const words[] = {
     "ID",
     "DOTINTEGER",
     "DOTID",
-    /* Only where scripts name no language; see bare_names. */
+    /* Only in scripts that name no language; see bare_names. */
     "'assert'",
 };
 #define WORD_COUNT (sizeof words / sizeof *words)
@@ -128,7 +131,7 @@ static const struct grammar_rule rules[] = {
     {"type", "'def' | PRIMITIVE | ID ( '.' DOTID )*"},
     {"declvar", "ID ( '=' expression )?"},
     {"trap", "'catch' '(' type ID ')' block"},
-    /* Which operator binds closer does not matter for what fits. */
+    /* Precedence is left out: it does not affect which tokens fit. */
     {"operand", "unary ( operator unary | 'instanceof' decltype )*"},
     {"operator", "'*' | '/' | '%' | '+' | '-' | '=~' | '==~' | '<<' | '>>' | '>>>' | '<' | '<=' | '>' | '>=' |"
                  "'==' | '===' | '!=' | '!==' | '&' | '^' | '|' | '&&' | '||' | '?:'"},
@@ -158,19 +161,19 @@ static const struct grammar_rule rules[] = {
     {"reference_to", "decltype '::' ID | decltype '::' 'new' | 'this' '::' ID"},
 };
 
-enum { RULE_SOURCE, RULE_STATEMENTS }; /* the first of the rules */
+enum { RULE_SOURCE, RULE_STATEMENTS }; /* indexes of the first rules */
 
 const struct grammar_language painless_language = {rules, sizeof rules / sizeof *rules, words, WORD_COUNT};
 
-/* A look ahead through a text of 64 KB in one bracket takes about as many. */
+/* About the number of steps of one lookahead through 64 KB of text inside one bracket. */
 #define EXPLAIN_STEPS_MAX ((uint64_t)4 * 1000 * 1000)
 
 struct walk {
     struct compiler *compiler;
     struct predictor predictor;
-    uint8_t *words; /* of the tokens, WORD_UNKNOWN where nobody looked yet */
+    uint8_t *words; /* by token; WORD_UNKNOWN until it is computed */
     size_t at;
-    uint16_t *returns; /* where the rules that were called go on */
+    uint16_t *returns; /* stack of the states to continue at after a rule ends */
     size_t depth;
     size_t capacity;
 };
@@ -212,7 +215,7 @@ static unsigned word_at(void *user, size_t at)
     return walk->words[at];
 }
 
-/* A token as messages show it. */
+/* Returns: a token as error messages show it, with escaped line ends and tabs. */
 static struct slice shown(struct walk *walk, const struct token *token)
 {
     struct slice text = token->kind == TOKEN_EOF ? SLICE_LIT("<EOF>") : token->text;
@@ -260,7 +263,8 @@ static void fail_sequence(struct walk *walk, size_t at)
     walk->compiler->error.cause = "no_viable_alt_exception";
 }
 
-/* Takes the next word. Returns: whether it fits; false also at what makes no word. */
+/* Consumes the next word if it is in the set. Returns: whether it was. Any other word sets the
+   error; a token that forms no word does not. */
 static bool walk_match(struct walk *walk, const struct grammar_set *set)
 {
     unsigned word = word_at(walk, walk->at);
@@ -286,17 +290,16 @@ static bool walk_choose(struct walk *walk, uint16_t state, uint16_t *ret_state)
     }
 }
 
-static void walk_call(struct walk *walk, uint16_t behind)
+static void walk_call(struct walk *walk, uint16_t next)
 {
     walk->returns =
         arena_grow(walk->compiler->scratch, walk->returns, walk->depth, &walk->capacity, sizeof *walk->returns);
-    walk->returns[walk->depth++] = behind;
+    walk->returns[walk->depth++] = next;
 }
 
-/*
- * Where the walk begins: what the parser has read fits, and no choice of it looks beyond the statement it is in. So only
- * the last of the script's own statements is walked, however long the script.
- */
+/* Returns: the state to start from. Everything that the parser has completed fits, and no
+   selection depends on tokens outside of its statement. So the walk starts at the last top-level
+   statement, which bounds its cost for long scripts. */
 static uint16_t first_state(struct walk *walk)
 {
     const struct compiler *compiler = walk->compiler;
@@ -305,7 +308,7 @@ static uint16_t first_state(struct walk *walk)
     return walk->predictor.grammar->starts[compiler->begun_later ? RULE_STATEMENTS : RULE_SOURCE];
 }
 
-/* Walks until something does not fit, or to the end. Returns: whether that was reached. */
+/* Walks until a token does not fit. Returns: whether the whole text fits. */
 static bool walk_all(struct walk *walk)
 {
     const struct grammar *grammar = walk->predictor.grammar;

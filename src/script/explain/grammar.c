@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the text of rules to states; see grammar.h.
+ * Builds states from the text of rules; see grammar.h.
  *
- * Every item becomes a piece: the state to enter it by, and the one to leave it by, whose `next` is still
- * open; so pieces join by one assignment.
+ * Every item becomes a fragment: a state to enter by, and a state to leave by whose `next` is not
+ * set yet. Joining two fragments is one assignment, as in Thompson's construction of an NFA.
  */
 #include "script/explain/grammar.h"
 
 #include "base/check.h"
 
-struct piece {
+struct grammar_fragment {
     uint16_t enter;
     uint16_t leave;
 };
 
-struct builder {
+struct grammar_builder {
     struct grammar *grammar;
-    const char *at; /* in the rule's text */
+    const char *at; /* position in the rule's text */
 };
 
-static struct piece build_alternatives(struct builder *builder);
+static struct grammar_fragment build_alternatives(struct grammar_builder *builder);
 
 static uint16_t state_new(struct grammar *grammar, enum grammar_kind kind)
 {
@@ -51,13 +51,13 @@ static unsigned rule_number(const struct grammar_language *language, struct slic
     return language->rule_count;
 }
 
-static void skip_spaces(struct builder *builder)
+static void skip_spaces(struct grammar_builder *builder)
 {
     while (*builder->at == ' ')
         builder->at++;
 }
 
-static bool accept(struct builder *builder, char c)
+static bool accept(struct grammar_builder *builder, char c)
 {
     skip_spaces(builder);
     if (*builder->at != c)
@@ -66,8 +66,8 @@ static bool accept(struct builder *builder, char c)
     return true;
 }
 
-/* A word in quotes keeps them; a name ends before the first character that belongs to the notation. */
-static struct slice take_name(struct builder *builder)
+/* Reads a word with its quotes, or a name up to a space or a character of the notation. */
+static struct slice take_name(struct grammar_builder *builder)
 {
     const char *start = builder->at;
     if (*start == '\'') {
@@ -78,7 +78,7 @@ static struct slice take_name(struct builder *builder)
     return slice_make(start, (size_t)(builder->at - start));
 }
 
-static struct piece build_name(struct builder *builder)
+static struct grammar_fragment build_name(struct grammar_builder *builder)
 {
     struct grammar *grammar = builder->grammar;
     struct slice name = take_name(builder);
@@ -89,54 +89,55 @@ static struct piece build_name(struct builder *builder)
     grammar->states[state].rule = (uint16_t)rule;
     if (matches)
         grammar_set_add(&grammar->states[state].set, word);
-    return (struct piece){state, state};
+    return (struct grammar_fragment){state, state};
 }
 
-/* Wraps what came before a ?, * or +. */
-static struct piece build_repeated(struct grammar *grammar, struct piece body, bool optional, bool repeats)
+/* Wraps an item that is followed by ?, * or +. */
+static struct grammar_fragment build_repeated(struct grammar *grammar, struct grammar_fragment body, bool optional, bool repeats)
 {
     uint16_t option = state_new(grammar, GRAMMAR_OPTION), leave = state_new(grammar, GRAMMAR_PASS);
     add_choice(grammar, option, body.enter);
     add_choice(grammar, option, leave);
     grammar->states[body.leave].next = repeats ? option : leave;
-    return (struct piece){optional ? option : body.enter, leave};
+    return (struct grammar_fragment){optional ? option : body.enter, leave};
 }
 
-static struct piece build_item(struct builder *builder)
+static struct grammar_fragment build_item(struct grammar_builder *builder)
 {
-    struct piece piece;
+    struct grammar_fragment fragment;
     if (accept(builder, '(')) {
-        piece = build_alternatives(builder);
+        fragment = build_alternatives(builder);
         bool closed = accept(builder, ')');
         INSIST(closed);
     } else {
-        piece = build_name(builder);
+        fragment = build_name(builder);
     }
     switch (*builder->at) {
     case '?':
     case '*':
     case '+':
-        piece = build_repeated(builder->grammar, piece, *builder->at != '+', *builder->at != '?');
+        fragment = build_repeated(builder->grammar, fragment, *builder->at != '+', *builder->at != '?');
         builder->at++;
-        return piece;
-    default: return piece;
+        return fragment;
+    default: return fragment;
     }
 }
 
-static struct piece build_sequence(struct builder *builder)
+static struct grammar_fragment build_sequence(struct grammar_builder *builder)
 {
     skip_spaces(builder);
-    struct piece whole = build_item(builder);
+    struct grammar_fragment whole = build_item(builder);
     for (skip_spaces(builder); *builder->at != '\0' && strchr("|)", *builder->at) == NULL; skip_spaces(builder)) {
-        struct piece item = build_item(builder);
+        struct grammar_fragment item = build_item(builder);
         builder->grammar->states[whole.leave].next = item.enter;
         whole.leave = item.leave;
     }
     return whole;
 }
 
-/* Alternatives that are a single word each. Returns: whether these are; if not, nothing is taken. */
-static bool take_words(struct builder *builder, struct grammar_set *ret_set)
+/* Reads alternatives that are a single word each. Returns: true with their set; false if an
+   alternative is anything else, and nothing is consumed. */
+static bool take_words(struct grammar_builder *builder, struct grammar_set *ret_set)
 {
     const struct grammar_language *language = builder->grammar->language;
     const char *start = builder->at;
@@ -154,31 +155,31 @@ static bool take_words(struct builder *builder, struct grammar_set *ret_set)
     return false;
 }
 
-static struct piece build_words(struct grammar *grammar, const struct grammar_set *set)
+static struct grammar_fragment build_words(struct grammar *grammar, const struct grammar_set *set)
 {
     uint16_t match = state_new(grammar, GRAMMAR_MATCH);
     grammar->states[match].set = *set;
-    return (struct piece){match, match};
+    return (struct grammar_fragment){match, match};
 }
 
-static struct piece build_alternatives(struct builder *builder)
+static struct grammar_fragment build_alternatives(struct grammar_builder *builder)
 {
     struct grammar *grammar = builder->grammar;
     struct grammar_set set;
     if (take_words(builder, &set))
         return build_words(grammar, &set);
-    struct piece first = build_sequence(builder);
+    struct grammar_fragment first = build_sequence(builder);
     if (!accept(builder, '|'))
         return first;
     uint16_t choice = state_new(grammar, GRAMMAR_CHOICE), leave = state_new(grammar, GRAMMAR_PASS);
     add_choice(grammar, choice, first.enter);
     grammar->states[first.leave].next = leave;
     do {
-        struct piece next = build_sequence(builder);
+        struct grammar_fragment next = build_sequence(builder);
         add_choice(grammar, choice, next.enter);
         grammar->states[next.leave].next = leave;
     } while (accept(builder, '|'));
-    return (struct piece){choice, leave};
+    return (struct grammar_fragment){choice, leave};
 }
 
 struct grammar *grammar_new(struct arena *arena, const struct grammar_language *language)
@@ -187,8 +188,8 @@ struct grammar *grammar_new(struct arena *arena, const struct grammar_language *
     struct grammar *grammar = arena_zalloc(arena, sizeof *grammar);
     grammar->language = language;
     for (unsigned i = 0; i < language->rule_count; i++) {
-        struct builder builder = {.grammar = grammar, .at = language->rules[i].body};
-        struct piece body = build_alternatives(&builder);
+        struct grammar_builder builder = {.grammar = grammar, .at = language->rules[i].body};
+        struct grammar_fragment body = build_alternatives(&builder);
         INSIST(*builder.at == '\0');
         grammar->states[body.leave].next = state_new(grammar, GRAMMAR_STOP);
         grammar->starts[i] = body.enter;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A grammar as a graph of states, made from rules in a notation of their own.
+ * A grammar as a graph of states, built from rules in a notation of our own.
  *
- * It serves to say why a text does not parse (explain_painless.c), in the words of a parser that was
- * generated from such rules: those words tell which alternative it had chosen when it met the token that does
- * not fit.
+ * It reproduces the syntax errors of a parser that was generated from such rules
+ * (explain_painless.c). The wording of an error depends on the alternative that the parser had
+ * chosen before the offending token.
  *
- * The notation: names of rules; words of the language, as `struct grammar_language` lists them; ( a | b );
- * behind an item ? (once or not), * (any times), + (once or more). A group or rule that only chooses between
- * words is one match.
+ * The notation has rule names, words of the language (`struct grammar_language` lists them) and ( a
+ * | b ). An item may be followed by ? (optional), * (zero or more) or + (one or more). A group or
+ * rule that only chooses between words becomes one match.
  */
 #ifndef TL_SCRIPT_GRAMMAR_H
 #define TL_SCRIPT_GRAMMAR_H
@@ -30,19 +30,19 @@ struct grammar_rule {
 };
 
 struct grammar_language {
-    const struct grammar_rule *rules; /* the first one is the whole text */
+    const struct grammar_rule *rules; /* the first rule is the start rule */
     unsigned rule_count;
-    const char *const *words; /* in the order in which sets are shown */
+    const char *const *words; /* in the order in which error messages list them */
     unsigned word_count;
 };
 
 enum grammar_kind {
-    GRAMMAR_STOP,   /* the rule ends */
-    GRAMMAR_PASS,   /* to `next` */
-    GRAMMAR_MATCH,  /* a word of `set`, then `next` */
-    GRAMMAR_CALL,   /* `rule`, then `next` */
-    GRAMMAR_CHOICE, /* one of `choices` */
-    GRAMMAR_OPTION, /* the first of two `choices`, or past it: the second */
+    GRAMMAR_STOP,   /* the end of a rule */
+    GRAMMAR_PASS,   /* continues at `next` */
+    GRAMMAR_MATCH,  /* takes a word of `set`, continues at `next` */
+    GRAMMAR_CALL,   /* runs `rule`, continues at `next` */
+    GRAMMAR_CHOICE, /* takes one of `choices` */
+    GRAMMAR_OPTION, /* choices[0] enters the item, choices[1] skips it */
 };
 
 struct grammar_state {
@@ -71,10 +71,11 @@ static inline void grammar_set_add(struct grammar_set *set, unsigned word)
     set->bits[word / 64] |= (uint64_t)1 << word % 64;
 }
 
-/* Returns: the graph, in the arena. Requires: rules that follow the notation and fit the limits. */
+/* Builds the graph of a language, in the arena. Requires: rules that follow the notation and fit
+   the limits above. Returns: the graph. */
 struct grammar *grammar_new(struct arena *arena, const struct grammar_language *language);
 
-/* Returns: the number of a word, word_count for none. */
+/* Returns: the number of a word; word_count if the language does not have it. */
 unsigned grammar_word(const struct grammar_language *language, struct slice word);
 
 #endif

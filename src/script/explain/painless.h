@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Painless's rules, and whether tokens follow them.
+ * Painless's grammar, and a check whether tokens follow it.
  *
- * The parser (syntax/parse_painless….c) and these rules are two descriptions of one language: the one makes trees fast, the other
- * knows the words of refusals. tests/unit/script/grammar_test.c holds them together: what it makes up, both take or neither.
+ * The parser (syntax/parse_painless….c) and these rules describe the same language twice: the
+ * parser builds trees fast, the rules yield the wording of syntax errors.
+ * tests/unit/script/grammar_test.c checks that both accept and reject the same generated texts.
  */
 #ifndef TL_SCRIPT_PAINLESS_H
 #define TL_SCRIPT_PAINLESS_H
@@ -13,7 +14,8 @@
 
 extern const struct grammar_language painless_language;
 
-/* Whether the tokens, all of which are known, follow the rules; if not, sets compiler->error as explain_painless does. */
+/* Returns: whether the tokens follow the grammar; if not, sets compiler->error as
+   explain_painless does. Requires: no token of an unknown kind. */
 bool painless_follows(struct compiler *compiler);
 
 #endif

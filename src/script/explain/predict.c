@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking ahead; see predict.h.
+ * Lookahead; see predict.h.
  *
- * Each alternative has a run: the set of (state, activation) it may be in. An activation is a rule begun at a
- * word; all who call the rule there share it, so the work grows with the text and not with the ways to read
- * it.
+ * Each alternative has the set of pairs (state, activation) that it may be in. An activation is one
+ * rule entered at one word. All callers of the rule at that word share it, as in a graph-structured
+ * stack. So the cost grows with the length of the text, not with the number of possible parses.
  */
 #include "script/explain/predict.h"
 
@@ -13,14 +13,14 @@
 struct activation;
 
 struct caller {
-    uint16_t state; /* behind the call */
+    uint16_t state; /* after the call */
     struct activation *activation;
     struct caller *next;
 };
 
 struct activation {
-    struct caller *callers; /* none: the rule of the decision itself */
-    size_t stamp;           /* the word at which `seen` counts, from 1 */
+    struct caller *callers; /* empty: the rule that contains the decision */
+    size_t stamp;           /* the word for which `seen` is valid, counted from 1 */
     uint64_t seen[GRAMMAR_STATES_MAX / 64];
 };
 
@@ -35,18 +35,18 @@ struct items {
     size_t capacity;
 };
 
-struct run {
-    struct items words;   /* waiting for a word */
+struct alternative {
+    struct items words;   /* in states that need a word */
     struct items pending; /* to be followed up to the next word */
     struct activation *begun[GRAMMAR_RULES_MAX];
     size_t begun_stamp[GRAMMAR_RULES_MAX];
-    bool ended; /* the rule of the decision may end here */
+    bool ended; /* the rule that contains the decision may end here */
 };
 
 struct decision {
     struct predictor *predictor;
     struct arena arena;
-    struct run runs[GRAMMAR_CHOICES_MAX];
+    struct alternative alternatives[GRAMMAR_CHOICES_MAX];
     unsigned count;
     size_t stamp;
 };
@@ -70,47 +70,49 @@ static bool visit(struct decision *decision, const struct item *item)
     return first;
 }
 
-static void call(struct decision *decision, struct run *run, const struct grammar_state *state, struct activation *from)
+static void call(struct decision *decision, struct alternative *alternative, const struct grammar_state *state, struct activation *from)
 {
     uint16_t rule = state->rule;
-    if (run->begun_stamp[rule] != decision->stamp) {
-        run->begun_stamp[rule] = decision->stamp;
-        run->begun[rule] = arena_zalloc(&decision->arena, sizeof *run->begun[rule]);
-        items_add(decision, &run->pending, decision->predictor->grammar->starts[rule], run->begun[rule]);
+    if (alternative->begun_stamp[rule] != decision->stamp) {
+        alternative->begun_stamp[rule] = decision->stamp;
+        alternative->begun[rule] = arena_zalloc(&decision->arena, sizeof *alternative->begun[rule]);
+        items_add(decision, &alternative->pending, decision->predictor->grammar->starts[rule], alternative->begun[rule]);
     }
     struct caller *caller = arena_alloc(&decision->arena, sizeof *caller);
-    *caller = (struct caller){state->next, from, run->begun[rule]->callers};
-    run->begun[rule]->callers = caller;
+    *caller = (struct caller){state->next, from, alternative->begun[rule]->callers};
+    alternative->begun[rule]->callers = caller;
 }
 
-/* No rule matches nothing, so whoever calls a rule at this word has done so before the rule ends. */
-static void end_rule(struct decision *decision, struct run *run, const struct activation *activation)
+/* Continues in all callers of a rule that ends. The list of callers is complete: every rule
+   matches at least one word, so all calls made at the word that began the activation precede its
+   end. */
+static void end_rule(struct decision *decision, struct alternative *alternative, const struct activation *activation)
 {
     if (activation->callers == NULL)
-        run->ended = true;
+        alternative->ended = true;
     for (const struct caller *caller = activation->callers; caller != NULL; caller = caller->next)
-        items_add(decision, &run->pending, caller->state, caller->activation);
+        items_add(decision, &alternative->pending, caller->state, caller->activation);
 }
 
-/* Follows what is pending up to the next words. */
-static void follow(struct decision *decision, struct run *run)
+/* Follows pending items until all of them need a word. */
+static void follow(struct decision *decision, struct alternative *alternative)
 {
-    while (run->pending.count > 0) {
-        struct item item = run->pending.data[--run->pending.count];
+    while (alternative->pending.count > 0) {
+        struct item item = alternative->pending.data[--alternative->pending.count];
         const struct grammar_state *state = &decision->predictor->grammar->states[item.state];
         if (!visit(decision, &item))
             continue;
         if (decision->predictor->steps_left > 0)
             decision->predictor->steps_left--;
         switch (state->kind) {
-        case GRAMMAR_STOP: end_rule(decision, run, item.activation); break;
-        case GRAMMAR_PASS: items_add(decision, &run->pending, state->next, item.activation); break;
-        case GRAMMAR_MATCH: items_add(decision, &run->words, item.state, item.activation); break;
-        case GRAMMAR_CALL: call(decision, run, state, item.activation); break;
+        case GRAMMAR_STOP: end_rule(decision, alternative, item.activation); break;
+        case GRAMMAR_PASS: items_add(decision, &alternative->pending, state->next, item.activation); break;
+        case GRAMMAR_MATCH: items_add(decision, &alternative->words, item.state, item.activation); break;
+        case GRAMMAR_CALL: call(decision, alternative, state, item.activation); break;
         case GRAMMAR_CHOICE:
         case GRAMMAR_OPTION:
             for (unsigned i = 0; i < state->choice_count; i++)
-                items_add(decision, &run->pending, state->choices[i], item.activation);
+                items_add(decision, &alternative->pending, state->choices[i], item.activation);
             break;
         }
     }
@@ -122,52 +124,52 @@ static void start(struct decision *decision, const struct grammar_state *state)
     decision->count = state->choice_count;
     for (unsigned i = 0; i < decision->count; i++) {
         struct activation *base = arena_zalloc(&decision->arena, sizeof *base);
-        items_add(decision, &decision->runs[i].pending, state->choices[i], base);
-        follow(decision, &decision->runs[i]);
+        items_add(decision, &decision->alternatives[i].pending, state->choices[i], base);
+        follow(decision, &decision->alternatives[i]);
     }
 }
 
-static bool fits(const struct decision *decision, const struct run *run, unsigned word)
+static bool fits(const struct decision *decision, const struct alternative *alternative, unsigned word)
 {
-    for (size_t i = 0; i < run->words.count; i++)
-        if (grammar_set_has(&decision->predictor->grammar->states[run->words.data[i].state].set, word))
+    for (size_t i = 0; i < alternative->words.count; i++)
+        if (grammar_set_has(&decision->predictor->grammar->states[alternative->words.data[i].state].set, word))
             return true;
     return false;
 }
 
-static void step(struct decision *decision, struct run *run, unsigned word)
+static void step(struct decision *decision, struct alternative *alternative, unsigned word)
 {
     const struct grammar_state *states = decision->predictor->grammar->states;
-    size_t count = run->words.count;
-    run->words.count = 0;
-    run->ended = false;
+    size_t count = alternative->words.count;
+    alternative->words.count = 0;
+    alternative->ended = false;
     for (size_t i = 0; i < count; i++) {
-        struct item item = run->words.data[i];
+        struct item item = alternative->words.data[i];
         if (grammar_set_has(&states[item.state].set, word))
-            items_add(decision, &run->pending, states[item.state].next, item.activation);
+            items_add(decision, &alternative->pending, states[item.state].next, item.activation);
     }
-    follow(decision, run);
+    follow(decision, alternative);
 }
 
-/* The first words tell entering from passing. */
-static bool tells_at_once(const struct decision *decision)
+/* Returns: whether the first words suffice to choose between entering and skipping the item. */
+static bool first_words_are_disjoint(const struct decision *decision)
 {
     for (unsigned word = 0; word < decision->predictor->grammar->language->word_count; word++)
-        if (fits(decision, &decision->runs[0], word) && fits(decision, &decision->runs[1], word))
+        if (fits(decision, &decision->alternatives[0], word) && fits(decision, &decision->alternatives[1], word))
             return false;
     return true;
 }
 
-/* What to do with a word that fits nowhere. Returns: as predict(). */
+/* Handles a word that no alternative accepts. Returns: as predict(). */
 static int fall_back(const struct decision *decision, bool first, bool option, size_t at, unsigned *ret_choice,
                      size_t *ret_at)
 {
     for (unsigned i = 0; i < decision->count; i++)
-        if (decision->runs[i].ended) {
+        if (decision->alternatives[i].ended) {
             *ret_choice = i;
             return 0;
         }
-    if (first && option && tells_at_once(decision)) {
+    if (first && option && first_words_are_disjoint(decision)) {
         *ret_choice = 1;
         return 0;
     }
@@ -175,12 +177,13 @@ static int fall_back(const struct decision *decision, bool first, bool option, s
     return PREDICT_NONE;
 }
 
-/* Takes one word. Returns: how many alternatives it fits; with one, *ret_choice. */
+/* Offers one word to all alternatives, and consumes it if two or more accept it. Returns: the
+   number that accept it; if that is 1, *ret_choice is the alternative. */
 static unsigned advance(struct decision *decision, unsigned word, unsigned *ret_choice)
 {
     unsigned left = 0;
     for (unsigned i = 0; i < decision->count; i++)
-        if (fits(decision, &decision->runs[i], word)) {
+        if (fits(decision, &decision->alternatives[i], word)) {
             left++;
             *ret_choice = i;
         }
@@ -188,7 +191,7 @@ static unsigned advance(struct decision *decision, unsigned word, unsigned *ret_
         return left;
     decision->stamp++;
     for (unsigned i = 0; i < decision->count; i++)
-        step(decision, &decision->runs[i], word);
+        step(decision, &decision->alternatives[i], word);
     return left;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's words for methods and properties that are not there, and which ones may have been meant. */
+/* Groovy's messages for missing methods and properties, with suggestions. */
 #include "script/run/dispatch_groovy.h"
 
 #include "script/run/convert.h"
 
-/* More than this of a list of arguments is not shown. */
+/* Limit of the argument list in a message, in code units; "..." replaces the rest. */
 #define SHOWN_UNITS_MAX 60
 
 bool groovy_show_arguments(struct run *run, struct value *arguments, unsigned count, struct slice *ret_types,
@@ -52,10 +52,10 @@ bool groovy_missing_method(struct run *run, type_id type, bool is_static, struct
     struct slice types, values;
     if (!groovy_show_arguments(run, arguments + 1, count, &types, &values))
         return false;
-    struct slice guess = groovy_suggest(run, type, name, arguments + 1, count);
+    struct slice suggestions = groovy_suggest(run, type, name, arguments + 1, count);
     return run->thrown == NULL &&
            run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
                      "No signature of method: %s%s.%.*s() is applicable for argument types: (%.*s) values: [%.*s]%.*s",
                      is_static ? "static " : "", type_java_name(type, class_name), SLICE_ARG(name), SLICE_ARG(types),
-                     SLICE_ARG(values), SLICE_ARG(guess));
+                     SLICE_ARG(values), SLICE_ARG(suggestions));
 }

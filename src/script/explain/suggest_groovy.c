@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groovy's guesses: which methods may have been meant by one that is not there.
+ * Groovy's "Possible solutions": suggests existing methods for a call of a missing one.
  *
- * A method is as far from the call as its name by edits, and its parameters by theirs. Groovy lists the six nearest that
- * are not too far; here they come from what scripts may call, which is less than all of Java.
+ * The distance of a method is the edit distance of its name plus the edit distance of its parameter
+ * types. Groovy lists the six nearest methods within a limit. Candidates here are the methods
+ * available to scripts, a subset of Java's.
  */
 #include "script/run/dispatch_groovy.h"
 
 enum { EDIT = 10, SWAP = 5, CASE = 5, FAR = 50 };
 
 #define SUGGESTIONS_MAX 6
-/* What a look at one method counts as. */
+/* Script steps charged for each candidate. */
 #define STEPS 4
-/* Longer names, and more arguments, are not guessed at. */
+/* Limit of the name's length and of the argument count; no suggestions are made beyond it. */
 #define LENGTH_MAX 40u
 
 struct method_suggestion {
@@ -42,7 +43,7 @@ static unsigned letter_cost(char a, char b)
     return a == b ? 0 : EDIT;
 }
 
-/* What edits are counted between: letters or, where these are NULL, types. */
+/* An edit distance's operand: a sequence of letters or, if `letters` is NULL, of types. */
 struct sequence {
     const char *letters;
     const type_id *types;
@@ -54,7 +55,8 @@ static unsigned replace_cost(const struct sequence *s, unsigned i, const struct 
     return s->letters != NULL ? letter_cost(s->letters[i], t->letters[j]) : s->types[i] == t->types[j] ? 0 : EDIT;
 }
 
-/* Of s[i - 1], s[i] being t[j], t[j - 1]; EDIT + EDIT, which nothing gains by, where they are not. */
+/* Returns: the cost of a transposition: s[i - 1], s[i] equal t[j], t[j - 1]. Otherwise EDIT +
+   EDIT, which is never cheaper than two replacements. */
 static unsigned swap_cost(const struct sequence *s, unsigned i, const struct sequence *t, unsigned j)
 {
     if (s->letters == NULL)
@@ -105,29 +107,30 @@ static bool same_shape(const struct method *a, const struct method *b)
            memcmp(a->parameters, b->parameters, a->count * sizeof *a->parameters) == 0;
 }
 
-/* Keeps the nearest, those found first in front of their equals. */
-static void keep(struct method_suggestion guesses[SUGGESTIONS_MAX], unsigned *count, struct method_suggestion guess)
+/* Inserts a suggestion in order of distance, after those of equal distance; drops the farthest
+   beyond GUESSES_MAX. */
+static void keep(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned *count, struct method_suggestion suggestion)
 {
     unsigned at = *count;
     for (unsigned i = 0; i < *count; i++)
-        if (same_shape(guesses[i].method, guess.method))
+        if (same_shape(suggestions[i].method, suggestion.method))
             return;
-    while (at > 0 && guesses[at - 1].distance > guess.distance)
+    while (at > 0 && suggestions[at - 1].distance > suggestion.distance)
         at--;
     if (at == SUGGESTIONS_MAX)
         return;
     unsigned moved = (*count < SUGGESTIONS_MAX ? *count : SUGGESTIONS_MAX - 1) - at;
-    memmove(guesses + at + 1, guesses + at, moved * sizeof *guesses);
-    guesses[at] = guess;
+    memmove(suggestions + at + 1, suggestions + at, moved * sizeof *suggestions);
+    suggestions[at] = suggestion;
     *count += *count < SUGGESTIONS_MAX;
 }
 
-static struct slice show(struct run *run, const struct method_suggestion *guesses, unsigned count)
+static struct slice show(struct run *run, const struct method_suggestion *suggestions, unsigned count)
 {
     char name[TYPE_NAME_MAX];
     struct slice text = count == 0 ? SLICE_LIT("") : SLICE_LIT("\nPossible solutions: ");
     for (unsigned i = 0; i < count; i++) {
-        const struct method *method = guesses[i].method;
+        const struct method *method = suggestions[i].method;
         text = run_printf(run, "%.*s%s%s(", SLICE_ARG(text), i > 0 ? ", " : "", method->name);
         for (unsigned k = 0; k < method->count; k++) {
             type_id type = method->parameters[k] == CLASS_DEF ? (type_id)CLASS_OBJECT : method->parameters[k];
@@ -141,7 +144,7 @@ static struct slice show(struct run *run, const struct method_suggestion *guesse
 struct slice groovy_suggest(struct run *run, type_id type, struct slice name, const struct value *arguments,
                           unsigned count)
 {
-    struct method_suggestion guesses[SUGGESTIONS_MAX];
+    struct method_suggestion suggestions[SUGGESTIONS_MAX];
     type_id types[LENGTH_MAX];
     unsigned found = 0;
     if (name.len > LENGTH_MAX || count > LENGTH_MAX)
@@ -158,8 +161,8 @@ struct slice groovy_suggest(struct run *run, type_id type, struct slice name, co
         for (unsigned i = 0; i < total && run_step(run, STEPS); i++) {
             unsigned here = method_distance(rows[i], &wanted, &given);
             if (here <= FAR)
-                keep(guesses, &found, (struct method_suggestion){rows[i], here});
+                keep(suggestions, &found, (struct method_suggestion){rows[i], here});
         }
     }
-    return run->thrown != NULL ? SLICE_LIT("") : show(run, guesses, found);
+    return run->thrown != NULL ? SLICE_LIT("") : show(run, suggestions, found);
 }

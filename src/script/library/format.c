@@ -10,8 +10,8 @@
 
 struct field {
     bool left, zero, plus, space, comma, alternate, parenthesis;
-    int64_t index;            /* n$ or 0 */
-    int64_t width, precision; /* -1: none */
+    int64_t index;            /* of "%n$": from 1; 0: none given */
+    int64_t width, precision; /* -1: none given */
     uint16_t conversion;
 };
 
@@ -21,7 +21,7 @@ struct formatter {
     const struct value *arguments;
     size_t count;
     size_t at;
-    size_t ordinary; /* the next argument without an index */
+    size_t ordinary; /* index of the next argument for a field without its own */
     struct text_buf out;
 };
 
@@ -76,7 +76,7 @@ static void parse_field(struct formatter *formatter, struct field *field)
     formatter->at++;
 }
 
-/* Pads what was appended since `from` to the width. */
+/* Pads the units appended since `from` to the field's width. */
 static bool pad(struct formatter *formatter, const struct field *field, size_t from)
 {
     struct text_buf *out = &formatter->out;
@@ -97,7 +97,7 @@ static bool pad(struct formatter *formatter, const struct field *field, size_t f
     return true;
 }
 
-/* A number's digits with sign, grouping and zeros. */
+/* Writes the sign, the digits in `plain` with grouping, and leading zeros. */
 static void write_number(struct formatter *formatter, const struct field *field, bool negative, const char *plain)
 {
     struct text_buf *out = &formatter->out;
@@ -160,7 +160,8 @@ static bool write_integer(struct formatter *formatter, const struct field *field
     return true;
 }
 
-/* The digits of a double as Java rounds them: half up on the shortest decimal that stands for it. */
+/* Returns: the shortest decimal that denotes the double, the one that Java rounds half up; NULL
+   with a throwable in the run. */
 static struct decimal *shortest(struct run *run, double d)
 {
     char text[DTOA_TEXT_MAX];
@@ -168,7 +169,8 @@ static struct decimal *shortest(struct run *run, double d)
     return decimal_from_slice(run, slice_make(text, length));
 }
 
-/* `negative` is of a double, whose zero has a sign too; `decimal` is then its size. */
+/* Writes a decimal. For a double, `decimal` is the absolute value and `negative` its sign, which
+   zero has as well. */
 static bool write_decimal(struct formatter *formatter, const struct field *field, bool negative,
                           struct decimal *decimal)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the tables and finding methods in them; see method.h. */
+/* Parses the method tables and looks methods up; see method.h. */
 #include "script/library/method.h"
 
 #include "base/check.h"
@@ -7,7 +7,8 @@
 
 #include <ctype.h>
 
-/* Of rows that fit a call alike, the first is taken: a dialect's additions stand behind what Java has. */
+/* The first of several rows that fit a call equally is taken. Therefore the tables of a
+   dialect's additions follow Java's. */
 static const struct method_table *const method_tables[] = {
     methods_text,
     methods_text_regex,
@@ -57,9 +58,10 @@ static const struct method_table *const method_tables[] = {
 
 #define KIND_FLAGS (METHOD_STATIC | METHOD_FIELD | METHOD_NEW)
 
-/* Reading signatures */
+/* Parsing of signatures */
 
-/* A class by its name in signatures. Open addressing; twice as many slots as names at least. */
+/* Hash table from class names in signatures to classes, with open addressing. At least twice as
+   large as the number of names. */
 #define NAMES_MAX 1024u
 static uint16_t names[NAMES_MAX]; /* 1 + enum class_id; 0: free */
 
@@ -69,7 +71,7 @@ static const char *java_simple(enum class_id id)
     return simple == NULL ? class_infos[id].java : simple + 1;
 }
 
-/* Whether a name in a signature is that one, of which a dollar is written as a dot. */
+/* Returns: whether a class's name equals a name in a signature, where `$` is written as a dot. */
 static bool name_same(const char *name, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -124,7 +126,7 @@ static bool read_type(const char **at, type_id *ret)
 {
     const char *begin = *at;
     struct slice name = word(at);
-    bool rest = name.len > 3 && strncmp(*at - 3, "...", 3) == 0; /* the dots are the caller's */
+    bool rest = name.len > 3 && strncmp(*at - 3, "...", 3) == 0; /* read by read_parameters */
     *at -= rest ? 3 : 0;
     enum class_id id = name_find(slice_make(begin, (size_t)(*at - begin)));
     unsigned dims = 0;
@@ -177,7 +179,7 @@ bool method_read(const char *signature, char **pool, struct method *ret)
     return *at == '\0';
 }
 
-/* All rows, class by class, of a class in the order of the tables; row first[id] is the first of a class. */
+/* All rows, ordered by class, then by table; first[id] is the index of a class's first row. */
 #define ALL_MAX 4096u
 static struct method all[ALL_MAX];
 static uint16_t first[CLASS_COUNT + 2];
@@ -194,7 +196,7 @@ static void read_row(const struct method_table *table, unsigned i, unsigned coun
     REQUIRE(is);
 }
 
-/* Once, before main: no lock is needed, and nobody sees a table half read. */
+/* Runs once, before main: no lock is needed, and no thread can see a partial table. */
 __attribute__((constructor)) static void read_tables(void)
 {
     char *at = pool;
@@ -236,19 +238,21 @@ bool method_constant(struct call *call, struct value *ret)
     return true;
 }
 
-/* Looking up */
+/* Lookup */
 
-/* Classes a lookup may pass through: the deepest chain with all its interfaces is well below. */
+/* Limit of the classes that a lookup visits; more than the longest chain with all its
+   interfaces. */
 #define CHAIN_MAX 24
 
-/* The class, what it extends, nearest first, Object last; of a constructor, what makes it. Returns: how many. */
+/* Lists the classes that a lookup visits: the class and its supertypes, nearest first, Object
+   last. For a constructor, only the class that declares it. Returns: their number. */
 static unsigned chain_of(const struct method_lookup *query, uint16_t chain[CHAIN_MAX])
 {
     unsigned count = 0;
     chain[count++] = (uint16_t)query->id;
     if (query->flags & METHOD_NEW) {
         if (class_infos[query->id].kind == CLASS_KIND_X)
-            chain[0] = CLASS_THROWABLE; /* all throwables are made alike */
+            chain[0] = CLASS_THROWABLE; /* declares the constructors of all throwables */
         return count;
     }
     for (unsigned i = 0; i < count && chain[i] != CLASS_ARRAY; i++) {
@@ -274,8 +278,8 @@ static bool starts_alike(const struct method *method, const struct method_lookup
     return query->name.data == NULL || (query->name.len > 0 && method->name[0] == query->name.data[0]);
 }
 
-/* Whether a class is met twice, by more than one that extends it: the nearest counts. */
-static bool met_before(const uint16_t *chain, unsigned i)
+/* Returns: whether a class occurs earlier in the chain; several supertypes may extend it. */
+static bool occurs_before(const uint16_t *chain, unsigned i)
 {
     for (unsigned k = 0; k < i; k++)
         if (chain[k] == chain[i])
@@ -290,41 +294,42 @@ unsigned method_all(const struct method_lookup *query, const struct method **row
     unsigned length = chain_of(query, chain), count = 0;
     for (unsigned i = 0; i < length; i++)
         for (unsigned row = first[chain[i]]; row < first[chain[i] + 1] && count < max; row++)
-            if (starts_alike(&all[row], query) && row_fits(&all[row], query) && !met_before(chain, i))
+            if (starts_alike(&all[row], query) && row_fits(&all[row], query) && !occurs_before(chain, i))
                 rows[count++] = &all[row];
     return count;
 }
 
-/* One slot a name and class, the newest wins. */
-#define KEPT 256u
-_Static_assert(KEPT * sizeof(void *) <= RUN_SMALL_BYTES, "the table is one small piece");
+/* Slots of the cache of lookups. Name, class and flags select a slot; a new result replaces the
+   old one. */
+#define CACHE_SLOTS 256u
+_Static_assert(CACHE_SLOTS * sizeof(void *) <= RUN_SMALL_BYTES, "the table is one small piece");
 
 static uint32_t slot_of(const struct method_lookup *query)
 {
     uint32_t hash = 2166136261u ^ (uint32_t)query->id * 40503u ^ query->flags;
     for (size_t i = 0; i < query->name.len; i++)
         hash = (hash ^ (uint8_t)query->name.data[i]) * 16777619u;
-    return (hash ^ hash >> 15) % KEPT;
+    return (hash ^ hash >> 15) % CACHE_SLOTS;
 }
 
 static const struct method_rows *look_up(struct run *run, const struct method_lookup *query)
 {
     const struct method *rows[METHOD_OVERLOADS_MAX];
-    struct method_rows *kept = run_alloc(run, sizeof *kept);
-    kept->query = *query;
-    kept->query.name = arena_copy(run->arena, query->name);
+    struct method_rows *found = run_alloc(run, sizeof *found);
+    found->query = *query;
+    found->query.name = arena_copy(run->arena, query->name);
     run_charge(run, query->name.len);
-    kept->count = method_all(query, rows, METHOD_OVERLOADS_MAX);
-    kept->rows = run_alloc(run, (kept->count + 1) * sizeof *kept->rows);
-    memcpy(kept->rows, rows, kept->count * sizeof *kept->rows);
-    return kept;
+    found->count = method_all(query, rows, METHOD_OVERLOADS_MAX);
+    found->rows = run_alloc(run, (found->count + 1) * sizeof *found->rows);
+    memcpy(found->rows, rows, found->count * sizeof *found->rows);
+    return found;
 }
 
 const struct method_rows *run_methods(struct run *run, const struct method_lookup *query)
 {
     if (run->methods == NULL) {
-        run->methods = run_alloc(run, KEPT * sizeof *run->methods);
-        memset(run->methods, 0, KEPT * sizeof *run->methods);
+        run->methods = run_alloc(run, CACHE_SLOTS * sizeof *run->methods);
+        memset(run->methods, 0, CACHE_SLOTS * sizeof *run->methods);
     }
     const struct method_rows **slot = &run->methods[slot_of(query)];
     bool same = *slot != NULL && (*slot)->query.id == query->id && (*slot)->query.flags == query->flags &&

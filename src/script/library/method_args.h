@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How natives take their receiver and arguments. */
+/* How natives read their receiver and arguments, and return results. */
 #ifndef TL_SCRIPT_METHOD_ARGS_H
 #define TL_SCRIPT_METHOD_ARGS_H
 
@@ -9,21 +9,23 @@
 #include "script/library/method.h"
 #include "script/value/number.h"
 
-/* Arguments have the types of their row already; only null is left to ask for. */
+/* Throws a NullPointerException if the argument is null. Other checks are not needed: arguments
+   already have the types of their row. */
 #define NOT_NULL(index)                                           \
     do {                                                          \
         if (call->args[index].kind == VALUE_NULL)                 \
             return run_throw_npe(call->run, "Object.toString()"); \
     } while (0)
 
-/* A call that a native makes of another by itself, without a row; a[0] is the receiver. */
+/* A call that one native makes of another directly, without a row; a[0] is the receiver, `n`
+   arguments follow. */
 #define CALL(runs, a, n)                                             \
     &(struct call)                                                   \
     {                                                                \
         .run = (runs), .self = (a)[0], .args = (a) + 1, .count = (n) \
     }
 
-/* The last argument; without one, what it is called on. */
+/* Returns: the last argument, or the receiver if there are no arguments. */
 static inline struct value call_last(const struct call *call)
 {
     return call->count > 0 ? call->args[call->count - 1] : call->self;
@@ -39,7 +41,8 @@ static inline struct seq *seq_of(struct value v)
     return (struct seq *)v.object;
 }
 
-/* A map or set. `doc` of searches is a Map, too, though no dictionary: its own methods aside it is an empty one. */
+/* Returns: the dictionary of a map or set. `doc` of searches is a Map but no dictionary: for the
+   methods of Map it is an empty one. */
 static inline struct dict *dict_of(struct value v)
 {
     static const struct dict nothing = {.object = {.class = CLASS_IMMUTABLE_MAP, .flags = OBJECT_READONLY}};
@@ -70,7 +73,7 @@ static inline bool give_double(struct value *ret, double d)
     return true;
 }
 
-/* An object that is NULL when its making threw. */
+/* Gives an object. Returns: false if it is NULL, which means that its constructor threw. */
 static inline bool give(struct value *ret, const void *object)
 {
     *ret = value_of(object);
@@ -82,14 +85,15 @@ static inline bool give_slice(struct run *run, struct value *ret, struct slice t
     return give(ret, text_new(run, text));
 }
 
-/* A method without a result. */
+/* Gives null, as the result of a void method. */
 static inline bool give_nothing(struct value *ret)
 {
     *ret = VALUE_NONE;
     return true;
 }
 
-/* Java's String.format, in the root locale. Returns: NULL and a throwable. */
+/* Formats as Java's String.format does in the root locale. Returns: the text; NULL with a
+   throwable in the run. */
 struct text *format_text(struct run *run, struct text *format, const struct value *arguments, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TemporalAdjusters: functions from a date to another, such as the last day of its month. */
+/* TemporalAdjusters: functions from a date to another date, such as the last day of its month. */
 #include "script/library/method_time.h"
 
-/* What an adjuster finds: a day of the month or the year, or a day of the week from there. */
+/* The day that an adjuster finds: in the month, in the year, or by day of the week. */
 enum target {
     FIRST_OF_MONTH,
     LAST_OF_MONTH,
@@ -49,7 +49,7 @@ static int64_t days_to(const struct temporal *date, enum target target, int64_t 
     }
 }
 
-/* held[0] is the target, held[1] the day of the week from 0. */
+/* Runs an adjuster: held[0] is the target, held[1] the day of the week, from 0. */
 static bool run_adjuster(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
@@ -60,7 +60,7 @@ static bool run_adjuster(struct run *run, struct closure *closure, struct value 
     return give(ret, temporal_like(run, date, date->seconds + days * 86400, date->nanos));
 }
 
-/* The datum is the kind of adjuster; those that look for a weekday take it. */
+/* Makes an adjuster. The datum is its target; weekday targets have an argument. */
 static bool adjuster_make(struct call *call, struct value *ret)
 {
     if (call->count == 1)
@@ -70,7 +70,8 @@ static bool adjuster_make(struct call *call, struct value *ret)
     return true;
 }
 
-/* date.with(adjuster); a date or a time puts itself in the place of its own part. */
+/* The native of date.with(adjuster). A LocalDate or LocalTime argument replaces that part of the
+   receiver. */
 static bool with_adjuster(struct call *call, struct value *ret)
 {
     NOT_NULL(0);

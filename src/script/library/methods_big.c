@@ -15,7 +15,7 @@ static struct decimal *decimal_of(struct value v)
     return (struct decimal *)v.object;
 }
 
-/* BigInteger, and what only the class of numbers tells apart in BigDecimal */
+/* BigInteger, and BigDecimal methods that differ only in the class of their operands */
 
 static bool big_new(struct call *call, struct value *ret)
 {
@@ -117,7 +117,7 @@ static bool big_divide_by(struct call *call, bool rest, struct value *ret)
            give(ret, rest ? remainder : quotient);
 }
 
-/* The datum: whether the rest is wanted. */
+/* The datum: whether to return the remainder. */
 static bool big_divide_or_rest(struct call *call, struct value *ret)
 {
     return big_divide_by(call, call->row->datum.number != 0, ret);
@@ -160,7 +160,7 @@ static bool decimal_new_from(struct call *call, struct value *ret)
     return decimal == NULL && run->thrown == NULL ? decimal_refuse(run, text) : give(ret, decimal);
 }
 
-/* Exact, as Java's divide with one argument; else with a scale and a rounding. */
+/* divide with one argument: throws unless the quotient has a finite decimal expansion. */
 static bool decimal_do_divide(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -175,10 +175,9 @@ static bool decimal_do_divide(struct call *call, struct value *ret)
     return give(ret, quotient);
 }
 
-/*
- * With a scale and a rounding of its own. A digit more than asked for, and one that says whether anything is left behind
- * it, round as the exact quotient would.
- */
+/* divide with a rounding mode and perhaps a scale. The quotient is computed with two more digits
+   than the scale; the last one is a sticky digit, set if a remainder is left. So it rounds as
+   the exact quotient does. */
 static bool decimal_do_divide_to(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -229,7 +228,7 @@ static bool decimal_do_pow(struct call *call, struct value *ret)
            give(ret, decimal_new(run, power, (int64_t)decimal_of(call->self)->scale * call->args[0].i));
 }
 
-/* The point moved; a scale below zero becomes digits. */
+/* Moves the decimal point to the right by `right` digits; a negative resulting scale becomes 0. */
 static bool decimal_moved(struct run *run, const struct decimal *decimal, int64_t right, struct value *ret)
 {
     struct decimal *moved = decimal_new(run, decimal->unscaled, decimal->scale - right);
@@ -264,7 +263,7 @@ static bool decimal_do_min(struct call *call, struct value *ret)
                          : call->args[0].object);
 }
 
-/* intValueExact and longValueExact of either class. */
+/* intValueExact and longValueExact of both classes; `refusal` is the message for a BigInteger. */
 static bool exact_integer(struct run *run, struct value number, int64_t limit, const char *refusal, struct value *ret)
 {
     const struct decimal *whole = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of StringBuilder, StringBuffer and StringJoiner: texts under construction. */
+/* Methods of StringBuilder, StringBuffer and StringJoiner. */
 #include "script/library/methods_text.h"
 
 static struct builder *builder_of(struct value v)
@@ -32,7 +32,7 @@ static bool builder_append(struct call *call, struct value *ret)
     return !builder->buf.failed && run_step(run, (uint64_t)(end - begin) / 64);
 }
 
-/* Puts `text` in place of what is between begin and end. */
+/* Replaces the units from `begin` to `end`, exclusive, by `text`; NULL deletes them. */
 static bool builder_splice(struct run *run, struct builder *builder, int64_t begin, int64_t end,
                            const struct text *text)
 {
@@ -129,7 +129,7 @@ static bool builder_char_at(struct call *call, struct value *ret)
     return true;
 }
 
-/* Asks a method of String's. */
+/* Calls a native of String with the builder's content as the receiver. */
 static bool builder_text_call(struct call *call, method_native *native, struct value *ret)
 {
     struct text *text = value_to_text(call->run, call->self);
@@ -170,7 +170,7 @@ static const struct method_row builder_methods[] = {
     {"String substring(int, int)", BOTH, methods_text_substring},
 };
 
-/* StringJoiner: a list of separator, prefix, suffix and what was added. */
+/* StringJoiner: a list of separator, prefix, suffix, and the elements added */
 
 static bool joiner_new(struct call *call, struct value *ret)
 {

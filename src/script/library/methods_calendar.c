@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * java.util.Calendar in Java's ISO years: a date whose fields are set one by one and made sense of together.
+ * java.util.Calendar, with the proleptic Gregorian years of java.time.
  *
- * Fields that are set may be out of their range, "the 31st of February", until something reads the date: then they roll
- * over into the larger ones. A calendar of the present shows the time of the command that the script is part of.
+ * A field may be set outside of its range, such as February 31. The date is normalized when a field
+ * is read: the excess carries over into the larger fields. A calendar of the current time has the
+ * time of the command that runs the script.
  */
 #include "script/library/method_time.h"
 #include "script/library/method_time.h"
@@ -22,7 +23,7 @@ enum field {
     FIELD_DAY_OF_WEEK, /* Sunday is 1 */
     FIELD_WEEKDAY_IN_MONTH,
     FIELD_AM_PM,
-    FIELD_HOUR, /* of the half day */
+    FIELD_HOUR, /* 0 to 11 */
     FIELD_HOUR_OF_DAY,
     FIELD_MINUTE,
     FIELD_SECOND,
@@ -32,12 +33,13 @@ enum field {
     FIELD_COUNT,
 };
 
-#define CALENDAR_YEAR_MAX 280000000 /* about as far as a Date reaches; its milliseconds fit */
+#define CALENDAR_YEAR_MAX 280000000 /* about the range of Date, in years */
 
 struct calendar {
     struct object object;
-    int64_t year, month, day, hour, minute, second, milli; /* local, month from 0; as they were set */
-    int32_t offset;                                        /* of the zone, seconds */
+    /* local time, month from 0; perhaps not normalized */
+    int64_t year, month, day, hour, minute, second, milli;
+    int32_t offset;                                        /* of the zone, in seconds */
 };
 
 static struct calendar *self(struct call *call)
@@ -45,7 +47,7 @@ static struct calendar *self(struct call *call)
     return (struct calendar *)call->self.object;
 }
 
-/* Milliseconds since the epoch, in local time. */
+/* Returns: milliseconds since the epoch, in local time. */
 static int64_t local_millis(const struct calendar *calendar)
 {
     int64_t year = calendar->year + floor_div(calendar->month, 12);
@@ -82,15 +84,15 @@ static void set_millis(struct calendar *calendar, int64_t millis)
     set_local(calendar, millis + (int64_t)calendar->offset * 1000);
 }
 
-/* Rolls what is out of its range over. */
-static void settle(struct calendar *calendar)
+/* Normalizes fields that are out of range. */
+static void normalize(struct calendar *calendar)
 {
     set_millis(calendar, calendar_millis(calendar));
 }
 
 static int64_t weekday(const struct calendar *calendar)
 {
-    return floor_mod(floor_div(local_millis(calendar), 86400000) + 4, 7) + 1; /* the epoch was a Thursday */
+    return floor_mod(floor_div(local_millis(calendar), 86400000) + 4, 7) + 1; /* day 0 was a Thursday */
 }
 
 static int64_t year_day(const struct calendar *calendar)
@@ -99,12 +101,12 @@ static int64_t year_day(const struct calendar *calendar)
     return floor_div(local_millis(calendar) - local_millis(&first), 86400000) + 1;
 }
 
-/* Weeks from Sunday to Saturday; the first is that of the first of January. */
+/* Returns: the week of the year. Weeks begin on Sunday; week 1 contains January 1. */
 static int64_t year_week(const struct calendar *calendar)
 {
     struct calendar first = {.year = calendar->year, .day = 1}, next = {.year = calendar->year + 1, .day = 1};
     int64_t left = floor_div(local_millis(&next) - local_millis(calendar) + 86399999, 86400000);
-    if (left < weekday(&next)) /* already in the first week of the next year */
+    if (left < weekday(&next)) /* already in week 1 of the next year */
         return 1;
     return (year_day(calendar) + weekday(&first) - 2) / 7 + 1;
 }
@@ -122,7 +124,7 @@ static bool check_field(struct run *run, int64_t field)
                      (long long)field, FIELD_COUNT);
 }
 
-/* Of a settled calendar. */
+/* Returns: the value of a field. Requires: a normalized calendar. */
 static int64_t field_of(const struct calendar *calendar, enum field field)
 {
     switch (field) {
@@ -146,8 +148,8 @@ static int64_t field_of(const struct calendar *calendar, enum field field)
     }
 }
 
-/* Where a field is kept that needs no others to be set; NULL for the rest. */
-static int64_t *place_of(struct calendar *calendar, enum field field)
+/* Returns: the storage of a field that is stored directly; NULL for derived fields. */
+static int64_t *storage_of(struct calendar *calendar, enum field field)
 {
     switch (field) {
     case FIELD_YEAR: return &calendar->year;
@@ -163,12 +165,12 @@ static int64_t *place_of(struct calendar *calendar, enum field field)
 
 static void set_field(struct calendar *calendar, enum field field, int64_t value)
 {
-    int64_t *place = place_of(calendar, field);
-    if (place != NULL) {
-        *place = value;
+    int64_t *storage = storage_of(calendar, field);
+    if (storage != NULL) {
+        *storage = value;
         return;
     }
-    settle(calendar);
+    normalize(calendar);
     int64_t more = value - field_of(calendar, field);
     switch (field) {
     case FIELD_WEEK_OF_YEAR:
@@ -182,10 +184,10 @@ static void set_field(struct calendar *calendar, enum field field, int64_t value
     }
 }
 
-/* Later by so much; the day stays within a shorter month. */
+/* Adds to a field. After adding months or years, the day is limited to the length of the month. */
 static void add_field(struct calendar *calendar, enum field field, int64_t count)
 {
-    settle(calendar);
+    normalize(calendar);
     if (field == FIELD_YEAR || field == FIELD_MONTH) {
         int64_t month = calendar->year * 12 + calendar->month + (field == FIELD_YEAR ? 12 * count : count);
         calendar->year = floor_div(month, 12);
@@ -195,10 +197,10 @@ static void add_field(struct calendar *calendar, enum field field, int64_t count
         return;
     }
     set_field(calendar, field, field_of(calendar, field) + count);
-    settle(calendar);
+    normalize(calendar);
 }
 
-/* Making one */
+/* Constructors */
 
 static struct calendar *calendar_new(struct run *run, int64_t millis, int32_t offset)
 {
@@ -224,7 +226,7 @@ static bool calendar_of_fields(struct call *call, struct value *ret)
 {
     struct calendar *calendar = calendar_new(call->run, 0, 0);
     for (unsigned i = 0; i < call->count; i++)
-        *place_of(calendar, (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
+        *storage_of(calendar, (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
                                            FIELD_SECOND}[i]) = call->args[i].i;
     return give(ret, calendar);
 }
@@ -242,7 +244,7 @@ static bool calendar_get(struct call *call, struct value *ret)
 {
     if (!check_field(call->run, call->args[0].i))
         return false;
-    settle(self(call));
+    normalize(self(call));
     return give_int(ret, field_of(self(call), (enum field)call->args[0].i));
 }
 
@@ -250,7 +252,7 @@ static bool calendar_set(struct call *call, struct value *ret)
 {
     if (call->count > 2)
         for (unsigned i = 0; i < call->count; i++)
-            *place_of(self(call), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
+            *storage_of(self(call), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
                                                  FIELD_SECOND}[i]) = call->args[i].i;
     else if (!check_field(call->run, call->args[0].i))
         return false;
@@ -276,9 +278,9 @@ static bool calendar_clear(struct call *call, struct value *ret)
         set_local(calendar, 0);
         return give_nothing(ret);
     }
-    int64_t *place = check_field(call->run, call->args[0].i) ? place_of(calendar, (enum field)call->args[0].i) : NULL;
-    if (place != NULL)
-        *place = call->args[0].i == FIELD_YEAR ? 1970 : call->args[0].i == FIELD_DAY;
+    int64_t *storage = check_field(call->run, call->args[0].i) ? storage_of(calendar, (enum field)call->args[0].i) : NULL;
+    if (storage != NULL)
+        *storage = call->args[0].i == FIELD_YEAR ? 1970 : call->args[0].i == FIELD_DAY;
     return call->run->thrown == NULL && give_nothing(ret);
 }
 
@@ -289,7 +291,7 @@ static bool calendar_actual_maximum(struct call *call, struct value *ret)
     if (!check_field(call->run, call->args[0].i))
         return false;
     struct calendar last = *self(call);
-    settle(&last);
+    normalize(&last);
     int days = calendar_month_days(last.year, (int)last.month + 1);
     switch (call->args[0].i) {
     case FIELD_DAY: return give_int(ret, days);
@@ -306,7 +308,7 @@ static bool calendar_actual_maximum(struct call *call, struct value *ret)
 
 static bool calendar_time(struct call *call, struct value *ret)
 {
-    settle(self(call));
+    normalize(self(call));
     int64_t millis = calendar_millis(self(call));
     return give(ret,
                 temporal_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
@@ -329,7 +331,7 @@ static bool calendar_set_time(struct call *call, struct value *ret)
 
 static bool calendar_time_millis(struct call *call, struct value *ret)
 {
-    settle(self(call));
+    normalize(self(call));
     return give_long(ret, calendar_millis(self(call)));
 }
 
@@ -399,7 +401,6 @@ static bool date_get_field(struct call *call, struct value *ret)
     return give_int(ret, field_of(&calendar, (enum field)call->args[0].i));
 }
 
-/* Groovy's calendar[Calendar.YEAR] = 2020. */
 static const struct method_row calendar_methods[] = {
     {"static int ERA", BOTH, method_constant, {FIELD_ERA}},
     {"static int YEAR", BOTH, method_constant, {FIELD_YEAR}},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Methods of Iterable, Collection, Set and Iterator that Java has, and how collections are made.
+ * Java's methods of Iterable, Collection, Set and Iterator, and the constructors of collections.
  *
- * Lists and queues are in methods_list.c, the classes Collections and Arrays in methods_utility.c, what one dialect adds in
- * methods_painless_iterable.c and methods_groovy….c.
+ * Related files: methods_list.c has lists and queues, methods_utility.c the classes Collections and
+ * Arrays. methods_painless_iterable.c and methods_groovy….c have the additions of each dialect.
  */
 #include "script/library/methods_collection.h"
 
@@ -113,13 +113,13 @@ bool methods_collection_size(struct call *call, struct value *ret)
     return give_int(ret, (int64_t)values_count(call->self));
 }
 
-/* Taking out */
+/* Removal */
 
-/* Keeps or drops what a test says; the test sees each element once, in order. */
+/* Condition of filter_in_place, which tests each element once, in order. */
 struct filter {
-    struct value function; /* or null: members of `among` */
+    struct value function; /* null: the condition is membership in `among` */
     struct value among;
-    bool keep; /* what the test holds for stays */
+    bool keep; /* whether elements that satisfy the condition stay, or the others */
 };
 
 static bool filter_test(struct run *run, const struct filter *filter, struct value item, bool *ret)
@@ -178,7 +178,7 @@ static bool collection_retain_all(struct call *call, struct value *ret)
     return filter_in_place(call->run, call->self, &filter, &changed) && give_boolean(ret, changed);
 }
 
-/* Removes an element by its value. */
+/* Removes the first element equal to `item`. */
 static bool remove_value(struct run *run, struct value collection, struct value item, bool *ret_removed)
 {
     struct iter iter;
@@ -258,7 +258,7 @@ bool methods_collection_new(struct call *call, struct value *ret)
     return give(ret, given ? values_to_seq(run, call->args[0], id) : seq_new(run, id, 0));
 }
 
-/* Walks */
+/* Iteration */
 
 bool methods_collection_for_each(struct call *call, struct value *ret)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What methods of collections share, whatever the class: lists, sets, queues, and Java's helpers for them. */
+/* Shared by the methods of lists, sets and queues, and by Java's helper classes for them. */
 #ifndef TL_SCRIPT_METHODS_COLLECTION_H
 #define TL_SCRIPT_METHODS_COLLECTION_H
 
 #include "script/library/method_args.h"
 
-/* Starts a walk over a collection. Returns: false and a throwable when it is none. */
+/* Starts an iteration over a collection. Returns: true; false with a throwable in the run if the
+   value is not iterable. */
 bool methods_collection_walk(struct run *run, struct iter *iter, struct value collection);
 
-/* Adds to a list, a queue or a set; *ret_added is false for what a set has already. */
+/* Adds an element to a list, a queue or a set; *ret_added is false if the set already has it. */
 bool methods_collection_add_to(struct run *run, struct value collection, struct value item, bool *ret_added);
 
-/* Whether an element equals `item`, as Java's equals. */
+/* Finds whether an element equals `item`, by Java's equals. */
 bool methods_collection_holds(struct run *run, struct value collection, struct value item, bool *ret);
 
-/* Sorts a list in place; `comparator` is null for the elements' own order. */
+/* Sorts a list in place; a null `comparator` means the elements' natural order. */
 bool methods_list_sort(struct run *run, struct value list, struct value comparator);
 
-/* Methods that more than one class has; see method_call. */
+/* Natives shared by several classes; see method_call. */
 bool methods_collection_add(struct call *call, struct value *ret);
 bool methods_collection_add_all(struct call *call, struct value *ret);
 bool methods_collection_remove(struct call *call, struct value *ret);
@@ -27,7 +28,8 @@ bool methods_collection_copy(struct call *call, struct value *ret);
 bool methods_collection_for_each(struct call *call, struct value *ret);
 bool methods_collection_new(struct call *call, struct value *ret);
 
-/* Collections.reverseOrder: the natural order turned round, or that of the comparator a[1]. */
+/* Collections.reverseOrder: reverses the natural order, or the order of the comparator in
+   args[0]. */
 bool methods_utility_reverse_order(struct call *call, struct value *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of Date and of the formatters of dates. */
+/* Methods of Date and of date formatters. */
 #include "script/library/method_time.h"
 
 #include <stdio.h>
@@ -70,7 +70,7 @@ static void write_name(struct text_buf *out, const char *name, bool full)
     text_buf_slice(out, slice_make(name, full ? strlen(name) : CALENDAR_SHORT_NAME));
 }
 
-/* One run of a pattern's letter. */
+/* Writes the field of one pattern letter, repeated `width` times. */
 static bool write_letter(struct run *run, const struct temporal *temporal, const struct civil *civil, uint16_t letter,
                          unsigned width, struct text_buf *out)
 {
@@ -174,7 +174,7 @@ static bool format_temporal(struct run *run, const struct temporal *temporal, co
         temporal_write(&copy, &out);
         return give(ret, text_buf_done(&out));
     }
-    /* These always have seconds. */
+    /* These formats always have seconds; temporal_write omits zero seconds. */
     temporal_write(&copy, &out);
     struct text *text = text_buf_done(&out);
     if (text == NULL || civil.second > 0 || civil.nano > 0)
@@ -200,14 +200,14 @@ static bool formatter_format(struct call *call, struct value *ret)
     return format_temporal(call->run, temporal_of(call->args[0]), formatter_of(call->self), ret);
 }
 
-/* Seconds that its zone is ahead of UTC at an instant. */
+/* Returns: the offset from UTC of the formatter's zone at an instant, in seconds. */
 static int32_t formatter_offset(const struct date_formatter *formatter, int64_t instant)
 {
     const struct temporal *zone = formatter->zone;
     return zone == NULL ? 0 : temporal_has_zone_rules(zone) ? zone_offset(zone->zone, instant) : zone->offset;
 }
 
-/* The same at a local time. */
+/* Returns: the offset from UTC of the formatter's zone at a local time, in seconds. */
 static int32_t local_offset(const struct date_formatter *formatter, int64_t local)
 {
     const struct temporal *zone = formatter->zone;
@@ -216,7 +216,7 @@ static int32_t local_offset(const struct date_formatter *formatter, int64_t loca
                  : formatter_offset(formatter, local);
 }
 
-/* A date as it reads in the formatter's zone. */
+/* Formats a Date in the formatter's zone. */
 static bool format_date(struct run *run, const struct temporal *date, const struct date_formatter *formatter,
                         struct value *ret)
 {
@@ -249,23 +249,23 @@ static bool date_format_pattern(struct call *call, struct value *ret)
     return format_date(call->run, temporal_of(call->self), &formatter, ret);
 }
 
-/* What a pattern has read so far. */
-struct reading {
+/* State of parsing by a format pattern: the fields read up to now. */
+struct date_parser {
     struct scan scan;
     struct civil civil;
     int32_t offset;
     bool pm;
 };
 
-/* A month by its English name, short or in full. */
-static void scan_month_name(struct reading *reading, bool full)
+/* Reads a month's English name, ignoring case: three letters, or in full. */
+static void scan_month_name(struct date_parser *parser, bool full)
 {
-    struct scan *scan = &reading->scan;
+    struct scan *scan = &parser->scan;
     for (int month = 0; month < 12; month++) {
         const char *name = calendar_months[month];
         size_t len = full ? strlen(name) : CALENDAR_SHORT_NAME;
         if (scan->text.len - scan->at >= len && strncasecmp(scan->text.data + scan->at, name, len) == 0) {
-            reading->civil.month = month + 1;
+            parser->civil.month = month + 1;
             scan->at += len;
             return;
         }
@@ -289,28 +289,28 @@ static bool scan_half_day(struct scan *scan)
     return pm;
 }
 
-static void scan_zone(struct reading *reading)
+static void scan_zone(struct date_parser *parser)
 {
-    struct scan *scan = &reading->scan;
+    struct scan *scan = &parser->scan;
     struct slice next = slice_make(scan->text.data + scan->at, scan->text.len - scan->at < 3 ? 0 : 3);
     if (slice_is(next, "UTC") || slice_is(next, "GMT"))
         scan->at += 3;
     else
-        scan_offset(scan, &reading->offset);
+        scan_offset(scan, &parser->offset);
 }
 
-/* One run of a pattern's letter, or one other character. */
-static bool scan_letter(struct run *run, struct reading *reading, uint16_t letter, unsigned width)
+/* Reads the field of one pattern letter repeated `width` times, or one other character. */
+static bool scan_letter(struct run *run, struct date_parser *parser, uint16_t letter, unsigned width)
 {
-    struct scan *scan = &reading->scan;
-    struct civil *civil = &reading->civil;
+    struct scan *scan = &parser->scan;
+    struct civil *civil = &parser->civil;
     unsigned max = width == 1 ? 9 : width;
     switch (letter) {
     case 'y':
     case 'u': civil->year = scan_digits(scan, width, width == 4 ? 9 : max) + (width == 2 ? 2000 : 0); break;
     case 'M':
         if (width >= 3)
-            scan_month_name(reading, width > 3);
+            scan_month_name(parser, width > 3);
         else
             civil->month = (int)scan_digits(scan, width, max);
         break;
@@ -320,12 +320,12 @@ static bool scan_letter(struct run *run, struct reading *reading, uint16_t lette
     case 'm': civil->minute = (int)scan_digits(scan, width, max); break;
     case 's': civil->second = (int)scan_digits(scan, width, max); break;
     case 'S': civil->nano = scan_fraction(scan, width); break;
-    case 'a': reading->pm = scan_half_day(scan); break;
+    case 'a': parser->pm = scan_half_day(scan); break;
     case 'X':
     case 'x':
     case 'Z':
     case 'z':
-    case 'V': scan_zone(reading); break;
+    case 'V': scan_zone(parser); break;
     default:
         if (is_pattern_letter(letter))
             return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
@@ -334,22 +334,22 @@ static bool scan_letter(struct run *run, struct reading *reading, uint16_t lette
     return true;
 }
 
-/* Reads a text by a pattern of letters and literals. */
-static bool scan_pattern(struct run *run, struct reading *reading, const struct text *pattern)
+/* Reads a text by a format pattern of letters and literals. */
+static bool scan_pattern(struct run *run, struct date_parser *parser, const struct text *pattern)
 {
-    for (size_t i = 0; i < pattern->length && !reading->scan.failed;) {
+    for (size_t i = 0; i < pattern->length && !parser->scan.failed;) {
         uint16_t c = text_at(pattern, i);
         unsigned width = 1;
         if (c == '\'') {
             for (i++; i < pattern->length && text_at(pattern, i) != '\''; i++)
-                scan_expect(&reading->scan, (char)text_at(pattern, i));
+                scan_expect(&parser->scan, (char)text_at(pattern, i));
             i++;
             continue;
         }
         while (is_pattern_letter(c) && i + width < pattern->length && text_at(pattern, i + width) == c)
             width++;
         i += width;
-        if (!scan_letter(run, reading, c, width))
+        if (!scan_letter(run, parser, c, width))
             return false;
     }
     return true;
@@ -363,21 +363,21 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return parse_iso(run, text, id, ret);
     if (source == NULL)
         return false;
-    struct reading reading = {.scan = {.text = text_utf8(run, source)}, .civil = {.year = 1970, .month = 1, .day = 1}};
-    struct scan *scan = &reading.scan;
-    struct civil *civil = &reading.civil;
-    if (!scan_pattern(run, &reading, formatter->pattern))
+    struct date_parser parser = {.scan = {.text = text_utf8(run, source)}, .civil = {.year = 1970, .month = 1, .day = 1}};
+    struct scan *scan = &parser.scan;
+    struct civil *civil = &parser.civil;
+    if (!scan_pattern(run, &parser, formatter->pattern))
         return false;
     if (scan->failed || (scan->at < scan->text.len && id != CLASS_DATE))
         return parse_failed(run, scan);
-    civil->hour = reading.pm && civil->hour < 12 ? civil->hour + 12 : civil->hour;
+    civil->hour = parser.pm && civil->hour < 12 ? civil->hour + 12 : civil->hour;
     if (!check_civil(run, scan->text, civil))
         return false;
     struct temporal *temporal = temporal_new(run, id, civil_seconds(civil), civil->nano);
     if (id == CLASS_DATE || id == CLASS_INSTANT)
-        temporal->seconds -= reading.offset != 0 ? reading.offset : local_offset(formatter, temporal->seconds);
+        temporal->seconds -= parser.offset != 0 ? parser.offset : local_offset(formatter, temporal->seconds);
     else
-        temporal->offset = reading.offset;
+        temporal->offset = parser.offset;
     if (id == CLASS_LOCAL_DATE)
         temporal->seconds = floor_div(temporal->seconds, 86400) * 86400;
     if (id == CLASS_LOCAL_TIME)
@@ -393,7 +393,7 @@ bool temporal_parse_by(struct call *call, struct value *ret)
                     type_class(((struct class_object *)call->self.object)->type), ret);
 }
 
-/* As java.text puts it. */
+/* Parses as java.text does, and throws its error. */
 static bool parse_date(struct run *run, struct value text, const struct date_formatter *formatter, struct value *ret)
 {
     if (parse_by(run, text, formatter, CLASS_DATE, ret))
@@ -412,7 +412,7 @@ static bool step_day(struct call *call, struct value *ret)
     return give(ret, temporal_new(call->run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
 }
 
-/* The date itself becomes its midnight. */
+/* Sets the Date itself to its midnight. */
 static bool date_clear_time(struct call *call, struct value *ret)
 {
     struct temporal *date = temporal_of(call->self);
@@ -436,13 +436,13 @@ static bool date_parse_static(struct call *call, struct value *ret)
     return parse_date(call->run, call->args[1], &formatter, ret);
 }
 
-/* A formatter of DateTimeFormatter's constants; the datum is which. */
+/* A formatter of one of DateTimeFormatter's constants; the datum is an enum iso_format. */
 static bool iso_formatter(struct call *call, struct value *ret)
 {
     return formatter_new(call->run, CLASS_DATE_TIME_FORMATTER, NULL, (enum iso_format)call->row->datum.number, ret);
 }
 
-/* Date: the clock is the command's. */
+/* Date; the current time is the command's */
 
 static bool date_new(struct call *call, struct value *ret)
 {

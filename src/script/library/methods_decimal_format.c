@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * java.text.DecimalFormat: numbers written by a pattern such as "#,##0.00", "0.#" or "0.0%".
+ * java.text.DecimalFormat: writes numbers by a format pattern such as "#,##0.00", "0.#" or "0.0%".
  *
- * A pattern is text before, digits (`#` as needed, `0` always, `,` before each group), a point with digits behind it,
- * text after; behind a `;` the same for what is below zero, of which only the texts count. What is quoted is text. A
- * number is rounded half to even, exactly, as it is stored.
+ * A pattern has a prefix, digits, perhaps a point with fraction digits, and a suffix. `#` is an
+ * optional digit, `0` a required one, `,` separates groups. After a `;` follows the pattern of
+ * negative numbers, of which only prefix and suffix count. Text in quotes is literal. The exact
+ * value of a double is rounded half to even.
  */
 #include "script/library/method_args.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define DIGITS_MAX 340 /* of a double before the point, and of a pattern behind it */
+#define DIGITS_MAX 340 /* limit of a double's whole digits and of a pattern's fraction digits */
 
 struct decimal_format {
     struct object object;
     const struct text *pattern;
     struct affixes {
         size_t start, begin, end,
-            stop;         /* of the text before, of the digits, of the text behind, and where that stops */
-    } positive, negative; /* negative: start == 0 where the pattern says nothing of it */
+            stop;         /* offsets of the prefix, the digits, the suffix, and its end */
+    } positive, negative; /* negative: start == 0 if the pattern has no negative part */
     unsigned whole_min, part_min, part_max;
-    unsigned group; /* digits between commas; 0: none */
-    double factor;  /* 100 of percents, 1000 of permilles */
+    unsigned group; /* digits in a group; 0: no grouping */
+    double factor;  /* 100 for percent, 1000 for permille */
 };
 
 static bool is_digit(uint16_t c)
@@ -30,7 +31,8 @@ static bool is_digit(uint16_t c)
     return c == '#' || c == '0' || c == ',' || c == '.';
 }
 
-/* Where the text that starts here ends: at a digit where they are looked for, a `;`, or with the pattern. */
+/* Returns: the end of the prefix or suffix that starts at `at`: a digit (for a prefix), a `;`,
+   or the pattern's end. */
 static size_t affix_end(const struct text *pattern, size_t at, bool before)
 {
     for (bool quoted = false; at < pattern->length; at++) {
@@ -70,7 +72,7 @@ static bool malformed(struct run *run, const struct text *pattern, const char *w
                      SLICE_ARG(text_utf8(run, pattern)));
 }
 
-/* Reads the digits of the pattern; `group` counts from 1 while a comma has been seen. */
+/* Parses the pattern's digits. While it runs, `group` is 1 plus the digits since the last comma. */
 static bool read_digits(struct run *run, struct decimal_format *format)
 {
     const struct text *pattern = format->pattern;
@@ -87,14 +89,15 @@ static bool read_digits(struct run *run, struct decimal_format *format)
             count_digit(format, c, part);
     }
     format->group -= format->group > 0;
-    if (part && format->whole_min == 0 && format->part_min == 0) /* all as needed: one digit is */
+    /* Of digits that are all optional, one becomes required. */
+    if (part && format->whole_min == 0 && format->part_min == 0)
         *(text_at(pattern, format->positive.begin) == '.' ? &format->part_min : &format->whole_min) = 1;
     format->part_max = format->part_max < DIGITS_MAX ? format->part_max : DIGITS_MAX;
     format->part_min = format->part_min < format->part_max ? format->part_min : format->part_max;
     return true;
 }
 
-/* What the texts beside the digits say of the number: percents, permilles. */
+/* Finds percent and permille signs in the prefix and suffix; rejects exponents. */
 static bool read_factor(struct run *run, struct decimal_format *format)
 {
     const struct text *pattern = format->pattern;
@@ -132,7 +135,7 @@ static bool decimal_format_new(struct call *call, struct value *ret)
     return format->pattern != NULL && read_pattern(run, format);
 }
 
-/* Two quotes are one. */
+/* Writes a prefix or suffix without its quotes; two quotes are a literal one. */
 static void write_affix(struct text_buf *out, const struct text *pattern, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++) {
@@ -155,7 +158,7 @@ static void write_whole(struct text_buf *out, const struct decimal_format *forma
     }
 }
 
-/* `digits` are those of the absolute value, with part_max behind the point. */
+/* Writes `digits`, the absolute value with part_max fraction digits. */
 static void write_digits(struct text_buf *out, const struct decimal_format *format, const char *digits)
 {
     unsigned whole = 0, part = format->part_max;
@@ -171,7 +174,8 @@ static void write_digits(struct text_buf *out, const struct decimal_format *form
         text_buf_unit(out, (uint16_t)digits[whole + i]);
 }
 
-/* The digits of the absolute value, part_max of them behind the point. A long is exact. */
+/* Gives the digits of the absolute value, with part_max fraction digits. Integers are exact
+   unless they are multiplied by a factor. */
 static void digits_of(const struct decimal_format *format, struct value value, double number, char *digits, size_t size)
 {
     if (!value_integral(value) || format->factor > 1) {

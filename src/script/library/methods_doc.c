@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods of doc and of the fields that it hands out; Groovy's are those of 5.x. */
+/* Methods of doc and of its fields. Groovy's methods are those of Elasticsearch 5.x. */
 #include "script/library/method_args.h"
 
 #include "script/value/docvalues.h"
@@ -16,7 +16,7 @@ static bool doc_lookup_contains(struct call *call, struct value *ret)
     return doc_has(call->run, (struct doc_lookup *)call->self.object, call->args[0], &has) && give_boolean(ret, has);
 }
 
-/* What 5.x takes for the value of a field that has none. */
+/* Gives the value that 5.x returns for a field without values. */
 static bool give_default(struct value field, struct value *ret)
 {
     switch (field.object->class) {
@@ -35,7 +35,7 @@ static bool doc_field_value(struct call *call, struct value *ret)
         *ret = seq_item(seq_of(call->self), 0);
         return true;
     }
-    if (call->run->groovy) /* as 5.x: a default */
+    if (call->run->groovy) /* 5.x returns a default */
         return give_default(call->self, ret);
     return run_throw(
         call->run, CLASS_ILLEGAL_STATE_EXCEPTION,
@@ -49,7 +49,7 @@ static int64_t temporal_ms(struct value value)
     return temporal->seconds * 1000 + temporal->nanos / 1000000;
 }
 
-/* The milliseconds that a date is in 5.x. */
+/* Gives the value of a date as 5.x does, in milliseconds since the epoch. */
 static bool doc_date_millis(struct call *call, struct value *ret)
 {
     *ret = value_long(seq_of(call->self)->count == 0 ? 0 : temporal_ms(seq_item(seq_of(call->self), 0)));
@@ -105,7 +105,7 @@ static const struct method_row doc_boolean_methods[] = {
     {"List getValues()", GROOVY, doc_field_values},
 };
 
-/* Dates of 5.x are milliseconds, and `date` is the date. */
+/* In 5.x a date's value is in milliseconds; its property `date` is an object. */
 static const struct method_row doc_date_methods[] = {
     {"org.elasticsearch.script.JodaCompatibleZonedDateTime getValue()", PAINLESS, doc_field_value},
     {"long getValue()", GROOVY, doc_date_millis},

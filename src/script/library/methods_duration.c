@@ -6,7 +6,7 @@
 
 static bool duration_give(struct run *run, __int128 nanos, struct value *ret)
 {
-    __int128 limit = (__int128)MOMENT_SECONDS_MAX * 200 * 1000000000;
+    __int128 limit = (__int128)TEMPORAL_SECONDS_MAX * 200 * 1000000000;
     if (nanos > limit || nanos < -limit)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
     int64_t seconds = (int64_t)(nanos / 1000000000), rest = (int64_t)(nanos % 1000000000);
@@ -18,7 +18,7 @@ static __int128 duration_nanos(const struct temporal *duration)
     return (__int128)duration->seconds * 1000000000 + duration->nanos;
 }
 
-/* Of a unit, the datum: an index of unit_nanos. */
+/* Returns: the length of a unit in nanoseconds; the datum is its index in unit_nanos. */
 static __int128 unit_of(const struct call *call)
 {
     return unit_nanos[call->row->datum.number];
@@ -88,7 +88,8 @@ static bool duration_abs(struct call *call, struct value *ret)
     return duration_give(call->run, nanos < 0 ? -nanos : nanos, ret);
 }
 
-/* So many of a ChronoUnit; longer ones than a day have no length of their own. */
+/* Gives a count of a ChronoUnit in nanoseconds. Units longer than a day throw: their length is
+   not fixed. */
 static bool duration_in_units(struct run *run, int64_t count, struct value unit, __int128 *ret_nanos)
 {
     int ordinal = ((struct enumerator *)unit.object)->ordinal;
@@ -121,9 +122,9 @@ static bool duration_minus_units(struct call *call, struct value *ret)
            duration_give(call->run, duration_nanos(temporal_of(call->self)) - nanos, ret);
 }
 
-/* Reading "P2DT3H4.5S": numbers, each with the letter of its unit */
+/* Parsing of "P2DT3H4.5S": numbers, each followed by the letter of its unit */
 
-#define AMOUNT_MAX 999999999 /* of a number with a unit */
+#define AMOUNT_MAX 999999999 /* limit of a number with a unit */
 
 static bool scan_sign(struct scan *scan)
 {
@@ -138,7 +139,8 @@ static bool scan_letter(struct scan *scan, char upper)
     return scan_char(scan, upper) || scan_char(scan, (char)(upper | 0x20));
 }
 
-/* Reads one number if its unit is among `units`, from *unit on; *ret_unit is the unit's place there. */
+/* Reads a number if its unit is in `units`; else reads nothing and returns false. *ret_unit is
+   the unit's index. */
 static bool scan_amount(struct scan *scan, const char *units, int64_t *ret_amount, int32_t *ret_nanos, size_t *ret_unit)
 {
     struct scan ahead = *scan;
@@ -166,7 +168,8 @@ static bool unreadable(struct run *run, const char *what)
     return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text cannot be parsed to a %s", what);
 }
 
-/* Adds up the amounts of one part, the units in their order; only seconds may have digits behind a point. */
+/* Adds up the amounts in one part of the text. Units must be in the order of `units`; only
+   seconds may have a fraction. */
 static bool scan_part(struct scan *scan, const char *units, const int64_t *nanos, __int128 *total, bool *ret_any)
 {
     size_t next = 0, unit;
@@ -272,7 +275,7 @@ static bool period_parse(struct call *call, struct value *ret)
     return period_give(run, amounts[0], amounts[1], amounts[2] * 7 + amounts[3], ret);
 }
 
-/* A period with its parts times `factor`, and more of each. */
+/* Gives a period whose parts are multiplied by `factor`, then increased by `more`. */
 static bool period_changed(struct run *run, const struct temporal *period, int64_t factor, const int64_t more[3],
                            struct value *ret)
 {
@@ -329,7 +332,7 @@ static bool period_total_months(struct call *call, struct value *ret)
     return give_long(ret, (int64_t)temporal_of(call->self)->years * 12 + temporal_of(call->self)->months);
 }
 
-/* Months beyond a year go to the years; days stay. */
+/* Carries months beyond 11 over into years; days do not change. */
 static bool period_normalized(struct call *call, struct value *ret)
 {
     int64_t total = (int64_t)temporal_of(call->self)->years * 12 + temporal_of(call->self)->months;

@@ -58,7 +58,8 @@ static bool enum_minus(struct call *call, struct value *ret)
     return enum_plus(call, ret);
 }
 
-/* TimeUnit.HOURS.toMinutes(2): both counts in nanoseconds; the datum is the ordinal of the unit that is wanted. */
+/* TimeUnit.HOURS.toMinutes(2): converts between units; the datum is the ordinal of the target
+   unit. */
 static bool time_unit_to(struct call *call, struct value *ret)
 {
     static const int64_t nanos[] = {1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 86400000000000};
@@ -67,7 +68,7 @@ static bool time_unit_to(struct call *call, struct value *ret)
     return give_long(ret, total > INT64_MAX ? INT64_MAX : total < INT64_MIN ? INT64_MIN : (int64_t)total);
 }
 
-/* "Monday", "Mon" or "M": of days and months, in English whatever the locale. */
+/* Gives "Monday", "Mon" or "M" for a day or a month; in English for every locale. */
 static bool enum_display_name(struct call *call, struct value *ret)
 {
     NOT_NULL(0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of functional interfaces: their one method, and Comparator's and Function's combinations. */
+/* Methods of functional interfaces: the one abstract method of each, and the combinators of
+   Comparator and Function. */
 #include "script/library/method_args.h"
 
 #include "script/run/convert.h"
 #include "script/run/invoke.h"
 
-/* apply, test, accept, compare, get …: all call the function. */
+/* The native of apply, test, accept, compare, get and so on: calls the function. */
 static bool function_call(struct call *call, struct value *ret)
 {
     return run_invoke(call->run, call->self, call->args, call->count, ret);
@@ -22,14 +23,14 @@ static bool function_compare(struct call *call, struct value *ret)
     return run_invoke(call->run, call->self, call->args, 2, ret) && convert_site(call->run, *ret, CLASS_INT, ret);
 }
 
-/* Calls it for a value of the type of the row. */
+/* Calls the function and converts its result to the row's type. */
 static bool function_call_as(struct call *call, struct value *ret)
 {
     return run_invoke(call->run, call->self, call->args, call->count, ret) &&
            convert_site(call->run, *ret, call->row->result, ret);
 }
 
-/* Combinations: held[0] and held[1] are the functions they are made of */
+/* Combinators: held[0] and held[1] are the combined functions */
 
 static bool run_then(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
@@ -122,7 +123,8 @@ static bool predicate_is_equal(struct call *call, struct value *ret)
     return true;
 }
 
-/* Groovy's curry: held[0] with the arguments in the list held[1] put at the place held[2], from the end if negative. */
+/* Groovy's curry: inserts the arguments in the list held[1] at index held[2] and calls held[0];
+   a negative index appends them */
 
 #define CURRIED_MAX 16
 
@@ -130,12 +132,12 @@ static bool run_curried(struct run *run, struct closure *closure, struct value *
 {
     const struct seq *fixed = seq_of(closure->held[1]);
     struct value all[2 * CURRIED_MAX];
-    int64_t place = closure->held[2].i < 0 ? n : closure->held[2].i;
-    if (n > CURRIED_MAX || place > n)
+    int64_t position = closure->held[2].i < 0 ? n : closure->held[2].i;
+    if (n > CURRIED_MAX || position > n)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Can't call a curried closure with %u arguments", n);
     unsigned count = 0;
     for (unsigned i = 0; i <= n; i++) {
-        for (size_t k = 0; i == place && k < fixed->count; k++)
+        for (size_t k = 0; i == position && k < fixed->count; k++)
             all[count++] = seq_item(fixed, k);
         if (i < n)
             all[count++] = a[i];
@@ -143,7 +145,7 @@ static bool run_curried(struct run *run, struct closure *closure, struct value *
     return run_invoke(run, closure->held[0], all, count, ret);
 }
 
-static bool curry_at(struct call *call, unsigned first, int64_t place, struct value *ret)
+static bool curry_at(struct call *call, unsigned first, int64_t position, struct value *ret)
 {
     struct run *run = call->run;
     struct seq *fixed = seq_new(run, CLASS_ARRAY_LIST, call->count);
@@ -155,7 +157,7 @@ static bool curry_at(struct call *call, unsigned first, int64_t place, struct va
         if (!seq_add(run, fixed, call->args[i]))
             return false;
     *ret = closure_native_new(run, run_curried, arity - given, call->self, value_of(fixed));
-    ((struct closure *)ret->object)->held[2] = value_int(place);
+    ((struct closure *)ret->object)->held[2] = value_int(position);
     return true;
 }
 
@@ -204,7 +206,7 @@ static bool run_reversed(struct run *run, struct closure *closure, struct value 
     return order_by(run, closure->held[0], a[1], a[0], ret);
 }
 
-/* By a key: held[0] yields it, held[1] orders keys or is null. */
+/* Compares by key: held[0] gives the key, held[1] is the comparator of keys or null. */
 static bool run_by_key(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
@@ -221,7 +223,7 @@ static bool run_then_by(struct run *run, struct closure *closure, struct value *
     return ret->i != 0 || order_by(run, closure->held[1], a[0], a[1], ret);
 }
 
-/* held[1] tells whether null goes first. */
+/* Compares with nulls allowed; held[1]: whether null is less than other values. */
 static bool run_nulls(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
@@ -345,7 +347,7 @@ static const struct method_row runnable_methods[] = {
     {"void run()", BOTH, function_call},
 };
 
-/* What a `def` that holds a function answers to, whichever interface it stands for. */
+/* Methods of a function in a `def`, whichever functional interface it implements. */
 static const struct method_row closure_methods[] = {
     {"def get()", BOTH, function_call},
     {"void run()", BOTH, function_call},

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Groovy's own methods share; see methods_groovy.h. */
+/* Shared by Groovy's own methods; see methods_groovy.h. */
 #include "script/library/methods_groovy.h"
 
 #include "script/run/invoke.h"
 #include "script/value/range.h"
 #include "script/value/regex.h"
 
-/* Each match as a text or, of a pattern with groups, as a list of its groups. */
+/* Returns: the matches as strings or, if the regex has groups, as lists of groups; NULL with a
+   throwable in the run. */
 static struct seq *matches_of(struct run *run, struct value matcher)
 {
     struct seq *all = seq_new(run, CLASS_ARRAY_LIST, 0);
@@ -81,7 +82,7 @@ bool groovy_add_all(struct run *run, struct value collection, struct value items
     struct iter iter;
     if (!value_instance_of(items, CLASS_ITERABLE) && !value_is_array(items))
         return groovy_add(run, collection, items);
-    struct seq *copy = values_to_seq(run, items, CLASS_ARRAY_LIST); /* it may be the collection itself */
+    struct seq *copy = values_to_seq(run, items, CLASS_ARRAY_LIST); /* perhaps the same object */
     if (copy == NULL || !iter_init(&iter, run, value_of(copy)))
         return false;
     walk(&iter, item)
@@ -103,7 +104,7 @@ bool groovy_refill(struct run *run, struct value collection, const struct value 
     return true;
 }
 
-/* Order: what cannot be compared is ordered by its hash, so that a list of anything can be sorted. */
+/* Order: values that are not comparable are ordered by hash code, so that any list can be sorted */
 
 static bool comparable(struct value a, struct value b)
 {
@@ -136,7 +137,7 @@ static bool native_order_any(struct run *run, struct closure *closure, struct va
     return order_any(run, a[0], a[1], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
-/* By the key that held[0] yields. */
+/* Compares by the key that held[0] gives. */
 static bool native_order_by(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
@@ -146,7 +147,7 @@ static bool native_order_by(struct run *run, struct closure *closure, struct val
            order_any(run, x, y, &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
-/* As held[0] says, which is asked for an int. */
+/* Compares by held[0], whose result is converted to int. */
 static bool native_compare(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     struct value result;
@@ -239,7 +240,7 @@ static bool slice_text(struct run *run, struct text *text, struct value indexes,
     return run->thrown == NULL && give(ret, text_buf_done(&out));
 }
 
-/* As Java's subList checks. */
+/* Gives the bounds of a range in a list, with the checks and errors of Java's subList. */
 static bool list_borders(struct run *run, const struct range *range, size_t size, int64_t *ret_from, int64_t *ret_to,
                          bool *ret_reverse)
 {
@@ -322,15 +323,15 @@ bool groovy_set_slice(struct run *run, struct value self, struct value indexes, 
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
                          "The value collection must have the same size as the index collection");
     iter_init(&iter, run, indexes);
-    walk(&iter, place)
+    walk(&iter, target)
     {
-        if (!groovy_set_at(run, self, place, many ? seq_item(seq_of(value), index++) : value))
+        if (!groovy_set_at(run, self, target, many ? seq_item(seq_of(value), index++) : value))
             return false;
     }
     return run->thrown == NULL;
 }
 
-/* Texts with quotes */
+/* Strings in quotes */
 
 static bool inspect_list(struct run *run, struct value v, struct text_buf *out)
 {
@@ -380,10 +381,10 @@ static void inspect_text(const struct text *text, struct text_buf *out)
     text_buf_unit(out, '\'');
     for (size_t i = 0; i < text->length; i++) {
         uint16_t c = text_at(text, i);
-        const char *place = c != 0 && c < 128 ? strchr(escaped, c) : NULL;
-        if (place != NULL)
+        const char *escape = c != 0 && c < 128 ? strchr(escaped, c) : NULL;
+        if (escape != NULL)
             text_buf_unit(out, '\\');
-        text_buf_unit(out, place != NULL ? (uint16_t)letters[place - escaped] : c);
+        text_buf_unit(out, escape != NULL ? (uint16_t)letters[escape - escaped] : c);
     }
     text_buf_unit(out, '\'');
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of what has elements: iterables, arrays, iterators. Ends, parts, extremes, sums, groups, order. */
+/* Groovy's methods of iterables, arrays and iterators: ends, parts, minimum and maximum, sums,
+   groups, order. */
 #include "script/library/methods_groovy.h"
 
 #include "script/value/range.h"
@@ -18,7 +19,7 @@ static struct seq *elements(struct run *run, struct value self)
     return run->thrown == NULL ? seq : NULL;
 }
 
-/* A part of the elements as a new collection of the same kind. */
+/* Gives elements `from` to `to`, exclusive, as a new collection of the receiver's kind. */
 static bool part(struct run *run, struct value self, const struct seq *all, size_t from, size_t to, struct value *ret)
 {
     *ret = groovy_similar(run, self);
@@ -28,7 +29,7 @@ static bool part(struct run *run, struct value self, const struct seq *all, size
     return true;
 }
 
-/* The datum: whether the last one. */
+/* The datum: whether to return the last element, or the first. */
 static bool end_of(struct call *call, struct value *ret)
 {
     bool last = call->row->datum.number != 0;
@@ -45,7 +46,7 @@ static bool end_of(struct call *call, struct value *ret)
     return true;
 }
 
-/* All but the first (the datum is 1) or the last (0). */
+/* Gives all elements but the first (the datum is 1) or the last (0). */
 static bool but_one(struct call *call, struct value *ret)
 {
     size_t skip = (size_t)call->row->datum.number;
@@ -61,7 +62,7 @@ static bool but_one(struct call *call, struct value *ret)
 
 enum share { SHARE_DROP = 0, SHARE_TAKE = 1, SHARE_RIGHT = 2 };
 
-/* The first or last `count` elements, or what they leave. The datum is an enum share. */
+/* Takes or drops `count` elements at either end; the datum is an enum share. */
 static bool take_or_drop(struct call *call, struct value *ret)
 {
     bool take = (call->row->datum.number & SHARE_TAKE) != 0, right = (call->row->datum.number & SHARE_RIGHT) != 0;
@@ -91,7 +92,8 @@ static bool split_while(struct call *call, struct value *ret)
     return all != NULL && part(run, call->self, all, keep ? 0 : cut, keep ? cut : all->count, ret);
 }
 
-/* Sub lists of a size, one every `step` elements; the short ones at the end only if asked for. */
+/* Gives lists of `size` elements that start `step` elements apart; shorter ones at the end
+   unless the last argument is false. */
 static bool collate(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -117,7 +119,7 @@ static bool collate(struct call *call, struct value *ret)
     return true;
 }
 
-/* Extremes and sums */
+/* Minimum, maximum and sum */
 
 static bool extreme(struct call *call, struct value *ret)
 {
@@ -148,7 +150,8 @@ static bool extreme(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-/* Adds whatever has a plus; of nothing the sum is null, or what it was to start with. */
+/* Adds the elements, which may be of any class with an addition. Without elements the result is
+   the initial value, or null. */
 static bool sum(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -238,7 +241,8 @@ static bool group_once(struct run *run, struct value self, struct value function
     return run->thrown == NULL;
 }
 
-/* Groups by the first function, each group by the next; there are at most as many as a call has arguments. */
+/* Groups by the first function, then each group by the next one. The depth is bounded by the
+   number of arguments of a call. */
 static bool group(struct run *run, struct value self, const struct value *functions, size_t how_many, struct value *ret)
 {
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
@@ -268,7 +272,8 @@ static bool group_by(struct call *call, struct value *ret)
 
 /* Order */
 
-/* Lists and arrays are sorted in place unless asked otherwise, the elements of others as a new list. */
+/* Sorts. Lists and arrays are sorted in place if `in_place` is true; otherwise the result is a
+   new list. */
 static bool sort_into(struct run *run, struct value self, struct value function, bool in_place, struct value *ret)
 {
     struct seq *all = elements(run, self);
@@ -288,7 +293,8 @@ static bool sort_into(struct run *run, struct value self, struct value function,
     return true;
 }
 
-/* A Comparator of Java's makes it the sort of Java's List, which returns nothing. */
+/* Returns: whether the value is a Comparator; then sort() is Java's List.sort, which returns
+   nothing. */
 static bool is_comparator(struct value v)
 {
     return value_is(v, CLASS_CLOSURE) && ((const struct closure *)v.object)->kind == CLOSURE_NATIVE;
@@ -309,7 +315,8 @@ static bool to_sorted(struct call *call, struct value *ret)
     return sort_into(call->run, call->self, call->count > 0 ? call->args[0] : VALUE_NONE, false, ret);
 }
 
-/* Keeps the first of those that are equal, or that the comparator does not tell apart. */
+/* Returns: a list of the distinct elements, the first of equal ones; NULL with a throwable in
+   the run. */
 static struct seq *without_doubles(struct run *run, struct value self, struct value function)
 {
     const struct seq *all = elements(run, self);
@@ -352,7 +359,8 @@ static bool among(struct run *run, const struct seq *seq, struct value item, boo
     return true;
 }
 
-/* What both have, in the order of the smaller one. */
+/* Gives the elements that both have, in the order of the smaller one and of the kind of the
+   larger one. */
 static bool intersect(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -458,7 +466,8 @@ static bool indexed(struct call *call, struct value *ret)
     return all != NULL && give(ret, map);
 }
 
-/* Each way to take one element of every collection, the first collection's changing fastest. */
+/* Gives the Cartesian product of the collections; the first collection's element changes
+   fastest. */
 static bool combinations(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -480,7 +489,8 @@ static bool combinations(struct call *call, struct value *ret)
            give(ret, done == NULL ? seq_new(run, CLASS_ARRAY_LIST, 0) : done);
 }
 
-/* The first elements of all lists, the second ones, as many as the shortest has. */
+/* Gives the list of all first elements, that of all second ones, and so on, up to the shortest
+   list's length. */
 static bool transpose(struct call *call, struct value *ret)
 {
     struct run *run = call->run;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of lists, collections and ranges that are not for every iterable. */
+/* Groovy's methods of lists, collections and ranges that other iterables do not have. */
 #include "script/library/methods_groovy.h"
 #include "script/value/range.h"
 
-/* Lists are stacks whose top is the end. */
+/* Lists are stacks; the top is the last element. */
 static bool push(struct call *call, struct value *ret)
 {
     return seq_add(call->run, seq_of(call->self), call->args[0]) && give_boolean(ret, true);
@@ -74,7 +74,7 @@ static bool as_immutable(struct call *call, struct value *ret)
     return give(ret, seq);
 }
 
-/* Sets and collections: every argument of an array. */
+/* Adds the elements of an array or a collection; gives whether the receiver changed. */
 static bool add_all(struct call *call, struct value *ret)
 {
     size_t before = values_count(call->self);
@@ -116,7 +116,8 @@ static bool range_is_reverse(struct call *call, struct value *ret)
     return operate_order(call->run, range->from, range->to, &order) && give_boolean(ret, order > 0);
 }
 
-/* Every n-th element; from the other end when negative. */
+/* Gives every n-th element, or calls a closure with each; a negative n counts from the last
+   element. */
 static bool range_steps(struct call *call, struct value *ret)
 {
     struct run *run = call->run;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of maps; a closure with two parameters gets key and value, with one the entry. */
+/* Groovy's methods of maps. A closure with two parameters gets key and value; with one
+   parameter, the entry. */
 #include "script/library/methods_groovy.h"
 
 static struct dict *similar_map(struct run *run, const struct dict *dict)
@@ -11,7 +12,7 @@ static struct dict *similar_map(struct run *run, const struct dict *dict)
     return map;
 }
 
-/* Of `doc`, which is a map without entries, there are none. */
+/* Starts an iteration over the entries. `doc` of searches counts as a map without entries. */
 static bool walk_entries(struct run *run, struct iter *iter, struct value map)
 {
     return iter_init(iter, run, value_of(dict_of(map)));
@@ -22,7 +23,7 @@ static struct seq *entries(struct run *run, struct value map)
     return values_to_seq(run, map, CLASS_ARRAY_LIST);
 }
 
-/* Hands the entries, as a list, to the list's method of the name that the row has. */
+/* Calls the list method of the row's name on the list of entries. */
 static bool as_list(struct call *call, struct value *ret)
 {
     struct value arguments[2] = {value_of(entries(call->run, call->self)), call->args[0]};
@@ -40,7 +41,7 @@ static bool from_entries(struct run *run, const struct seq *list, struct dict *m
     return true;
 }
 
-/* Without a closure by key, as a sorted map. */
+/* Sorts the entries by a closure; without one, by key into a sorted map. */
 static bool sort(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -90,7 +91,7 @@ static bool sub_map(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-/* The first `count` entries, or the rest. */
+/* Takes (the datum is 1) or drops (0) the first entries; the argument is their number. */
 static bool cut(struct call *call, struct value *ret)
 {
     bool take = call->row->datum.number != 0;
@@ -180,7 +181,7 @@ static bool count(struct call *call, struct value *ret)
 
 /* Groups */
 
-/* Each group is a map of its entries. */
+/* Groups the entries; each group is a map. */
 static bool group_by(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -272,7 +273,7 @@ static bool as_immutable(struct call *call, struct value *ret)
     return true;
 }
 
-/* A copy that asks a closure for the value of a key it does not have, and keeps it. */
+/* Gives a copy that computes the value of a missing key by a closure, and stores it. */
 static bool with_default(struct call *call, struct value *ret)
 {
     struct dict *map = dict_new(call->run, CLASS_MAP_WITH_DEFAULT);

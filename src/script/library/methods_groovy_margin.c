@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's stripMargin and stripIndent: texts of several lines without what stands before each. */
+/* Groovy's stripMargin and stripIndent: remove the margin of each line of a string. */
 #include "script/library/method_args.h"
 
 static bool is_space(uint16_t c)
@@ -7,12 +7,12 @@ static bool is_space(uint16_t c)
     return c <= ' ';
 }
 
-/* A line of a text, without what ends it. */
+/* A line of a text, without its line end; offsets in code units. */
 struct line {
     size_t begin, end;
 };
 
-/* Returns: false past the last line. */
+/* Reads the line at *at and advances *at. Returns: whether there was one. */
 static bool next_line(const struct text *text, size_t *at, struct line *ret_line)
 {
     if (*at >= text->length)
@@ -33,7 +33,8 @@ static size_t indent_of(const struct text *text, struct line line)
     return at - line.begin;
 }
 
-/* A margin's sign and what is before it are dropped, or `indent` units of each line. */
+/* Removes from each line the whitespace up to and including `sign` (`margin` is true), or
+   `indent` code units. A line without the sign stays as it is. */
 static bool strip(struct run *run, const struct text *text, bool margin, uint16_t sign, size_t indent,
                   struct value *ret)
 {
@@ -66,7 +67,7 @@ static bool string_strip_margin(struct call *call, struct value *ret)
     return strip(call->run, text_of(call->self), true, sign, 0, ret);
 }
 
-/* As far as the line that is indented least, blank ones aside. */
+/* Removes the given indentation, or that of the least indented line, blank lines not counted. */
 static bool string_strip_indent(struct call *call, struct value *ret)
 {
     const struct text *text = text_of(call->self);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of numbers and characters: conversions, rounding, and loops by a count. */
+/* Groovy's methods of numbers and characters: conversions, rounding, and counted loops. */
 #include "script/library/methods_groovy.h"
 #include "base/real.h"
 #include "script/value/range.h"
@@ -65,7 +65,7 @@ static bool int_divide(struct call *call, struct value *ret)
     return number_binary(run, OP_DIV, call->self, call->args[0], ret);
 }
 
-/* Rounds half up, towards the larger. */
+/* Rounds to the nearest integer; ties round up. */
 static bool round_value(struct call *call, struct value *ret)
 {
     bool is_float = call->self.kind == VALUE_FLOAT;
@@ -154,7 +154,8 @@ static bool big_kind(struct value v)
     return value_is(v, CLASS_BIG_DECIMAL) || value_is(v, CLASS_BIG_INTEGER);
 }
 
-/* From a number by a step up to, but not including, another; all as int unless one is big. */
+/* Calls a closure with the numbers from the receiver to the limit, exclusive. All are int unless
+   one of the three is big. */
 static bool step(struct call *call, struct value *ret)
 {
     struct run *run = call->run;

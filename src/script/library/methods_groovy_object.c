@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of any object: the operators by name, conversions, and how it is shown. */
+/* Groovy's methods of any object: operators by name, conversions, text output. */
 #include "script/library/methods_groovy.h"
 
-/* An operator by its name; the datum is which. */
+/* Calls the operator of the method's name; the datum is the operator. */
 static bool operate(struct call *call, struct value *ret)
 {
     return operate_binary(call->run, (enum operator)call->row->datum.number, call->self, call->args[0], ret);
 }
 
-/* x[i] by name. What groovy_get_at does not do itself it asks of these methods: only slices may be theirs. */
+/* Methods of x[i]. groovy_get_at implements elements itself and calls these methods for other
+   cases; so only the methods of slices may differ from it */
 
 static bool get_element(struct call *call, struct value *ret)
 {
@@ -40,7 +41,7 @@ static bool put_member(struct call *call, struct value *ret)
     return groovy_set(call->run, call->self, call->args[0], call->args[1]) && give_nothing(ret);
 }
 
-/* By its place in the order of walking; null beyond the end. */
+/* Gives the element with this index in iteration order; null beyond the end. */
 static bool get_nth(struct call *call, struct value *ret)
 {
     const struct seq *all = values_to_seq(call->run, call->self, CLASS_ARRAY_LIST);
@@ -63,7 +64,7 @@ static bool as_boolean(struct call *call, struct value *ret)
     return convert_truth(call->run, call->self, &truth) && give_boolean(ret, truth);
 }
 
-/* Whether this, as a case of a switch, takes the value. */
+/* Gives whether the receiver, as a case of a switch, matches the argument. */
 static bool is_case(struct call *call, struct value *ret)
 {
     bool takes;
@@ -104,14 +105,14 @@ static const struct method_row object_methods[] = {
     {"String inspect()", GROOVY | METHOD_NULL, inspect},
 };
 
-/* Collections are equal by Groovy's == of what they hold. */
+/* Compares collections element by element, with Groovy's ==. */
 static bool equals(struct call *call, struct value *ret)
 {
     bool same;
     return operate_equal(call->run, call->self, call->args[0], &same) && give_boolean(ret, same);
 }
 
-/* As toString, by the names that say of what. */
+/* The native of toListString, toMapString and so on, which do the same as toString. */
 static bool shown(struct call *call, struct value *ret)
 {
     return give(ret, value_to_text(call->run, call->self));
@@ -141,7 +142,7 @@ static const struct method_row map_methods[] = {
     {"void putAt(def, def)", GROOVY, put_element},
 };
 
-/* Of a text under construction. */
+/* getAt of StringBuilder: indexes its content as a string. */
 static bool get_of_builder(struct call *call, struct value *ret)
 {
     struct text *text = value_to_text(call->run, call->self);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of texts beyond those in methods_text.c: by line, by match, by character. */
+/* Groovy's methods of strings beyond those in methods_text.c: by line, by match, by character. */
 #include "script/library/methods_groovy.h"
 #include "script/run/invoke.h"
 #include "script/value/range.h"
@@ -12,7 +12,11 @@ static struct text *text_self(struct run *run, struct value self)
     return value_is(self, CLASS_STRING) ? text_of(self) : value_to_text(run, self);
 }
 
-/* Lines without their ends, which are \n, \r or both. */
+/*
+ * Returns: the lines without their ends, which are
+ * , \r or \r
+ * ; NULL with a throwable in the run.
+ */
 static struct seq *lines_of(struct run *run, struct value self)
 {
     struct text *text = text_self(run, self);
@@ -35,7 +39,8 @@ static bool read_lines(struct call *call, struct value *ret)
     return give(ret, lines_of(call->run, call->self));
 }
 
-/* The closure gets the line and, with two parameters, its number; the last result is the result. */
+/* Calls a closure with each line and, if it has two parameters, the line number. Gives the
+   closure's last result. */
 static bool each_line(struct call *call, struct value *ret)
 {
     const struct seq *lines = lines_of(call->run, call->self);
@@ -50,7 +55,7 @@ static bool each_line(struct call *call, struct value *ret)
     return lines != NULL;
 }
 
-/* Matches: a text, or a list of the groups of a pattern that has some */
+/* Matches: a string or, if the regex has groups, a list of its groups */
 
 static struct regex_matcher *match_with(struct run *run, struct value self, struct value pattern)
 {
@@ -88,7 +93,8 @@ static bool no_pattern(struct run *run)
     return run->thrown == NULL ? run_throw_npe(run, "java.lang.CharSequence.toString()") : false;
 }
 
-/* Calls a[2] with each match; what it gives is kept in `all` (NULL: nowhere). */
+/* Calls the closure in args[1] with each match; appends its results to `all` unless that is
+   NULL. */
 static bool call_matches(struct call *call, struct seq *all)
 {
     struct run *run = call->run;

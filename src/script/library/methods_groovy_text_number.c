@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's readings of a text: as a number of some class, as a boolean, and whether it is one. */
+/* Groovy's conversions of a string to a number or a boolean, and tests whether it is one. */
 #include "script/library/method_args.h"
 
 static struct slice trimmed(struct run *run, struct value v)
@@ -18,7 +18,7 @@ static bool not_a_number(struct run *run, struct slice text)
     return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
-/* As the type of the row, Integer or Long. */
+/* Parses an Integer or a Long; the row's result type selects which. */
 static bool to_integral(struct call *call, struct value *ret)
 {
     bool is_long = call->row->result == CLASS_LONG_BOX;

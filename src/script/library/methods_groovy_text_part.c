@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of String that cut it, pad it, or turn it around. */
+/* Groovy's methods of String that cut, pad or reverse it. */
 #include "script/value/character.h"
 #include "script/value/text_search.h"
 #include "script/library/methods_text.h"
@@ -49,7 +49,7 @@ static bool string_tokenize(struct call *call, struct value *ret)
     return give(ret, parts);
 }
 
-/* As tokenize, but an array. */
+/* As tokenize, but gives an array. */
 static bool string_split_words(struct call *call, struct value *ret)
 {
     struct value tokens;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods that walk over any object: each, collect, find, inject, grep and their kin. */
+/* Groovy's methods that iterate over any object: each, collect, find, inject, grep and similar
+   ones. */
 #include "script/library/methods_groovy.h"
 
 static bool each(struct call *call, struct value *ret)
@@ -18,7 +19,8 @@ static bool each(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-/* A map's closure gets key, value and index, or entry and index. */
+/* Calls a closure with element and index. A map's closure gets key, value and index, or entry
+   and index. */
 static bool each_with_index(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -66,7 +68,7 @@ static bool collect(struct call *call, struct value *ret)
     return collect_into(call->run, call->self, call->count == 0 ? VALUE_NONE : call_last(call), *ret);
 }
 
-/* Results that are collections are joined. */
+/* Collects the closure's results; those that are collections are concatenated. */
 static bool collect_many(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -121,7 +123,7 @@ static bool collect_nested(struct call *call, struct value *ret)
     return collect_nested_into(call->run, call->self, call->args[0], *ret);
 }
 
-/* A map, an entry, or a list or array of key and value. */
+/* Adds the entries of a map, an entry, or a pair of key and value in a list or array. */
 static bool add_entry(struct run *run, struct dict *into, struct value item)
 {
     if (value_is_map(item))
@@ -160,7 +162,7 @@ static bool collect_entries(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-/* Without a closure the elements themselves are asked whether they are true. */
+/* Tests an element by the closure; without one, by its own truth value. */
 static bool holds_for(struct call *call, struct value item, bool *ret)
 {
     return call->count == 0 ? convert_truth(call->run, item, ret)
@@ -237,16 +239,16 @@ static bool find_results(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-enum place { PLACE_FIRST, PLACE_LAST, PLACE_ALL };
+enum occurrence { OCCURRENCE_FIRST, OCCURRENCE_LAST, OCCURRENCE_ALL };
 
-static bool find_places(struct call *call, struct value *ret)
+static bool find_indexes(struct call *call, struct value *ret)
 {
-    enum place which = (enum place)call->row->datum.number;
+    enum occurrence which = (enum occurrence)call->row->datum.number;
     struct run *run = call->run;
     struct iter iter;
     int64_t index = 0, start = call->count == 2 ? number_to_i64(call->args[0]) : 0;
     struct seq *all = seq_new(run, CLASS_ARRAY_LIST, 0);
-    *ret = which == PLACE_ALL ? value_of(all) : value_int(-1);
+    *ret = which == OCCURRENCE_ALL ? value_of(all) : value_int(-1);
     if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
@@ -254,11 +256,11 @@ static bool find_places(struct call *call, struct value *ret)
         bool holds = false;
         if (index >= start && !groovy_test_item(run, call->self, call_last(call), item, &holds))
             return false;
-        if (holds && which == PLACE_FIRST)
+        if (holds && which == OCCURRENCE_FIRST)
             return give_int(ret, index);
-        if (holds && which == PLACE_LAST)
+        if (holds && which == OCCURRENCE_LAST)
             *ret = value_int(index);
-        if (holds && which == PLACE_ALL && !seq_add(run, all, value_long(index)))
+        if (holds && which == OCCURRENCE_ALL && !seq_add(run, all, value_long(index)))
             return false;
         index++;
     }
@@ -282,7 +284,8 @@ static bool quantify(struct call *call, struct value *ret)
     return call->run->thrown == NULL && give_boolean(ret, !stop_at);
 }
 
-/* Calls with what came out so far and the next element. */
+/* Calls the closure with the previous result and the next element; *so_far is the initial value,
+   then the result. */
 static bool fold(struct run *run, struct iter *iter, struct value self, struct value function, struct value *so_far)
 {
     bool split = value_is_map(self) && function_arity(function) == 3;
@@ -317,7 +320,7 @@ static bool inject(struct call *call, struct value *ret)
     return true;
 }
 
-/* Those that a filter takes, as `in` and switch understand it. */
+/* Gives the elements that a filter matches, as `in` and switch do. */
 static bool grep(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -362,7 +365,7 @@ static bool iterator(struct call *call, struct value *ret)
     return groovy_walk(call->run, &cursor->iter, call->self);
 }
 
-/* Of any object, null among them. */
+/* Methods of any object; null is accepted as receiver */
 
 static const struct method_row walk_methods[] = {
     {"def each(Closure)", GROOVY | METHOD_NULL, each},
@@ -376,12 +379,12 @@ static const struct method_row walk_methods[] = {
     {"Collection findAll(Closure)", GROOVY | METHOD_NULL, find_all},
     {"def findResult(Closure)", GROOVY | METHOD_NULL, find_result},
     {"def findResult(def, Closure)", GROOVY | METHOD_NULL, find_result},
-    {"int findIndexOf(Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_FIRST}},
-    {"int findIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_FIRST}},
-    {"int findLastIndexOf(Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_LAST}},
-    {"int findLastIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_LAST}},
-    {"List findIndexValues(Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_ALL}},
-    {"List findIndexValues(Number, Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_ALL}},
+    {"int findIndexOf(Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_FIRST}},
+    {"int findIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_FIRST}},
+    {"int findLastIndexOf(Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_LAST}},
+    {"int findLastIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_LAST}},
+    {"List findIndexValues(Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_ALL}},
+    {"List findIndexValues(Number, Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_ALL}},
     {"boolean any()", GROOVY | METHOD_NULL, quantify, {true}},
     {"boolean any(Closure)", GROOVY | METHOD_NULL, quantify, {true}},
     {"boolean every()", GROOVY | METHOD_NULL, quantify, {false}},

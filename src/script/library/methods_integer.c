@@ -2,7 +2,7 @@
 /* Methods of Integer, Long, Short and Byte. */
 #include "script/library/methods_number.h"
 
-/* As the type of the row, boxed or not. */
+/* Parses an integer of the row's result type, which may be primitive or boxed. */
 static bool parse_integral(struct call *call, struct value *ret)
 {
     static const struct {
@@ -26,9 +26,10 @@ static bool parse_integral(struct call *call, struct value *ret)
     return true;
 }
 
-/* As texts, in any radix */
+/* Text output in any radix */
 
-/* Digits of a number without sign, any radix up to 36. */
+/* Gives the digits of an unsigned number in a radix of at most 36, with a minus sign if
+   `negative`. */
 static bool give_digits(struct run *run, uint64_t bits, unsigned radix, bool negative, struct value *ret)
 {
     char out[72];

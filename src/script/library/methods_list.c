@@ -50,7 +50,8 @@ static bool index_from(struct call *call, struct value *ret)
     return give_int(ret, -1);
 }
 
-/* Sorts a copy, then puts it in place: a comparator may see the list, but must not change it. */
+/* Sorts a copy, then stores it. The comparator may read the list during the sort; if it changes
+   the list, the sort throws. */
 bool methods_list_sort(struct run *run, struct value list, struct value comparator)
 {
     struct seq *seq = seq_of(list);
@@ -99,11 +100,12 @@ static bool list_sub_list(struct call *call, struct value *ret)
     return give(ret, seq_sub(call->run, seq_of(call->self), call->args[0].i, call->args[1].i));
 }
 
-/* Queues: the first element is the head. */
+/* Queues: the first element is the head */
 
 enum end { END_FIRST = 0, END_LAST = 1, END_REMOVE = 2, END_MUST = 4 };
 
-/* The first or last element, which may be taken out; without END_MUST an empty one gives null. The datum is an enum end. */
+/* Gives, and perhaps removes, the first or last element. An empty list gives null, or throws
+   with END_MUST. The datum has flags of enum end. */
 static bool end_of(struct call *call, struct value *ret)
 {
     int64_t how = call->row->datum.number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of ListIterator: a walk of a list that goes both ways, and changes what it passes. */
+/* Methods of ListIterator: iterates over a list in both directions and can change it. */
 #include "script/library/methods_collection.h"
 
 static struct iter *iter_of(struct call *call)
@@ -48,7 +48,7 @@ static bool previous_index(struct call *call, struct value *ret)
     return give_int(ret, (int64_t)iter_of(call)->index - 1);
 }
 
-/* Replaces the element that was handed out last. */
+/* Replaces the element that was returned last. */
 static bool set(struct call *call, struct value *ret)
 {
     struct iter *iter = iter_of(call);

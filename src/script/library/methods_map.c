@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of Map, its entries and views, and of doc in searches. */
+/* Methods of Map, of its entries and views, and of doc in searches. */
 #include "script/library/method_args.h"
 
 #include "script/run/invoke.h"
@@ -16,7 +16,7 @@ static bool map_get(struct call *call, struct value *ret)
     if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
-    /* Groovy's get with a default remembers it. */
+    /* Groovy's get(key, default) stores the default. */
     if (entry == NULL && call->count == 2) {
         *ret = call->args[1];
         return dict_put(call->run, dict_of(call->self), call->args[0], call->args[1], NULL);
@@ -154,7 +154,7 @@ static bool map_clone(struct call *call, struct value *ret)
     return dict_put_all(call->run, dict, dict_of(call->self)) && give(ret, dict);
 }
 
-/* Walks all entries; a function that changes the keys meanwhile is found out. */
+/* Iteration over all entries; throws if a callback adds or removes keys. */
 struct map_walk {
     struct run *run;
     struct dict *dict;
@@ -181,7 +181,8 @@ static struct map_entry *walk_next(struct map_walk *walk)
     return walk->at;
 }
 
-/* A function of key and value; in Groovy perhaps of the entry. */
+/* Calls a function with key and value; in Groovy, with the entry if the function has one
+   parameter. */
 static bool call_pair(struct run *run, struct value function, struct map_entry *entry, struct value *ret)
 {
     struct value pair[2] = {entry->key, entry->value};
@@ -230,7 +231,7 @@ static bool map_replace_all(struct call *call, struct value *ret)
     return run->thrown == NULL && give_nothing(ret);
 }
 
-/* Stores what a function computed; null takes the key out. */
+/* Stores the result of a function for the key in args[0]; null removes the key. */
 static bool settle(struct call *call, struct value computed, struct value *ret)
 {
     struct map_entry *entry;

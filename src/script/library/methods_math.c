@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of Math: Painless knows the versions for doubles only, Groovy the one that fits. */
+/* Methods of Math. Painless has only the variants for double; Groovy selects the variant by
+   argument types. */
 #include "base/real.h"
 #include "script/library/methods_number.h"
 
@@ -45,7 +46,7 @@ static bool math_of_two(struct call *call, struct value *ret)
     return give_double(ret, call->row->datum.of_two(call->args[0].d, call->args[1].d));
 }
 
-/* The methods_math_larger of two doubles; NaN where one is none, and 0.0 is above -0.0. */
+/* Gives the larger of two doubles. NaN if either is NaN; 0.0 is larger than -0.0. */
 bool methods_math_max(struct call *call, struct value *ret)
 {
     double x = call->args[0].d, y = call->args[1].d;
@@ -84,7 +85,7 @@ static bool abs_integral(struct call *call, struct value *ret)
     return true;
 }
 
-/* The methods_math_larger of two numbers, of the class that both fit. */
+/* Gives the larger of two numbers, in the wider class of the two. */
 bool methods_math_larger(struct call *call, struct value *ret)
 {
     *ret = call->args[0].i >= call->args[1].i ? call->args[0] : call->args[1];
@@ -131,7 +132,7 @@ static const struct method_row math_methods[] = {
     {"static long round(double)", BOTH, math_round},
 };
 
-/* Behind those for whole numbers: they fit these, too. */
+/* These rows follow the integer variants: their double parameters would accept integers as well. */
 static const struct method_row expression_methods[] = {
     {"static double abs(double)", BOTH, math_of_one, {.of_one = fabs}},
     {"static double acos(double)", BOTH, math_of_one, {.of_one = real_acos}},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of Number and Comparable, and those that all classes of numbers have. */
+/* Methods of Number and Comparable, and those that all number classes have. */
 #include "script/library/methods_number.h"
 
 #include "script/run/operate.h"
 
-/* As a number of the kind that is the datum. */
+/* Converts to a number of another kind; the datum is an enum value_kind. */
 static bool number_as(struct call *call, struct value *ret)
 {
     *ret = number_cast(call->run, call->self, (enum value_kind)call->row->datum.number);
@@ -19,7 +19,7 @@ bool methods_number_compare_to(struct call *call, struct value *ret)
     return value_order(call->run, call->self, call->args[0], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
-/* Statics of the boxes */
+/* Static methods of the boxed classes */
 
 bool methods_number_parse_failed(struct run *run, struct value text, unsigned radix)
 {

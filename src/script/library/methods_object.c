@@ -174,7 +174,7 @@ static const struct method_row objects_methods[] = {
     {"static String toString(Object, String)", BOTH, objects_to_string},
 };
 
-/* Optionals: lists of none or one value */
+/* Optionals: lists with at most one value */
 
 static bool optional_make(struct run *run, enum class_id id, const struct value *value, struct value *ret)
 {
@@ -295,7 +295,7 @@ static const struct method_row optional_double_methods[] = {
     {"double orElseGet(DoubleSupplier)", BOTH, optional_or_else_get},
 };
 
-/* The clock is the command's: the same on every host and in every replay (invariant 1). */
+/* Gives the command's time, which is the same on every host and in every replay (invariant 1). */
 static bool system_millis(struct call *call, struct value *ret)
 {
     return give_long(ret, call->run->now_ms);

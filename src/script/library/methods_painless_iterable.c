@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Painless's additions to Iterable and Collection, which it took from Groovy with types of its own. */
+/* Painless's typed variants of Groovy's additions to Iterable and Collection. */
 #include "script/run/convert.h"
 #include "script/run/invoke.h"
 #include "script/library/methods_collection.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Painless's getByPath of lists and maps: "user.names.0" leads through what lies in the document.
+ * Painless's getByPath of lists and maps: "user.names.0" is a path into the document.
  *
- * Names lead into maps, numbers into lists. A path that ends at nothing yields the fallback, if one was given; one that
- * loses its way before its end throws.
+ * Names select map entries, numbers select list elements. If only the last part of the path is
+ * missing, the result is the fallback, if one was given. If an earlier part is missing, the call
+ * throws.
  */
 #include "script/library/method_args.h"
 
-/* One part of a path, and what messages say of where it stands. */
+/* One part of a path, with the data that error messages show. */
 struct part {
     struct text *name;
-    struct slice shown; /* name */
-    struct slice path;  /* the whole */
-    unsigned index;     /* of this part */
+    struct slice shown; /* name, in UTF-8 */
+    struct slice path;  /* the whole path */
+    unsigned index;     /* of this part in the path, from 0 */
     bool last;
 };
 
@@ -41,7 +42,9 @@ static bool part_of_list(struct run *run, const struct part *part, struct value 
     return true;
 }
 
-/* Takes one step from *at. Returns: false and a throwable where only a fallback could help, if this is the last part. */
+/* Replaces *at by its element of this part's name; *ret_found is false if the last part is
+   missing. Returns: true; false with a throwable in the run if an earlier part is missing or *at
+   has no elements. */
 static bool part_take(struct run *run, const struct part *part, struct value *at, bool *ret_found)
 {
     if (value_is_map(*at)) {

@@ -65,7 +65,7 @@ static bool string_split_on_token(struct call *call, struct value *ret)
         if (at < 0)
             break;
         if ((size_t)at < done)
-            continue; /* in the token before */
+            continue; /* overlaps the previous token */
         struct text *part = text_substring(run, text, done, (size_t)at);
         if (part == NULL || !run_step(run, 1) || !seq_add(run, parts, value_of(part)))
             return false;

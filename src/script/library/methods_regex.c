@@ -176,7 +176,8 @@ static bool replace(struct call *call, struct value *ret)
     return method_call(method_find(&query), call->run, arguments, 2, ret);
 }
 
-/* Groovy: how many matches, and m[i]: the i-th, with its groups as a list where it has any. */
+/* Groovy: the number of matches; m[i] is match i, as a list of its groups if the regex has
+   groups. */
 static bool matcher_count(struct call *call, struct value *ret)
 {
     struct regex_matcher copy = *regex_matcher_of(call->self);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Methods of sorted maps and sets: their ends, the neighbours of a key, and the part between two keys.
+ * Methods of sorted maps and sets: first and last key, neighbors of a key, and the part between two
+ * keys.
  *
- * A part is a copy; changes of it do not show in the whole, as Java's would.
+ * A part is a copy: unlike in Java, changes to it do not affect the whole collection.
  */
 #include "script/library/methods_collection.h"
 
@@ -23,7 +24,7 @@ static bool give_entry(struct value *ret, const struct map_entry *entry)
     return true;
 }
 
-/* Ends */
+/* First and last */
 
 static bool first_key(struct call *call, struct value *ret)
 {
@@ -80,7 +81,7 @@ static bool get_comparator(struct call *call, struct value *ret)
     return true;
 }
 
-/* Neighbours */
+/* Neighbors */
 
 enum side { SIDE_LOWER, SIDE_FLOOR, SIDE_CEILING, SIDE_HIGHER };
 
@@ -97,7 +98,7 @@ static bool neighbour(struct call *call, enum side side, const struct map_entry 
     return true;
 }
 
-/* The datum is the side. */
+/* Gives the neighbor of a key; the datum is the side. */
 static bool neighbour_key(struct call *call, struct value *ret)
 {
     const struct map_entry *entry;
@@ -112,13 +113,14 @@ static bool neighbour_entry(struct call *call, struct value *ret)
 
 /* Parts */
 
-/* A limit of a part: a key and whether it belongs to it; NULL for none. */
+/* One bound of a part: a key, and whether the part includes it. A NULL key means no bound. */
 struct limit {
     const struct value *key;
     bool inclusive;
 };
 
-/* Where in `sorted` the part starts, or ends. */
+/* Gives the index of the first element of the part or, with `end`, of the first element after
+   it. */
 static bool limit_index(struct run *run, const struct dict *dict, struct limit limit, bool end, uint32_t *ret_index)
 {
     bool found;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IntSummaryStatistics and its kin: count, sum, least and greatest of a stream's numbers. */
+/* IntSummaryStatistics and similar classes: count, sum, minimum and maximum of a stream's
+   numbers. */
 #include "script/library/method_args.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 struct statistics {
     struct object object;
     int64_t count;
-    struct value sum, least, greatest; /* as what they are shown */
+    struct value sum, least, greatest; /* each has the class that its getter returns */
 };
 
 static type_id element_of(enum class_id id)

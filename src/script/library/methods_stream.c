@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams and collectors. A stream is a list that a script cannot see as one; each stage makes the next at once, which
- * differs from Java only in when a function with side effects is called.
+ * Streams and collectors.
+ *
+ * A stream is a list that scripts cannot use as a list. Each stage computes the next list at once.
+ * Only the order in which functions with side effects are called differs from Java.
  */
 #include "script/library/method_args.h"
 
@@ -19,7 +21,7 @@ static enum class_id stream_class(struct value stream)
     return (enum class_id)stream.object->class;
 }
 
-/* What a stream of this class is made of. */
+/* Returns: the type of the elements of a stream class. */
 static type_id element_type(enum class_id id)
 {
     return id == CLASS_INT_STREAM      ? CLASS_INT
@@ -34,7 +36,7 @@ static bool put(struct run *run, struct seq *stream, struct value item)
     return (type == CLASS_DEF || convert_site(run, item, type, &item)) && seq_add(run, stream, item);
 }
 
-/* Into a stream of the class that the row gives; so do the next two. */
+/* Maps to a stream of the row's result class; the next two natives do the same. */
 static bool stream_map(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -176,7 +178,7 @@ static bool stream_count(struct call *call, struct value *ret)
 
 enum match { MATCH_ANY, MATCH_ALL, MATCH_NONE };
 
-/* Whether any, all or none pass the test: the datum, an enum match. */
+/* Gives whether any, all or no elements satisfy the predicate; the datum is an enum match. */
 static bool stream_match(struct call *call, struct value *ret)
 {
     bool stop_at = call->row->datum.number != MATCH_ALL, result = call->row->datum.number == MATCH_ANY;
@@ -230,7 +232,7 @@ static bool extreme(struct call *call, int sign, struct value *ret)
     return optional_for(run, stream_class(call->self), from->count > 0 ? &best : NULL, ret);
 }
 
-/* The datum: 1 for the greatest, -1 for the least. */
+/* The datum: 1 for the maximum, -1 for the minimum. */
 static bool stream_extreme(struct call *call, struct value *ret)
 {
     return extreme(call, (int)call->row->datum.number, ret);
@@ -282,13 +284,14 @@ static bool stream_reduce(struct call *call, struct value *ret)
     return true;
 }
 
-/* With a third argument, which puts parts together that nobody made in parallel: it has no part in it. */
+/* reduce with a combiner of partial results. There is no parallel execution, so the combiner is
+   not called. */
 static bool stream_reduce_parts(struct call *call, struct value *ret)
 {
     return stream_reduce(&(struct call){call->run, call->row, call->self, call->args, 2}, ret);
 }
 
-/* A container made by the first function, filled by the second. */
+/* Makes a container by the first function and adds the elements by the second. */
 static bool stream_collect_into(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -311,7 +314,7 @@ static bool stream_statistics(struct call *call, struct value *ret)
     return statistics_of(call->run, id, seq_of(call->self), VALUE_NONE, ret);
 }
 
-/* Into the array that the function makes. */
+/* Fills the array that the function makes. */
 static bool stream_to_array_of(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -365,7 +368,7 @@ static bool stream_concat(struct call *call, struct value *ret)
     return give(ret, both);
 }
 
-/* The datum: whether the end belongs to it. */
+/* Gives a range of numbers. The datum: whether it includes the end. */
 static bool number_range(struct call *call, struct value *ret)
 {
     bool closed = call->row->datum.number != 0;
@@ -381,7 +384,8 @@ static bool number_range(struct call *call, struct value *ret)
     return give(ret, to);
 }
 
-/* Collectors: a function from the whole list to the result. held[0], held[1] are what it was made with. */
+/* Collectors: closures from the list of elements to the result; held[0] and held[1] are the
+   constructor's arguments */
 
 static struct value collector_new(struct run *run, closure_native *native, struct value a, struct value b,
                                   struct value c)
@@ -486,7 +490,7 @@ static bool map_all(struct run *run, struct value function, struct value list, s
     return *ret != NULL;
 }
 
-/* Sums and averages: held[1] is the zero of the sum. */
+/* Sums or averages; held[1] is 0 in the class of the sum. */
 static bool summing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
@@ -575,7 +579,7 @@ static bool partitioning(struct run *run, struct closure *closure, struct value 
     return finish_groups(run, groups, closure->held[1]);
 }
 
-/* The map that a supplier of to_map's makes, or one of its own. */
+/* Gives the map that toMap fills: the supplier's or, without a supplier, a new HashMap. */
 static bool map_for(struct run *run, struct value supplier, struct value *ret)
 {
     if (supplier.kind == VALUE_NULL)
@@ -621,7 +625,8 @@ static bool summarizing(struct run *run, struct closure *closure, struct value *
     return statistics_of(run, (enum class_id)closure->held[1].i, seq_of(a[0]), closure->held[0], ret);
 }
 
-/* held[0] is the operator, held[1] what it starts with, held[2] what an item is made into; without a start an Optional. */
+/* Reduces: held[0] is the operator, held[1] a list with the identity, held[2] a mapper or null.
+   Without an identity the result is an Optional. */
 static bool reducing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;

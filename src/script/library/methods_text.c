@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Methods of String and CharSequence that Java has: looking into a text, comparing, changing, joining.
+ * Java's methods of String and CharSequence: search, comparison, change, conversion.
  *
- * What takes a regular expression is in methods_text_regex.c, what only one dialect adds in methods_painless_text.c and
- * methods_groovy_text….c.
+ * Methods that take a regular expression are in methods_text_regex.c. The additions of each dialect
+ * are in methods_painless_text.c and methods_groovy_text….c.
  */
 #include "script/library/methods_text.h"
 #include "script/value/text_search.h"
@@ -24,7 +24,7 @@ bool methods_text_cut(struct run *run, struct text *text, int64_t begin, int64_t
            give(ret, text_substring(run, text, (size_t)begin, (size_t)end));
 }
 
-/* Looking into a text */
+/* Search */
 
 bool methods_text_substring(struct call *call, struct value *ret)
 {
@@ -107,7 +107,7 @@ static bool string_ends_with(struct call *call, struct value *ret)
     return give_boolean(ret, text_has_at(call->run, text, part, (int64_t)text->length - part->length));
 }
 
-/* Comparing */
+/* Comparison */
 
 static bool string_compare_to(struct call *call, struct value *ret)
 {
@@ -150,7 +150,7 @@ static bool string_ignoring_case(struct call *call, struct value *ret)
     return true;
 }
 
-/* Changing */
+/* Change */
 
 static bool map_units(struct run *run, const struct text *text, uint16_t (*map)(uint16_t), struct value *ret)
 {
@@ -219,7 +219,7 @@ static bool string_replace(struct call *call, struct value *ret)
     size_t done = 0;
     for (int64_t at; (at = text_search_next(&search)) >= 0;) {
         if ((size_t)at < done)
-            continue; /* in what was replaced */
+            continue; /* overlaps the previous match */
         text_buf_range(&out, text, done, (size_t)at);
         text_buf_text(&out, to);
         done = (size_t)at + from->length;
@@ -257,7 +257,7 @@ static bool string_intern(struct call *call, struct value *ret)
     return true;
 }
 
-/* From and to others */
+/* Conversion from and to other classes */
 
 bool methods_text_value_of(struct call *call, struct value *ret)
 {

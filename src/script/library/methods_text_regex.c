@@ -9,7 +9,8 @@ static struct regex *regex_of(struct run *run, struct value v)
     return value_is(v, CLASS_PATTERN) ? (struct regex *)v.object : regex_new(run, text_of(v), 0);
 }
 
-/* "$1" and "${name}" stand for groups, a backslash for what follows it. */
+/* Appends a replacement string: "$1" inserts a capture group, a backslash quotes the next
+   character. */
 static bool append_replacement(struct run *run, struct text_buf *out, const struct regex_matcher *matcher,
                                const struct text *by)
 {
@@ -55,7 +56,8 @@ static struct value groups_of(struct run *run, const struct regex_matcher *match
     return value_of(groups);
 }
 
-/* Painless hands the matcher to a function, Groovy the match or, where the pattern has groups, a list of them all. */
+/* Appends a function's result. Painless passes the matcher; Groovy passes the match or, if the
+   regex has groups, a list of all of them. */
 static bool append_computed(struct run *run, struct text_buf *out, struct regex_matcher *matcher, struct value function)
 {
     struct value argument = value_of(matcher), result;

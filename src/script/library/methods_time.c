@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of java.time's moments and zones. */
+/* Methods of java.time's temporals and zones. */
 #include "script/library/method_time.h"
 
-/* As an ISO text of the class that the row gives. */
+/* Parses an ISO text of the row's result class. */
 static bool temporal_parse(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
@@ -39,7 +39,7 @@ static bool get_epoch_second(struct call *call, struct value *ret)
     return give_long(ret, instant_of(temporal_of(call->self)));
 }
 
-/* Of a local time, were it in this zone. */
+/* Gives the epoch second of a local time in the zone offset that is the argument. */
 static bool local_epoch_second(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
@@ -98,7 +98,7 @@ static bool get_field_int(struct call *call, struct value *ret)
     return get_field(call, ret) && give_int(ret, ret->i);
 }
 
-/* Adding */
+/* Addition */
 
 static bool add_unit(struct run *run, const struct temporal *temporal, int64_t count, int unit, struct value *ret)
 {
@@ -112,7 +112,7 @@ static bool add_unit(struct run *run, const struct temporal *temporal, int64_t c
                          enumerator_text(CLASS_CHRONO_UNIT, unit));
     __int128 nanos = (__int128)count * unit_nanos[unit];
     int64_t seconds = (int64_t)(nanos / 1000000000), rest = (int64_t)(nanos % 1000000000);
-    if (seconds > 2 * MOMENT_SECONDS_MAX || seconds < -2 * MOMENT_SECONDS_MAX)
+    if (seconds > 2 * TEMPORAL_SECONDS_MAX || seconds < -2 * TEMPORAL_SECONDS_MAX)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
     return give(ret, unit < 7 ? temporal_later(run, temporal, seconds, rest)
                               : temporal_like(run, temporal, temporal->seconds + seconds, temporal->nanos + rest));
@@ -246,7 +246,8 @@ static bool to_offset_time(struct call *call, struct value *ret)
     return give(ret, made);
 }
 
-/* The same moment in a zone; for local ones the same clock. */
+/* Returns: the temporal in a zone. With `keep_clock`, the local time stays the same; otherwise
+   the instant does. */
 static struct temporal *in_zone(struct run *run, const struct temporal *temporal, const struct temporal *zone, enum class_id id,
                               bool keep_clock)
 {
@@ -302,7 +303,7 @@ static bool with_zone_same_local(struct call *call, struct value *ret)
                              (enum class_id)call->self.object->class, true));
 }
 
-/* Of a date of a document, which is in UTC and of a class of its own. */
+/* Converts a document's date, which is in UTC and has a class of its own. */
 static bool doc_date_in_zone(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
@@ -346,7 +347,7 @@ static bool local_date_at_time(struct call *call, struct value *ret)
                                 seconds + call->args[0].i * 3600 + call->args[1].i * 60 + second, (int32_t)nano));
 }
 
-/* Making */
+/* Constructors */
 
 static bool instant_of_milli(struct call *call, struct value *ret)
 {
@@ -358,7 +359,7 @@ static bool instant_of_second(struct call *call, struct value *ret)
 {
     struct temporal zero = {.object = {.class = CLASS_INSTANT}};
     int64_t nanos = call->count == 2 ? call->args[1].i : 0;
-    if (call->args[0].i > MOMENT_SECONDS_MAX || call->args[0].i < -MOMENT_SECONDS_MAX)
+    if (call->args[0].i > TEMPORAL_SECONDS_MAX || call->args[0].i < -TEMPORAL_SECONDS_MAX)
         return run_throw(call->run, CLASS_DATE_TIME_EXCEPTION, "Instant exceeds minimum or maximum instant");
     return give(ret, temporal_like(call->run, &zero, call->args[0].i, nanos));
 }
@@ -368,7 +369,8 @@ static bool instant_epoch(struct call *call, struct value *ret)
     return give(ret, temporal_new(call->run, CLASS_INSTANT, 0, 0));
 }
 
-/* year, month (number or enum), day, hour, minute, second, nano; whatever is given. */
+/* Makes a local temporal from the arguments: year, month (number or enum), day, hour, minute,
+   second, nano. Trailing ones may be missing. */
 static bool make_local(struct call *call, enum class_id id, struct value *ret)
 {
     struct run *run = call->run;
@@ -413,7 +415,7 @@ static bool local_date_time_of(struct call *call, struct value *ret)
                                 temporal_of(call->args[1])->nanos));
 }
 
-/* The last argument is the zone. */
+/* Makes a zoned temporal; the last argument is the zone. */
 static bool zoned_of(struct call *call, struct value *ret)
 {
     enum class_id id = type_class(((struct class_object *)call->self.object)->type);
@@ -446,7 +448,7 @@ static bool time_zone_of(struct call *call, struct value *ret)
     struct run *run = call->run;
     NOT_NULL(0);
     struct temporal *zone = temporal_new(run, CLASS_TIME_ZONE, 0, 0);
-    if (!set_zone(run, zone, text_utf8(run, text_of(call->args[0])))) { /* Java knows no better, and says nothing */
+    if (!set_zone(run, zone, text_utf8(run, text_of(call->args[0])))) { /* Java falls back to GMT */
         run->thrown = NULL;
         (void)set_zone(run, zone, SLICE_LIT("GMT"));
     }
@@ -478,7 +480,7 @@ static bool zone_total_seconds(struct call *call, struct value *ret)
     return give_int(ret, temporal_of(call->self)->offset);
 }
 
-/* Comparing */
+/* Comparison */
 
 bool is_before(struct call *call, struct value *ret)
 {
@@ -498,7 +500,8 @@ static bool is_equal(struct call *call, struct value *ret)
     return give_boolean(ret, temporal_compare(temporal_of(call->self), temporal_of(call->args[0])) == 0);
 }
 
-/* Java tells by how many years two local dates differ, else by how many months, else days. */
+/* Returns: the difference in years, else in months, else in days, which is what Java's compareTo
+   gives. */
 static int64_t compare_dates(const struct temporal *a, const struct temporal *b)
 {
     struct civil one = temporal_civil(a), two = temporal_civil(b);
@@ -519,7 +522,7 @@ bool temporal_compare_to(struct call *call, struct value *ret)
 bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit, struct value *ret)
 {
     bool dates = unit >= 7 && is_zoned(from) && is_zoned(to);
-    if (dates) /* counted on the calendar of the first one's zone */
+    if (dates) /* counted in the calendar of the first one's zone */
         to = in_zone(run, to, from, (enum class_id)from->object.class, false);
     if (unit >= 9 && unit <= 13)
         return give_long(ret, months_between(from, to) / unit_months[unit]);
@@ -659,7 +662,7 @@ static bool local_time_at_date(struct call *call, struct value *ret)
                                temporal_of(call->args[0])->seconds + temporal_of(call->self)->seconds));
 }
 
-/* A time of day; the datum are its nanoseconds. */
+/* Gives a constant time of day; the datum is in nanoseconds. */
 static bool local_time_constant(struct call *call, struct value *ret)
 {
     int64_t nanos = call->row->datum.number;
@@ -891,7 +894,7 @@ static const struct method_row offset_time_methods[] = {
     {"OffsetDateTime withOffsetSameLocal(ZoneOffset)", BOTH, with_zone_same_local},
 };
 
-/* What doc['date'].value is: a ZonedDateTime with Joda's methods beside it. */
+/* The class of doc['date'].value: ZonedDateTime with the methods of Joda's DateTime. */
 static const struct method_row doc_date_methods[] = {
     {"int getYear()", BOTH, get_part, {YEAR}},
     {"int getMonthValue()", BOTH, get_part, {MONTH_VALUE}},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* java.util.StringTokenizer: the words of a text between the units of another. */
+/* java.util.StringTokenizer: the tokens of a string between delimiter characters. */
 #include "script/library/method_args.h"
 
-struct tokenizer {
+struct java_tokenizer {
     struct object object;
     const struct text *text;
     struct text_set delimiters;
-    bool gives_delimiters; /* each as a word of its own */
+    bool gives_delimiters; /* delimiters are tokens, too */
     size_t at;
 };
 
@@ -16,20 +16,20 @@ static bool tokenizer_new(struct call *call, struct value *ret)
     NOT_NULL(0);
     if (call->count > 1)
         NOT_NULL(1);
-    struct tokenizer *tokenizer = run_object(run, sizeof *tokenizer, CLASS_STRING_TOKENIZER);
+    struct java_tokenizer *tokenizer = run_object(run, sizeof *tokenizer, CLASS_STRING_TOKENIZER);
     tokenizer->text = text_of(call->args[0]);
     const struct text *delimiters = call->count > 1 ? text_of(call->args[1]) : text_new(run, SLICE_LIT(" \t\n\r\f"));
     tokenizer->gives_delimiters = call->count > 2 && call->args[2].i != 0;
     return delimiters != NULL && text_set_init(&tokenizer->delimiters, run, delimiters) && give(ret, tokenizer);
 }
 
-static bool is_delimiter(const struct tokenizer *tokenizer, size_t at)
+static bool is_delimiter(const struct java_tokenizer *tokenizer, size_t at)
 {
     return text_set_has(&tokenizer->delimiters, text_at(tokenizer->text, at));
 }
 
-/* The next word from `at` on; an empty one at the end. */
-static void find_token(const struct tokenizer *tokenizer, size_t at, size_t *ret_begin, size_t *ret_end)
+/* Finds the next token from `at` on; it is empty at the end of the text. */
+static void find_token(const struct java_tokenizer *tokenizer, size_t at, size_t *ret_begin, size_t *ret_end)
 {
     size_t length = tokenizer->text->length;
     while (!tokenizer->gives_delimiters && at < length && is_delimiter(tokenizer, at))
@@ -43,7 +43,7 @@ static void find_token(const struct tokenizer *tokenizer, size_t at, size_t *ret
     *ret_end = at;
 }
 
-/* What a walk from `begin` to `end` costs. */
+/* Charges the run for scanning from `begin` to `end`. */
 static bool pay(struct run *run, size_t begin, size_t end)
 {
     run_work(run, end - begin);
@@ -52,7 +52,7 @@ static bool pay(struct run *run, size_t begin, size_t end)
 
 static bool has_more_tokens(struct call *call, struct value *ret)
 {
-    const struct tokenizer *tokenizer = (const struct tokenizer *)call->self.object;
+    const struct java_tokenizer *tokenizer = (const struct java_tokenizer *)call->self.object;
     size_t begin, end;
     find_token(tokenizer, tokenizer->at, &begin, &end);
     return pay(call->run, tokenizer->at, end) && give_boolean(ret, begin < end);
@@ -61,7 +61,7 @@ static bool has_more_tokens(struct call *call, struct value *ret)
 static bool next_token(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct tokenizer *tokenizer = (struct tokenizer *)call->self.object;
+    struct java_tokenizer *tokenizer = (struct java_tokenizer *)call->self.object;
     size_t begin, end, from = tokenizer->at;
     if (call->count == 1) {
         NOT_NULL(0);
@@ -77,7 +77,7 @@ static bool next_token(struct call *call, struct value *ret)
 
 static bool count_tokens(struct call *call, struct value *ret)
 {
-    const struct tokenizer *tokenizer = (const struct tokenizer *)call->self.object;
+    const struct java_tokenizer *tokenizer = (const struct java_tokenizer *)call->self.object;
     int64_t count = 0;
     size_t begin, end = tokenizer->at;
     for (find_token(tokenizer, end, &begin, &end); begin < end; find_token(tokenizer, end, &begin, &end))

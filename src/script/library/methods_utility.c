@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of Collections and Arrays: Java's static helpers for what collections and arrays hold. */
+/* Methods of Collections and Arrays: Java's static helpers for collections and arrays. */
 #include "script/run/invoke.h"
 #include "script/library/methods_collection.h"
 #include "script/run/operate.h"
@@ -132,7 +132,7 @@ static bool collections_add_all(struct call *call, struct value *ret)
                                       ret);
 }
 
-/* Collections that refuse changes */
+/* Unmodifiable collections */
 
 static bool frozen_list(struct run *run, struct value item, bool has_item, struct value *ret)
 {
@@ -164,7 +164,8 @@ static bool frozen_dict(struct call *call, struct value *ret)
     return give(ret, dict);
 }
 
-/* A copy that refuses changes; changes behind its back do not show, which nobody here could make unseen. */
+/* Gives an unmodifiable copy. Unlike Java's view, it does not show later changes to the
+   original. */
 static bool collections_unmodifiable(struct call *call, struct value *ret)
 {
     struct run *run = call->run;

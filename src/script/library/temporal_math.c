@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on moments: ranges of fields, the calendar, adding and counting months. */
+/* Arithmetic on temporals: ranges of fields, calendar fields, adding and counting months. */
 #include "script/library/method_time.h"
 
-/* Nanoseconds of ChronoUnit's first nine; the larger ones are months. */
+/* In nanoseconds: ChronoUnit's first nine; unit_months has the larger ones. */
 const int64_t unit_nanos[9] = {
     1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 43200000000000, 86400000000000, 604800000000000};
 const int64_t unit_months[14] = {[9] = 1, [10] = 12, [11] = 120, [12] = 1200, [13] = 12000};
@@ -10,7 +10,7 @@ const int64_t unit_months[14] = {[9] = 1, [10] = 12, [11] = 120, [12] = 1200, [1
 static struct temporal *temporal_at(struct run *run, const struct temporal *like, int64_t seconds, int64_t nanos)
 {
     seconds += floor_div(nanos, 1000000000);
-    if (seconds > MOMENT_SECONDS_MAX || seconds < -MOMENT_SECONDS_MAX) {
+    if (seconds > TEMPORAL_SECONDS_MAX || seconds < -TEMPORAL_SECONDS_MAX) {
         run_throw(run, CLASS_DATE_TIME_EXCEPTION, "Instant exceeds minimum or maximum instant");
         return NULL;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading moments from ISO texts, and zones from their names. */
+/* Parsing of ISO texts to temporals, and of zone names. */
 #include "script/library/method_time.h"
 
 bool scan_char(struct scan *scan, char c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments of Groovy's functions and closures: whether they fit, which of several functions is meant, and what each
- * parameter gets. A last parameter that is an array takes all that is left over; parameters with a default may go
- * without an argument, the last ones first.
+ * Arguments of Groovy's functions and closures: whether they fit, the choice among several functions, and the value of each
+ * parameter. A last parameter of array type takes all remaining arguments. Parameters with a default may lack an argument;
+ * the last ones lack it first.
  */
 #include "script/run/dispatch_groovy.h"
 
@@ -16,7 +16,7 @@ static bool takes_rest(const struct function *function)
            type_dims(function->parameters[count - 1].type) > 0;
 }
 
-/* An array or list for a parameter that takes all that is left over is that array. */
+/* An array or list passed for the variable-length parameter becomes that array. */
 static bool is_rest(struct value argument)
 {
     return argument.kind == VALUE_NULL || value_is_array(argument) || value_is_seq(argument);

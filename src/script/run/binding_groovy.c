@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groovy's names without a declaration, and its closures.
+ * Groovy's undeclared names, and its closures.
  *
- * In a closure that was handed to `with` such a name is a member of the value first; a map has every member, if only as
- * null. Else it is a parameter of the request, or what the script assigned before.
+ * In a closure passed to `with`, such a name is first a member of the delegate; a map has every member, null by default.
+ * Else it is a parameter of the request, or a variable that the script assigned.
  */
 #include "script/run/dispatch_groovy.h"
 
 #include "script/value/iter.h"
 #include "script/run/operate.h"
 
-/* Forgets an error that says that a delegate lacks something; others stay. */
+/* Clears an error that reports a missing member of a delegate; keeps any other. */
 static bool lacks(struct run *run, enum class_id missing)
 {
     if (run->thrown->object.class != missing)
@@ -55,7 +55,7 @@ static bool missing_function(struct run *run, const struct node *node, struct va
                      SLICE_ARG(name), SLICE_ARG(node->text), SLICE_ARG(types), SLICE_ARG(values));
 }
 
-/* What a script prints goes nowhere. */
+/* Output of print is discarded. */
 static bool prints(struct slice name, unsigned count)
 {
     return (slice_is(name, "println") && count <= 1) || (slice_is(name, "print") && count == 1) ||
@@ -136,7 +136,7 @@ static bool takes(const struct function *function, const struct value *arguments
     return groovy_function_distance(function, arguments, count) >= 0;
 }
 
-/* `called` is the name the call goes by in messages. */
+/* `called` is the function's name in messages. */
 static bool invoke_body(struct run *run, const struct closure *closure, struct slice called, struct value *arguments,
                         unsigned count, struct value *ret)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groovy's calls: of the methods of that name, the one whose parameters are nearest to the arguments.
+ * Groovy's calls choose the method of that name with the least distance from the arguments to its parameters.
  *
- * Near is: the very class (a closure for a function of any kind), then wider primitives, then what the class extends,
- * then anything. Null fits what is no primitive. Without a match it may still be a closure under that name in a map.
+ * In ascending distance: the same class (a closure for any functional interface), a wider primitive, a supertype, Object.
+ * Null fits any reference type. Without a match, a map's entry of that name may be a closure.
  */
 #include "script/run/dispatch_groovy.h"
 
@@ -14,7 +14,7 @@
 
 enum { NEAR_EXACT = 0, NEAR_WIDER = 2, NEAR_EXTENDS = 20, NEAR_NULL = 40, NEAR_OBJECT = 60, NEAR_NEVER = -1 };
 
-/* The order in which Java widens; 0 for what is no number. */
+/* Returns: the position in Java's widening order; 0 for any other type. */
 static int width_of(type_id type)
 {
     switch (type_unboxed(type)) {
@@ -33,7 +33,7 @@ static int width_of(type_id type)
 static int number_distance(type_id given, type_id wanted)
 {
     int from = width_of(given), to = width_of(wanted);
-    /* Java's parameters take what widens; a decimal also goes where a fraction is asked for. */
+    /* A parameter accepts types that widen to its own; float and double also accept a decimal. */
     if (from == 0 || to == 0 || from > to || (from >= 7 && to < 7))
         return NEAR_NEVER;
     return NEAR_WIDER * (to - from) + (wanted == type_unboxed(wanted) ? 0 : 1);
@@ -63,7 +63,7 @@ int groovy_distance(struct value argument, type_id wanted)
     return value_instance_of(argument, wanted) ? NEAR_EXTENDS : NEAR_NEVER;
 }
 
-/* The sum over all arguments; NEAR_NEVER where one does not fit. */
+/* Returns: the sum over all arguments; NEAR_NEVER if one does not fit. */
 static int method_distance(const struct method *method, const struct value *arguments, unsigned count,
                            uint32_t as_object)
 {
@@ -84,8 +84,8 @@ static int method_distance(const struct method *method, const struct value *argu
 }
 
 /*
- * The row that fits the arguments best (arguments[1] is the first), among those of `query`, whose count is ignored.
- * Returns: NULL where none fits.
+ * Returns: the row of `query` that fits the arguments best; NULL if none fits. arguments[1] is the first argument; the
+ * query's count is ignored.
  */
 static const struct method *select_method(struct run *run, const struct method_lookup *query,
                                           const struct value *arguments, unsigned count)
@@ -104,7 +104,10 @@ static const struct method *select_method(struct run *run, const struct method_l
     return best;
 }
 
-/* A GString stays one where a collection is to hold it or look for it, and where objects are compared. */
+/*
+ * A GString is passed unconverted to a collection that stores or searches it, and to comparisons of
+ * objects.
+ */
 static void fill_in(const struct method *method, struct value *arguments, unsigned count)
 {
     bool holds = value_instance_of(arguments[0], CLASS_COLLECTION) || value_is_map(arguments[0]);
@@ -115,7 +118,7 @@ static void fill_in(const struct method *method, struct value *arguments, unsign
     }
 }
 
-/* Library functions are handed no null for what they must look into. */
+/* A library function does not accept null for an argument that it reads. */
 static bool null_passes(const struct method *method, type_id wanted)
 {
     if ((method->flags & METHOD_TAKES_NULL) || wanted == CLASS_DEF || wanted == CLASS_OBJECT || wanted == CLASS_CLOSURE)
@@ -149,7 +152,7 @@ struct value groovy_class_object(struct run *run, type_id type)
     return value_of(object);
 }
 
-/* Without arguments the only method of a name, if it has one parameter, gets null. */
+/* A call without arguments passes null if the only method of that name has one parameter. */
 static const struct method *select_with_null(struct run *run, const struct method_lookup *query, struct value *arguments)
 {
     const struct method_rows *found = run_methods(run, query);
@@ -170,7 +173,7 @@ static struct slice show_parameters(struct run *run, const struct method *method
     return text;
 }
 
-/* Several methods of a name, none of which does without arguments. Returns: false, with a throwable where that is so. */
+/* Throws if several methods have the name and none takes no arguments. Returns: false then. */
 static bool too_many(struct run *run, const struct method_lookup *query)
 {
     char result[TYPE_NAME_MAX], owner[TYPE_NAME_MAX];
@@ -211,7 +214,7 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 
 /* Null */
 
-/* What Groovy lets any object do, null may do as well. */
+/* Null has the methods that Groovy adds to every object. */
 static bool call_of_null(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
 {
     struct method_lookup query = {CLASS_OBJECT, name, count, METHOD_GROOVY};
@@ -259,13 +262,13 @@ static bool call_object(struct run *run, struct value *arguments, struct slice n
         if (!select_and_call(run, owner, METHOD_STATIC, name, arguments, count, ret, &found) || found)
             return run->thrown == NULL;
     }
-    /* Java lets an object call its class's static methods. */
+    /* As in Java, static methods can be called on an object. */
     if (!select_and_call(run, type, METHOD_STATIC, name, arguments, count, ret, &found) || found)
         return run->thrown == NULL;
     return groovy_missing_method(run, type, false, name, arguments, count);
 }
 
-/* For the rest a GString is asked as the text it makes. */
+/* Any other method of a GString is called on its text. */
 static bool is_own_of_gstring(struct slice name)
 {
     return slice_is(name, "hashCode") || slice_is(name, "equals") || slice_is(name, "getClass") || slice_is(name, "is");

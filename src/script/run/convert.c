@@ -45,7 +45,7 @@ static enum value_kind kind_of_type(type_id type)
     }
 }
 
-/* The type a value has when unboxed, for messages: "int" for an Integer. */
+/* Returns: the unboxed type of a value, for messages: "int" for an Integer. */
 static type_id unboxed_type(struct value v)
 {
     return type_unboxed(value_type(v));
@@ -224,7 +224,10 @@ static bool groovy_cast_fails(struct run *run, struct value v, type_id target)
                      null_primitive ? java_of(type_boxed(target)).text : "", null_primitive ? "' instead" : "");
 }
 
-/* A text as a number, which only `as` allows; a text of one character is that character. */
+/*
+ * Converts a text to a number, which only `as` allows; a text of one character converts to its
+ * code.
+ */
 static bool text_to_number(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
 {
     const struct text *text = (const struct text *)v.object;
@@ -253,7 +256,7 @@ static bool text_to_number(struct run *run, struct value v, type_id target, bool
     return true;
 }
 
-/* A cast, or an assignment, builds the class from the elements, or from the map, as its constructor would. */
+/* A cast or assignment calls the class's constructor with the elements, or with the map. */
 static bool construct_fails(struct run *run, struct value v, type_id target)
 {
     struct slice types = SLICE_LIT(""), values;
@@ -296,7 +299,10 @@ static bool to_set(struct run *run, struct value v, type_id target, struct value
     return seq != NULL;
 }
 
-/* `as` makes any collection of any other, and of a text's characters; without it only sets are made, and lists of arrays. */
+/*
+ * `as` converts between all collections, and from a text's characters. Without it only sets, and
+ * lists of arrays, are created.
+ */
 static bool to_collection(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
 {
     bool listed = value_instance_of(v, CLASS_COLLECTION) || value_is_array(v);
@@ -380,7 +386,7 @@ static bool to_big(struct run *run, struct value v, type_id target, struct value
     }
     if (!value_number(v))
         return groovy_cast_fails(run, v, target);
-    /* A fraction is taken to the last of its digits. */
+    /* A fraction is converted with all of its digits. */
     if (value_floating(v) && target == CLASS_BIG_DECIMAL && isfinite(v.d)) {
         char digits[1500];
         int len = snprintf(digits, sizeof digits, "%.1074f", v.d);

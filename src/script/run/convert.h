@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions at run time, each dialect's own.
+ * Conversions at run time, by dialect. All return false with a throwable if the value does not convert.
  */
 #ifndef TL_SCRIPT_CONVERT_H
 #define TL_SCRIPT_CONVERT_H
 
 #include "script/value/number.h"
 
-/* Painless's conversion of a `def` to a named type, implicit or by a cast. */
+/* Converts a `def` to a named type as Painless does, implicitly or by a cast (`explicit`). */
 bool convert_def(struct run *run, struct value v, type_id target, bool explicit, struct value *ret);
 
 /*
- * The virtual machine's, where a `def` is called or loaded and the surroundings know the type they want: boxes are
- * opened and widened, references checked.
+ * Converts the result of a dynamic call or load to the static type of its context, as the JVM's call site does: it
+ * unboxes, widens primitives and checks references.
  */
 bool convert_site(struct run *run, struct value v, type_id target, struct value *ret);
 
-/* Between types that are known: widening, narrowing, boxing, a checked cast. `from` is the static type. */
+/*
+ * Converts between static types: widening, narrowing, boxing, checked cast. `from` is the value's
+ * static type.
+ */
 bool convert_typed(struct run *run, struct value v, type_id from, type_id target, struct value *ret);
 
-/* Groovy's cast and assignment to a typed variable; `coerce` for `as`. */
+/* Converts as Groovy's cast and assignment to a typed variable do; `coerce`: as its `as`. */
 bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce, struct value *ret);
 
-/* Groovy's truth: not null, not 0, not empty. */
+/* Sets *ret to Groovy's truth: not null, not 0, not empty. */
 bool convert_truth(struct run *run, struct value v, bool *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Painless's fields, indexes and methods of a `def`, found by the class a value has now. */
+/* Painless's fields, elements and methods of a `def`, found by the run-time class of the value. */
 #include "script/run/interp.h"
 
 #include "base/check.h"
@@ -123,7 +123,7 @@ bool dispatch_set(struct run *run, const struct node *node, struct value self, s
     return accessor_missing(run, "setter", node, self);
 }
 
-/* A list's or an array's index: an int, and from the end if negative. */
+/* Converts an index of a list or array: an int; a negative one counts from the end. */
 static bool number_index(struct run *run, const struct node *node, struct value self, size_t count, struct value *index)
 {
     type_id given = node->b->type;
@@ -196,7 +196,7 @@ static const char *simple_name(type_id type, char *out)
     return simple == NULL ? out : simple + 1;
 }
 
-/* What Java says when the types at the call can never fit the method. */
+/* Throws Java's error for argument types that can never fit the method. */
 static bool wrong_types(struct run *run, const struct node *node, const struct method *method, struct value self)
 {
     char name[TYPE_NAME_MAX];
@@ -212,7 +212,9 @@ static bool wrong_types(struct run *run, const struct node *node, const struct m
     return run_throw(run, CLASS_WRONG_METHOD_TYPE_EXCEPTION, "%.*s)%s", SLICE_ARG(text), simple_name(node->type, name));
 }
 
-/* Whether an argument of a known type could ever be passed: not a text for an int, nor a long. */
+/*
+ * Returns: whether an argument of this static type can be passed: not a text or a long for an int.
+ */
 static bool may_pass(type_id given, type_id wanted)
 {
     if (given == TYPE_NONE || given == CLASS_DEF || given == CLASS_OBJECT || wanted == CLASS_DEF ||
@@ -291,7 +293,7 @@ bool dispatch_call(struct run *run, const struct node *node, struct value *argum
             return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"%s()\" because the value is null",
                              node->method->name);
         if (node->flags & NODE_STATIC) {
-            /* A static method that serves several classes asks which one it was called on. */
+            /* A static method that serves several classes needs the class it is called on. */
             struct class_object owner = {.object = {.class = CLASS_CLASS}, .type = node->a->target};
             arguments[0] = value_of(&owner);
             return method_call(node->method, run, arguments, count, ret);
@@ -336,7 +338,7 @@ bool dispatch_by_name(struct run *run, struct value *arguments, struct slice nam
 
 /* Function values */
 
-/* X::name with arguments: a static method, a constructor, or a method of the first argument. */
+/* Calls X::name: a static method, a constructor, or a method of the first argument. */
 static bool call_reference(struct run *run, const struct closure *closure, struct value *arguments, unsigned count,
                            struct value *ret)
 {
@@ -374,7 +376,10 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
                      type_name(type, shown), SLICE_ARG(name), count);
 }
 
-/* Functions that the library made hold others, and so on, as deep as a script likes: Comparator.reversed() in a loop. */
+/*
+ * Functions made by the library nest as deep as a script builds them: Comparator.reversed() in a
+ * loop.
+ */
 static bool call_native(struct run *run, struct closure *closure, struct value *arguments, unsigned count,
                         struct value *ret)
 {

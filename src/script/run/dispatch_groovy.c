@@ -2,8 +2,8 @@
 /*
  * Groovy's members and elements: x.name, x[index], ++, in.
  *
- * A map's members are its entries. Of other objects a member is what its getter says; of a list it is the list of its
- * elements' members.
+ * The members of a map are its entries. A member of another object is read by its getter; a member of a list is the list of
+ * that member of its elements.
  */
 #include "script/run/dispatch_groovy.h"
 
@@ -44,7 +44,7 @@ static bool missing(struct run *run, type_id type, struct slice name)
     return groovy_missing_property(run, name, slice_from(type_java_name(type, class_name)));
 }
 
-/* What one element lacks the list lacks, and says so in words of its own. */
+/* Throws the list's own error for a member that one of its elements lacks. */
 static bool spread_fails(struct run *run, struct value self, struct value name)
 {
     char class_name[TYPE_NAME_MAX], error[TYPE_NAME_MAX];
@@ -79,7 +79,7 @@ static bool get_each(struct run *run, struct value self, struct value name, stru
     return run->thrown == NULL;
 }
 
-/* The same member of every element, of lists of lists, too. */
+/* Collects a member of all elements, recursively for lists of lists. */
 static bool get_spread(struct run *run, struct value self, struct value name, struct value *ret)
 {
     const unsigned frames = 6;
@@ -141,7 +141,7 @@ static bool get_object(struct run *run, struct value self, struct value name, st
     const struct method *getter = find_getter(run, type, field);
     if (getter != NULL)
         return method_call(getter, run, (struct value[2]){self}, 0, ret);
-    /* A private field, which Groovy does not mind. */
+    /* A private field, which Groovy can read. */
     if (slice_is(field, "size") && value_is_seq(self)) {
         *ret = value_int(((const struct seq *)self.object)->count);
         return true;
@@ -246,7 +246,7 @@ bool groovy_get_at(struct run *run, struct value self, struct value index, struc
     return call_element(run, self, index, ret);
 }
 
-/* Beyond the end a list grows by nulls. */
+/* Assigning beyond the end fills the list with nulls. */
 static bool set_element(struct run *run, struct seq *seq, struct value index, struct value value)
 {
     int64_t at;
@@ -279,7 +279,7 @@ bool groovy_set_at(struct run *run, struct value self, struct value index, struc
     return groovy_call(run, arguments, SLICE_LIT("putAt"), 2, &ignored);
 }
 
-/* ++ and -- are the methods next and previous. */
+/* Calls next for ++ and previous for --. */
 bool groovy_step(struct run *run, enum operator op, struct value v, struct value *ret)
 {
     struct value arguments[2] = {v};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where errors are said to be.
+ * Offsets of run-time errors in Painless.
  *
- * The original compiles to byte code with line numbers that are offsets in the source, and what throws is reported at
- * the number that was written last before it. So this pass walks the tree in the order in which its code would be
- * written, keeps the last number, and notes it where something can throw.
+ * The original compiles to byte code with source offsets as line numbers. A throwable is reported at the last number
+ * written before the instruction that threw. So this pass walks the tree in the order of code generation, keeps the last
+ * number, and stores it in each node that can throw.
  */
 #include "script/syntax/compile.h"
 
@@ -38,7 +38,7 @@ static void start_statement(struct placer *placer, int32_t offset)
     program->start_count++;
 }
 
-/* What an assignment or an increment writes to: its prefix and index. */
+/* Visits the target of an assignment or increment: its prefix and index. */
 static void place_target(struct placer *placer, struct node *target)
 {
     if (target->kind != NODE_DOT && target->kind != NODE_BRACE)
@@ -47,7 +47,7 @@ static void place_target(struct placer *placer, struct node *target)
     if (target->b != NULL)
         place(placer, target->b);
     target->slot = target->kind == NODE_BRACE ? (uint32_t)placer->last : target->slot;
-    target->fault = target->offset;
+    target->error_offset = target->offset;
 }
 
 static void place_brace(struct placer *placer, struct node *node)
@@ -55,9 +55,9 @@ static void place_brace(struct placer *placer, struct node *node)
     place(placer, node->a);
     place(placer, node->b);
     node->slot = (uint32_t)placer->last; /* of the index, before the element is read */
-    node->fault = placer->last = node->offset;
-    if (node->a->type != CLASS_DEF && type_assignable(CLASS_MAP, node->a->type)) /* what gets is called at the key */
-        node->fault = placer->last = node->b->offset;
+    node->error_offset = placer->last = node->offset;
+    if (node->a->type != CLASS_DEF && type_assignable(CLASS_MAP, node->a->type)) /* the get is called at the offset of the key */
+        node->error_offset = placer->last = node->b->offset;
 }
 
 static void place_expression(struct placer *placer, struct node *node)
@@ -85,7 +85,7 @@ static void place_expression(struct placer *placer, struct node *node)
         place_target(placer, node->a);
         placer->last = node->a->kind == NODE_LOCAL ? node->offset : node->a->offset;
         place(placer, node->b);
-        node->fault = placer->last;
+        node->error_offset = placer->last;
         if (node->a->kind != NODE_LOCAL)
             placer->last = node->a->offset;
         return;
@@ -102,14 +102,14 @@ static void place_expression(struct placer *placer, struct node *node)
     case NODE_CONST:
     case NODE_LOCAL:
     case NODE_TYPE: break;
-    default: /* notes its own place, then its operands' */
+    default: /* its own offset first, then its operands' */
         placer->last = node->offset;
         place(placer, node->a);
         place(placer, node->b);
         place(placer, node->c);
         place_list(placer, node->list);
     }
-    node->fault = placer->last;
+    node->error_offset = placer->last;
 }
 
 static void place_function(struct placer *placer, struct function *function, int32_t first)
@@ -128,8 +128,8 @@ static void place_loop(struct placer *placer, struct node *node)
     if (node->kind == NODE_DO)
         place(placer, node->b);
     place(placer, node->a);
-    node->fault = placer->last;
-    placer->last = node->offset; /* the counter of turns */
+    node->error_offset = placer->last;
+    placer->last = node->offset; /* the loop counter */
     if (node->kind != NODE_DO)
         place(placer, node->b);
     if (node->kind == NODE_FOR)
@@ -160,13 +160,13 @@ static void place(struct placer *placer, struct node *node)
     case NODE_ASSERT:
         start_statement(placer, node->offset);
         place(placer, node->a);
-        node->fault = placer->last;
+        node->error_offset = placer->last;
         place(placer, node->b);
         place_list(placer, node->list);
         place(placer, node->c);
         break;
     case NODE_LAMBDA:
-        placer->last = node->fault = node->offset;
+        placer->last = node->error_offset = node->offset;
         place_function(placer, node->function, -1);
         break;
     default: place_expression(placer, node);

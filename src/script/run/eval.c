@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions: operators, and the way to what the other files eval_….c do; see interp.h. */
+/* Expressions: operators, and dispatch to the other files eval_….c; see interp.h. */
 #include "script/run/eval.h"
 
 #include "base/check.h"
@@ -23,7 +23,7 @@ bool interp__truth(struct run *run, struct frame *frame, const struct node *node
         *ret = value.i != 0;
         return true;
     }
-    /* In Painless the tree has a conversion here, which lets only booleans through. */
+    /* In Painless the tree has a conversion here, which accepts only booleans. */
     return convert_truth(run, value, ret) || eval__fail(run, node);
 }
 
@@ -91,7 +91,7 @@ static bool eval_instanceof(struct run *run, struct frame *frame, const struct n
         return false;
     bool primitive = !run->groovy && node->a->type != TYPE_NONE && type_primitive(node->a->type);
     bool def = !run->groovy && node->target == CLASS_DEF;
-    /* Of a primitive the types decide, and everything is a def. */
+    /* instanceof on a primitive is decided by static types; every value is a def. */
     bool is =
         def || (primitive ? type_boxed(node->target) == type_boxed(node->a->type) : value_instance_of(v, node->target));
     *ret = value_boolean(is);

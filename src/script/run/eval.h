@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files eval….c share: one function a kind of expression, each taking a node of that kind.
+ * Shared by the files eval….c: one function per kind of expression, each taking a node of that kind.
  *
- * All return false with a throwable in `run`, which has its place in the source by then.
+ * All return false with a throwable in `run` whose offset in the source is set.
  */
 #ifndef TL_SCRIPT_EVAL_H
 #define TL_SCRIPT_EVAL_H
@@ -12,13 +12,16 @@
 
 #define eval interp__eval
 
-/* Gives the throwable the place where Painless and Groovy show faults of `node`. Returns: false. */
+/*
+ * Sets the throwable's offset to the one that Painless and Groovy report for `node`. Returns:
+ * false.
+ */
 static inline bool eval__fail(struct run *run, const struct node *node)
 {
-    return interp__at(run, node->fault);
+    return interp__at(run, node->error_offset);
 }
 
-/* Converts what a call site hands out to the type its surroundings know. */
+/* Converts the result of a dynamic call site to the static type of its context (NODE_OPTIMIZED). */
 static inline bool eval__take(struct run *run, const struct node *node, struct value *ret)
 {
     if ((node->flags & NODE_OPTIMIZED) == 0 || node->type == CLASS_VOID)
@@ -26,7 +29,7 @@ static inline bool eval__take(struct run *run, const struct node *node, struct v
     return convert_site(run, *ret, node->type, ret) || eval__fail(run, node);
 }
 
-/* Where a local variable is, in its box if closures share it. */
+/* Returns: the storage of a local variable: its slot, or its box if closures share it. */
 static inline struct value *eval__local(struct frame *frame, const struct node *node)
 {
     struct value *slot = &frame->slots[node->slot];
@@ -35,14 +38,14 @@ static inline struct value *eval__local(struct frame *frame, const struct node *
     return slot;
 }
 
-/* Places: eval_lvalue.c. */
+/* Variables, members, elements, and assignments to them: eval_lvalue.c. */
 bool eval__binding(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__assign(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__compound(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__step(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__dot(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__brace(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
-/* The text behind a dot, which Groovy may compute. */
+/* Sets *ret to the name after a dot, which Groovy may compute. */
 bool eval__name(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 
 /* Values: eval_literal.c. */
@@ -54,7 +57,7 @@ bool eval__range(struct run *run, struct frame *frame, const struct node *node, 
 bool eval__lambda(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 bool eval__reference(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 
-/* A call in one of its three forms: eval_call.c. */
+/* Calls of methods, of functions of the script, and constructors: eval_call.c. */
 bool eval__call(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 
 #endif

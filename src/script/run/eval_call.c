@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls: of a method, of a function or closure by name, of a constructor. */
+/* Calls of methods, of functions and closures by name, and of constructors. */
 #include "script/run/eval.h"
 
 #include "script/library/methods_groovy.h"
 
 #define ARGUMENTS_MAX 64u
 
-/* Room on the stack of locals for a receiver, the arguments and one more. */
+/* Pushes slots on the stack of locals for a receiver, the arguments and one more. */
 static struct value *reserve_arguments(struct run *run, const struct node *list)
 {
     unsigned count = 3;
@@ -15,7 +15,7 @@ static struct value *reserve_arguments(struct run *run, const struct node *list)
     return interp__stack(run, count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
 }
 
-/* Evaluates arguments behind `first`. */
+/* Evaluates arguments into the slots after `first`. */
 static bool eval_arguments(struct run *run, struct frame *frame, const struct node *list, struct value *arguments,
                            unsigned *count)
 {
@@ -40,7 +40,7 @@ static bool eval_arguments(struct run *run, struct frame *frame, const struct no
     }
     if (named == NULL)
         return true;
-    /* Named ones go first, as one map. */
+    /* Named arguments come first, as one map. */
     memmove(arguments + 2, arguments + 1, (*count - 1) * sizeof *arguments);
     arguments[1] = value_of(named);
     (*count)++;
@@ -68,7 +68,7 @@ static bool call_each(struct run *run, struct value *arguments, unsigned count, 
     return run->thrown == NULL;
 }
 
-/* Arguments, one a bit, that are cast to Object: the way to a list's remove by value. */
+/* Returns: a bit per argument that is cast to Object, which selects a list's remove by value. */
 static uint32_t cast_to_object(const struct node *list)
 {
     uint32_t mask = 0;
@@ -148,13 +148,13 @@ static bool new_with(struct run *run, struct frame *frame, const struct node *no
                           : dispatch_new(run, node, arguments, count - 1, ret);
     if (!ok)
         return eval__fail(run, node);
-    /* A throwable is where it was made. */
+    /* The offset of a new throwable is its constructor call. */
     if (class_infos[type_class(node->target)].kind == CLASS_KIND_X && ret->kind == VALUE_OBJECT)
-        ((struct throwable *)ret->object)->offset = node->fault;
+        ((struct throwable *)ret->object)->offset = node->error_offset;
     return true;
 }
 
-/* A call in one of its three forms, with room for its arguments. */
+/* Evaluates a call in one of its three forms, with slots for its arguments. */
 bool eval__call(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     struct value *next = run->stack_next, *end = run->stack_end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions that make a value: lists, maps, arrays, texts with holes, ranges, functions. */
+/* Expressions that create a value: lists, maps, arrays, interpolated texts, ranges, functions. */
 #include "script/run/eval.h"
 
 #include "script/library/methods_groovy.h"
@@ -23,7 +23,7 @@ bool eval__list(struct run *run, struct frame *frame, const struct node *node, s
     return true;
 }
 
-/* Groovy's [*:map], which also takes null. */
+/* Groovy's [*:map], which accepts null. */
 static bool put_spread(struct run *run, struct frame *frame, const struct node *node, struct dict *dict)
 {
     struct value from;

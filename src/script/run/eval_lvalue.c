@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions that name a place: a variable, a field, an element; reading, assigning and stepping it. */
+/* Lvalues: reads, assigns and increments variables, fields and elements. */
 #include "script/run/eval.h"
 
 #include "base/check.h"
@@ -9,7 +9,7 @@
 struct target {
     struct value self;
     struct value index;
-    bool skip; /* a null in front of ?. */
+    bool skip; /* the object before ?. is null */
 };
 
 bool eval__binding(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
@@ -69,7 +69,7 @@ static bool load_target(struct run *run, struct frame *frame, const struct node 
         break;
     default: UNREACHABLE(); return false;
     }
-    return ok || interp__at(run, node->kind == NODE_BRACE ? node->fault : node->offset);
+    return ok || interp__at(run, node->kind == NODE_BRACE ? node->error_offset : node->offset);
 }
 
 static bool store_target(struct run *run, struct frame *frame, const struct node *node, struct target *target,
@@ -105,7 +105,7 @@ bool eval__assign(struct run *run, struct frame *frame, const struct node *node,
     struct target target;
     if (!open_target(run, frame, node->a, &target))
         return false;
-    /* Java, like both dialects, finds out about a null receiver only after the right side. */
+    /* As in Java, a null receiver throws only after the right side was evaluated. */
     if (!eval(run, frame, node->b, ret))
         return false;
     if (target.skip)
@@ -116,7 +116,10 @@ bool eval__assign(struct run *run, struct frame *frame, const struct node *node,
     return store_target(run, frame, node->a, &target, *ret);
 }
 
-/* Painless: the result goes back to the class the variable's value had; typed ones are cut down to their type. */
+/*
+ * Painless: converts the result to the class of the variable's old value; a typed variable narrows
+ * to its type.
+ */
 static bool fit_compound(struct run *run, const struct node *node, struct value old, struct value *value)
 {
     if (run->groovy)
@@ -129,7 +132,7 @@ static bool fit_compound(struct run *run, const struct node *node, struct value 
     return convert_typed(run, *value, node->target, left, value);
 }
 
-/* A def that holds a number keeps its class: Integer -= Double is an Integer. */
+/* A def with a number keeps its class: Integer -= Double is an Integer. */
 static bool narrow_compound(struct run *run, struct value old, struct value *value)
 {
     bool numbers =

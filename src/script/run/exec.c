@@ -18,19 +18,19 @@ static enum flow_result exec_list(struct run *run, struct frame *frame, const st
     return FLOW_NEXT;
 }
 
-/* Counts a turn of a loop, Painless's way and ours. */
+/* Counts a loop iteration against Painless's limit and the step budget. */
 static bool count_turn(struct run *run, struct frame *frame, const struct node *node)
 {
     if (!run_step(run, 1))
         return interp__at(run, node->offset);
-    if (run->groovy || --frame->turns > 0)
+    if (run->groovy || --frame->iterations_left > 0)
         return true;
     run_throw(run, CLASS_PAINLESS_ERROR,
               "The maximum number of statements that can be executed in a loop has been reached.");
     return interp__at(run, node->offset);
 }
 
-/* A jump to a label goes out through loops until it meets the one it names. */
+/* A labelled jump leaves loops until it reaches the one it names. */
 static enum flow_result arrive(struct run *run, const struct node *loop)
 {
     const struct node *jump = run->jump;
@@ -73,7 +73,7 @@ static enum flow_result exec_do(struct run *run, struct frame *frame, const stru
     }
 }
 
-/* An expression or a declaration at the head of a loop. */
+/* Executes an expression or a declaration in the head of a loop. */
 static bool exec_head(struct run *run, struct frame *frame, const struct node *list)
 {
     struct value ignored;
@@ -87,7 +87,7 @@ static bool exec_head(struct run *run, struct frame *frame, const struct node *l
     return true;
 }
 
-/* `for`, and `while`, which has a condition alone. */
+/* Executes `for`, and `while`, which has only a condition. */
 static enum flow_result exec_for(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     if (!exec_head(run, frame, node->list))
@@ -132,7 +132,7 @@ static bool each_fails(struct run *run, struct value source)
                      type_name(value_type(source), name));
 }
 
-/* Groovy walks null not at all and anything else that has no elements once. */
+/* Groovy: null has no iterations; any other value that is not iterable has one. */
 static bool start_each(struct run *run, struct iter *iter, struct value source)
 {
     if (iter_init(iter, run, source))
@@ -148,16 +148,16 @@ static bool start_each(struct run *run, struct iter *iter, struct value source)
 static bool next_item(struct run *run, const struct node *node, struct iter *iter, struct value *ret, bool *ret_more)
 {
     if (!iter_next(iter, ret, ret_more))
-        return interp__at(run, node->fault);
+        return interp__at(run, node->error_offset);
     if (!*ret_more || node->target == CLASS_DEF || node->target == TYPE_NONE)
         return true;
     bool ok = run->groovy               ? convert_groovy(run, *ret, node->target, false, ret)
               : node->type == CLASS_DEF ? convert_def(run, *ret, node->target, true, ret)
                                         : convert_typed(run, *ret, node->type, node->target, ret);
-    return ok || interp__at(run, node->fault);
+    return ok || interp__at(run, node->error_offset);
 }
 
-/* A range of whole numbers is walked without being made. */
+/* Iterates over a range of integers without creating the list. */
 static bool range_each(struct run *run, struct frame *frame, const struct node *range, struct iter *iter,
                        bool *ret_done)
 {
@@ -186,7 +186,7 @@ static enum flow_result exec_each(struct run *run, struct frame *frame, const st
         if (!interp__eval(run, frame, node->a, &source))
             return FLOW_THROW;
         if (!start_each(run, &iter, source)) {
-            interp__at(run, node->fault);
+            interp__at(run, node->error_offset);
             return FLOW_THROW;
         }
     }
@@ -231,7 +231,7 @@ static enum flow_result exec_throw(struct run *run, struct frame *frame, const s
                   type_java_name(value_type(value), name));
     else
         run->thrown = (struct throwable *)value.object;
-    interp__at(run, node->fault);
+    interp__at(run, node->error_offset);
     return FLOW_THROW;
 }
 
@@ -352,7 +352,7 @@ struct value *interp__stack(struct run *run, unsigned count)
     return slots;
 }
 
-/* Typed parameters convert, shared ones get a box; see groovy_argument. */
+/* Binds arguments: converts those of typed parameters, boxes shared ones; see groovy_argument. */
 static bool bind_groovy(struct run *run, struct frame *frame, struct value *arguments, unsigned count)
 {
     const struct function *function = frame->function;
@@ -411,8 +411,8 @@ bool interp_call(struct run *run, const struct function *function, const struct 
     if (!run_enter(run, function->nesting))
         return false;
     run->depth++;
-    struct recorder *record = run->record; /* of an assertion's parts, not of what they call */
-    struct frame frame = {.function = function, .turns = FRAME_TURNS_MAX};
+    struct recorder *record = run->record; /* records subexpressions of an assertion, not those of functions they call */
+    struct frame frame = {.function = function, .iterations_left = FRAME_ITERATIONS_MAX};
     run->record = NULL;
     frame.delegate = closure == NULL ? NULL : closure->delegate;
     frame.slots = interp__stack(run, function->slot_count);

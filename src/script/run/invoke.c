@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of functions that a library function was given; see invoke.h. */
+/* Calls of functions passed to a library function; see invoke.h. */
 #include "script/run/invoke.h"
 
 #include "script/run/convert.h"

@@ -35,7 +35,10 @@ static bool does_not_apply(struct run *run, const char *symbol, struct value a, 
                      type_name(value_type(a), left), type_name(value_type(b), right));
 }
 
-/* The type two primitives meet at, as an enum value_kind; booleans meet only each other. */
+/*
+ * Returns: the type to which two primitives are promoted, an enum value_kind; a boolean only with a
+ * boolean.
+ */
 static enum value_kind meet(struct value a, struct value b)
 {
     enum value_kind wider = a.kind > b.kind ? a.kind : b.kind;
@@ -127,7 +130,7 @@ static bool painless_binary(struct run *run, enum operator op, struct value a, s
 
 bool operate_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
-    /* What most scripts do most of the time, ahead of all cases. */
+    /* Fast path for the most frequent case. */
     if (a.kind == VALUE_INT && b.kind == VALUE_INT && op <= OP_MUL) {
         uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i;
         *ret = value_int((int64_t)(op == OP_ADD ? x + y : op == OP_SUB ? x - y : x * y));
@@ -152,7 +155,7 @@ static bool groovy_unary_fails(struct run *run, const char *method, struct value
     char name[TYPE_NAME_MAX];
     if (v.kind == VALUE_NULL)
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %s() on null object", method);
-    /* Groovy's runtime asks for the one in another way than for the others. */
+    /* Groovy's runtime resolves this operator differently from the others. */
     bool negative = strcmp(method, "positive") != 0;
     return run_throw(run, negative ? CLASS_MISSING_METHOD_EXCEPTION_NO_STACK : CLASS_MISSING_METHOD_EXCEPTION,
                      "No signature of method: %s.%s() is applicable for argument types: () values: []",
@@ -356,7 +359,7 @@ bool operate_order(struct run *run, struct value a, struct value b, int *ret_ord
         *ret_order = number_compare(run, a, b);
         return run->thrown == NULL;
     }
-    /* A text of one character is that character beside a number. */
+    /* Compared with a number, a text of one character is that character. */
     if (a_number && value_is(b, CLASS_STRING) && ((struct text *)b.object)->length == 1)
         return operate_order(run, a, value_char(text_at((struct text *)b.object, 0)), ret_order);
     if (b_number && value_is(a, CLASS_STRING) && ((struct text *)a.object)->length == 1)

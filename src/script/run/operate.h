@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators on values whose types show only at run time: a `def` in Painless, everything in Groovy.
+ * Operators on values whose types are known only at run time: a `def` in Painless, all values in Groovy.
  */
 #ifndef TL_SCRIPT_OPERATE_H
 #define TL_SCRIPT_OPERATE_H
@@ -14,13 +14,15 @@ bool operate_plus(struct run *run, struct value v, struct value *ret);
 bool operate_invert(struct run *run, struct value v, struct value *ret);
 bool operate_compare(struct run *run, enum comparison op, struct value a, struct value b, bool *ret);
 
-/* Equality as == has it: numbers by value. */
+/* Compares as == does: numbers by value. */
 bool operate_equal(struct run *run, struct value a, struct value b, bool *ret);
 
-/* Groovy: the method behind an operator, for texts, lists, maps, sets and dates (operate_groovy.c). */
+/*
+ * Calls Groovy's method for an operator on texts, lists, maps, sets and dates (operate_groovy.c).
+ */
 bool operate__groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret);
 
-/* Groovy's order of anything: numbers by value, texts, null first. */
+/* Compares any two values as Groovy's <=> does: numbers by value, texts, null first. */
 bool operate_order(struct run *run, struct value a, struct value b, int *ret_order);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What + - * << and the like mean in Groovy for texts, lists, maps, sets and dates. */
+/* Groovy's operators (+ - * << and so on) on texts, lists, maps, sets and dates. */
 #include "script/run/operate.h"
 #include "script/value/text_search.h"
 
@@ -13,7 +13,7 @@ static const char *const names[OP_COUNT] = {"plus", "minus",     "multiply",   "
                                             "mod",  "leftShift", "rightShift", "rightShiftUnsigned",
                                             "and",  "or",        "xor",        "power"};
 
-/* Groovy cannot tell which of the methods of a number takes the null, or takes the only one and trips over it. */
+/* A null operand of a number's method: the call is ambiguous, or the only method throws on it. */
 static bool number_and_null(struct run *run, enum operator op, struct value a)
 {
     char name[TYPE_NAME_MAX];
@@ -55,7 +55,7 @@ static bool concat(struct run *run, struct value a, struct value b, struct value
     return both != NULL;
 }
 
-/* Drops the first occurrence. */
+/* Removes the first occurrence. */
 static bool text_minus(struct run *run, struct text *text, struct value b, struct value *ret)
 {
     struct text *part = value_to_text(run, b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assertions, and Groovy's picture of why one failed: the text of the condition, and under each part its value.
+ * Assertions, and Groovy's power assertion message: the text of the condition, and below each subexpression its value.
  */
 #include "script/run/interp.h"
 
@@ -21,7 +21,7 @@ struct recorder {
 
 #define RECORDED_MAX 1000u
 
-/* Literals and the like say nothing that the text does not. */
+/* Literals and similar nodes are not recorded: their values show in the text. */
 static bool worth_showing(const struct node *node)
 {
     switch (node->kind) {
@@ -55,12 +55,15 @@ struct cell {
     struct slice text;
 };
 
-/* Values by column, the rightmost first; of several in one column the last recorded one. */
+/*
+ * Sorts values by column, the rightmost first; of several in one column it keeps the one recorded
+ * last.
+ */
 static size_t sort_cells(struct run *run, struct recorder *recorder, int32_t base, struct cell *cells)
 {
     size_t count = 0;
     for (size_t i = recorder->count; i-- > 0;) {
-        int32_t column = recorder->items[i].node->fault - base;
+        int32_t column = recorder->items[i].node->error_offset - base;
         size_t at = 0;
         bool taken = false;
         for (size_t k = 0; k < count; k++)
@@ -92,8 +95,8 @@ static void put(struct buf *line, int32_t column, struct slice text)
 #define POWER_LINES_MAX 64u
 
 /*
- * The first line has a bar for each value. A value goes to the first further line on which it ends before what stands
- * there; lines that it passes get a bar.
+ * The first line has a bar for each value. A value is printed on the first later line on which it ends before the text
+ * already there; the lines above it get a bar.
  */
 static struct slice render(struct run *run, const struct cell *cells, size_t count)
 {
@@ -140,7 +143,10 @@ static bool fail_with_picture(struct run *run, const struct node *node, struct r
                      SLICE_ARG(render(run, cells, count)));
 }
 
-/* The variables that a condition compares, as groovyc finds them: not those inside of calls and the like. */
+/*
+ * Lists the variables that a condition compares, as groovyc does: not those inside calls and
+ * similar expressions.
+ */
 static bool append_values(struct run *run, struct frame *frame, const struct node *node, struct slice *all)
 {
     struct value value;
@@ -199,5 +205,5 @@ bool power_assert(struct run *run, struct frame *frame, const struct node *node)
     if (truth)
         return true;
     ok = node->b != NULL ? fail_with_message(run, frame, node) : fail_with_picture(run, node, &recorder);
-    return ok || interp__at(run, node->fault);
+    return ok || interp__at(run, node->error_offset);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client is told; see script_error.h. */
+/* Error replies of scripts; see script_error.h. */
 #include "script/run/script_error.h"
 
 #include "script/run/interp.h"
@@ -15,7 +15,7 @@ static struct problem *cause_new(struct arena *arena, const char *name, struct s
     return cause;
 }
 
-/* The members of a script_exception behind its reason. */
+/* The members of a script_exception that follow its reason. */
 struct shown_script {
     struct slice lines[2]; /* of script_stack; data NULL: fewer */
     struct slice script;
@@ -55,7 +55,7 @@ static struct slice pointer_line(struct arena *arena, int32_t spaces)
     return arena_printf(arena, "%*s^---- HERE", spaces, "");
 }
 
-/* Twenty-five units to either side of the place. */
+/* Quotes 25 code units before and after the offset. */
 static void show_around(struct arena *arena, struct slice source, int32_t offset, struct shown_script *shown)
 {
     int32_t length = (int32_t)utf8_units(source);
@@ -100,7 +100,7 @@ void script_error_compile(const struct compiler *compiler, struct slice name, st
         ret_problem->caused_by->caused_by = cause_new(arena, error->cause, SLICE_NONE);
 }
 
-#define CAUSES_MAX 20 /* that are told of one error, which may be its own */
+#define CAUSES_MAX 20 /* causes reported for one error; a chain of causes may be cyclic */
 
 static struct problem *throwable_problem(struct run *run, const struct throwable *thrown, unsigned depth)
 {
@@ -114,7 +114,7 @@ static struct problem *throwable_problem(struct run *run, const struct throwable
     return cause;
 }
 
-/* The statement that the place is in. */
+/* Finds the statement that contains the offset. */
 static void show_statement(struct run *run, int32_t offset, struct shown_script *shown)
 {
     const struct script *script = run->script;
@@ -134,7 +134,7 @@ static void show_statement(struct run *run, int32_t offset, struct shown_script 
     shown->lines[1] = pointer_line(run->arena, offset - shown->start);
 }
 
-/* What Debug.explain tells beside the error. */
+/* Adds the members that Debug.explain adds to the error. */
 static struct slice explanation(struct run *run, const struct throwable *thrown)
 {
     char painless[TYPE_NAME_MAX] = "null", java[TYPE_NAME_MAX] = "null";
@@ -159,7 +159,7 @@ static struct slice explanation(struct run *run, const struct throwable *thrown)
     return text;
 }
 
-/* A script's name as the virtual machine's class carries it: one line of at most 256 units. */
+/* Returns: a script's name as in the JVM class: one line of at most 256 code units. */
 static struct slice short_name(struct arena *arena, struct slice name)
 {
     const char *line_end = memchr(name.data, '\n', name.len);

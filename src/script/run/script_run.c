@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a script over a document or for a value: what goes in and what comes out. See script.h. */
+/* Runs of a script: converts inputs to values and results to outputs. See script.h. */
 #include "script/script.h"
 
 #include <strings.h>
@@ -19,7 +19,7 @@ static void run_init(struct run *run, const struct script *script, const struct 
                         .arena = arena,
                         .limits = limits,
                         .steps_left = slice,
-                        .steps_kept = limits->steps_max - slice,
+                        .steps_reserved = limits->steps_max - slice,
                         .account = account,
                         .memory_left = limits->memory_bytes_max,
                         .stack_floor = stack_floor(),
@@ -34,7 +34,10 @@ static struct value text_or_null(struct run *run, struct slice text)
     return text.data == NULL ? VALUE_NONE : value_of(text_new(run, text));
 }
 
-/* Names that are no parameters after all: an error of the source, found only now. */
+/*
+ * Checks that each bare name is a parameter; a missing one is a compile error that only the run can
+ * find.
+ */
 static int check_bare_names(struct run *run, struct problem *ret_problem)
 {
     const struct node *missing = NULL;
@@ -52,17 +55,20 @@ static bool bind(struct run *run, const char *name, struct value value)
     return dict_put_ascii(run, run->binding, name, value);
 }
 
-/* What overdrew a budget last, with no step after it that could have failed, fails here. */
+/* Fails if the last operation overdrew a budget and no step followed that would have failed. */
 static bool within_bounds(struct run *run)
 {
-    return run->spent == RUN_EXHAUSTED_NOTHING || run_fail_exhausted(run);
+    return run->exhausted == RUN_EXHAUSTED_NOTHING || run_fail_exhausted(run);
 }
 
-/* Runs the script's main function. Painless: `inputs` are its first variables; Groovy has them by name. */
+/*
+ * Runs the main function. Painless: `inputs` are its first variables; Groovy reads them as
+ * bindings.
+ */
 static bool run_main(struct run *run, struct value *inputs, unsigned count, struct value *ret)
 {
     const struct function *main = run->script->program.main;
-    struct frame frame = {.function = main, .turns = FRAME_TURNS_MAX};
+    struct frame frame = {.function = main, .iterations_left = FRAME_ITERATIONS_MAX};
     *ret = VALUE_NONE;
     if (!run_enter(run, main->nesting))
         return false;
@@ -116,7 +122,10 @@ static struct dict *make_ctx(struct run *run, const struct script_update *update
     return put_update_keys(run, ctx, update, source) && run_step(run, 0) ? ctx : NULL;
 }
 
-/* The same text, or both null. What is no text changes, into what it reads as. */
+/*
+ * Compares the toString of a value of ctx with its input; null equals absent. *ret_after is the new
+ * text, absent for null.
+ */
 static bool same_text(struct run *run, struct value value, struct slice before, struct slice *ret_after)
 {
     struct text *text = value.kind == VALUE_NULL ? NULL : value_to_text(run, value);
@@ -141,7 +150,7 @@ static void read_meta(struct run *run, struct dict *ctx, struct script_update *u
     update->version_changed = update->version_after != (update->version < 0 ? -1 : update->version);
 }
 
-/* The keys of ctx that mean nothing, separated by commas. */
+/* Returns: the unknown keys of ctx, separated by commas. */
 static struct slice invalid_ctx_keys(struct run *run, struct dict *ctx)
 {
     static const char *const known[] = {"_source",  "_index",  "_type",      "_id",  "_version",
@@ -164,7 +173,10 @@ static bool says(struct slice op, const char *word)
     return op.len == strlen(word) && strncasecmp(op.data, word, op.len) == 0;
 }
 
-/* By query an op is one of three, in any case. Returns: 0; SCRIPT_UNFIT where there is none. */
+/*
+ * Reads the op of a script by query: one of three, in upper or lower case. Returns: 0; SCRIPT_UNFIT
+ * for any other.
+ */
 static int read_op_by_query(struct run *run, struct value op, struct script_update *update, struct problem *ret_problem)
 {
     if (op.kind == VALUE_NULL) {
@@ -179,7 +191,7 @@ static int read_op_by_query(struct run *run, struct value op, struct script_upda
     return 0;
 }
 
-/* What the update does with it: a null op is an error in 7.x, and means "index" in 5.x. */
+/* Reads the op of an update. A null op is an error in 7.x and means "index" in 5.x. */
 static int read_op(struct run *run, struct dict *ctx, struct script_update *update, struct problem *ret_problem)
 {
     struct value op = ctx_value(run, ctx, "op");
@@ -257,7 +269,7 @@ static int write_source(struct run *run, struct dict *ctx, struct script_update 
     return 0;
 }
 
-/* What the script left in ctx, after the checks Elasticsearch makes in this order. */
+/* Reads ctx after the run, with Elasticsearch's checks in its order. */
 static int finish_update(struct run *run, struct dict *ctx, struct script_update *update, struct problem *ret_problem)
 {
     struct script_update after = *update;
@@ -315,7 +327,7 @@ int script_run_update(const struct script *script, const struct script_limits *l
     int r = run_update(&run, update, ret_problem);
     run_draw(&run);
     update->steps = run_steps(&run);
-    update->exhausted = r != 0 && run.spent == RUN_EXHAUSTED_STEPS;
+    update->exhausted = r != 0 && run.exhausted == RUN_EXHAUSTED_STEPS;
     return r;
 }
 
@@ -340,7 +352,7 @@ static bool give_inputs(struct run *run, const struct script_eval *value, struct
            (!scored || bind(run, "_score", inputs[2]));
 }
 
-/* In 5.x a filter may give a number, and what sorts by numbers must. */
+/* In 5.x a filter may return a number, and a script for number sort must. */
 static bool fit_groovy(struct run *run, struct value *result)
 {
     char name[TYPE_NAME_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all stages of compiling share; see compile.h. */
+/* Functions shared by all stages of compilation; see compile.h. */
 #include "script/syntax/compile.h"
 
 #include <stdarg.h>
@@ -32,7 +32,7 @@ struct node *node_new(struct compiler *compiler, enum node_kind kind, int32_t of
     struct node *node = arena_zalloc(compiler->arena, sizeof *node);
     node->kind = (uint8_t)kind;
     node->type = node->target = TYPE_NONE;
-    node->offset = node->fault = offset;
+    node->offset = node->error_offset = offset;
     return node;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Groovy's tokens.
  *
- * Ends of lines are tokens, except inside parentheses and brackets; blank lines and comments behind one belong to it.
+ * Ends of lines are tokens, except inside parentheses and brackets; following blank lines and comments are part of the token.
  * Whether a slash divides or begins a text depends on the token before it. See lex_groovy_text.c for texts.
  */
 #include "script/syntax/lex_groovy.h"
@@ -19,7 +19,7 @@ static const char *const keywords[] = {
     "trait",     "true",    "try",        "while",    "final",        "abstract",   "static",    "private",
     "protected", "public",  "native",     "strictfp", "synchronized", "threadsafe", "transient", "volatile"};
 static const char *const primitives[] = {"void", "boolean", "byte", "short", "char", "int", "long", "float", "double"};
-/* Longer ones before those they begin with. */
+/* Longer symbols before their prefixes. */
 static const char *const symbols[] = {
     ">>>=", "<<=", ">>=", ">>>", "**=", "..<", "...", "<=>", "===", "!==", "==~", "->", "..", "**", "*.", "?.",
     "?:",   ".&",  "++",  "--",  "+=",  "-=",  "*=",  "/=",  "%=",  "&=",  "^=",  "|=", "=~", "==", "!=", "<=",
@@ -35,7 +35,7 @@ static bool among(const char *const *words, size_t count, struct slice text)
 }
 #define AMONG(words, text) among(words, sizeof words / sizeof *words, text)
 
-void lex__skip(struct lexer *lexer)
+void lex__skip(struct groovy_lexer *lexer)
 {
     char c = *lexer->place.at;
     uint32_t code = utf8_next(&lexer->place.at, lexer->end);
@@ -49,7 +49,7 @@ void lex__skip(struct lexer *lexer)
     }
 }
 
-struct token lex__begin(const struct lexer *lexer)
+struct token lex__begin(const struct groovy_lexer *lexer)
 {
     return (struct token){.start = lexer->place.units,
                           .line = lexer->place.line,
@@ -57,7 +57,7 @@ struct token lex__begin(const struct lexer *lexer)
                           .space_before = lexer->space};
 }
 
-bool lex__push(struct lexer *lexer, struct token token, enum token_kind kind, struct slice text)
+bool lex__push(struct groovy_lexer *lexer, struct token token, enum token_kind kind, struct slice text)
 {
     struct compiler *compiler = lexer->compiler;
     compiler->tokens = arena_grow(compiler->scratch, compiler->tokens, compiler->token_count, &lexer->capacity,
@@ -70,7 +70,7 @@ bool lex__push(struct lexer *lexer, struct token token, enum token_kind kind, st
     return true;
 }
 
-bool lex__fail(struct lexer *lexer, const char *format, ...)
+bool lex__fail(struct groovy_lexer *lexer, const char *format, ...)
 {
     char message[160];
     va_list arguments;
@@ -81,7 +81,7 @@ bool lex__fail(struct lexer *lexer, const char *format, ...)
     return false;
 }
 
-const char *lex__shown(const struct lexer *lexer, char out[8])
+const char *lex__shown(const struct groovy_lexer *lexer, char out[8])
 {
     if (lexer->place.at >= lexer->end)
         return "'<EOF>'";
@@ -93,13 +93,13 @@ const char *lex__shown(const struct lexer *lexer, char out[8])
     return out;
 }
 
-bool lex__starts(const struct lexer *lexer, const char *text)
+bool lex__starts(const struct groovy_lexer *lexer, const char *text)
 {
     size_t len = strlen(text);
     return (size_t)(lexer->end - lexer->place.at) >= len && memcmp(lexer->place.at, text, len) == 0;
 }
 
-bool lex__letter(const struct lexer *lexer, size_t ahead)
+bool lex__letter(const struct groovy_lexer *lexer, size_t ahead)
 {
     if ((size_t)(lexer->end - lexer->place.at) <= ahead)
         return false;
@@ -107,7 +107,7 @@ bool lex__letter(const struct lexer *lexer, size_t ahead)
     return isalpha(c) || c == '_' || c >= 0xc3;
 }
 
-bool lex__name(struct lexer *lexer, bool in_text)
+bool lex__name(struct groovy_lexer *lexer, bool in_text)
 {
     struct token token = lex__begin(lexer);
     const char *from = lexer->place.at;
@@ -127,7 +127,7 @@ bool lex__name(struct lexer *lexer, bool in_text)
 
 /* Numbers */
 
-static const char *digits_end(const struct lexer *lexer, const char *p, int (*is)(int))
+static const char *digits_end(const struct groovy_lexer *lexer, const char *p, int (*is)(int))
 {
     while (p < lexer->end && (is((unsigned char)*p) || (*p == '_' && p + 1 < lexer->end)))
         p++;
@@ -150,7 +150,7 @@ static bool slice_ends(struct slice text, const char *end)
     return text.len >= len && memcmp(text.data + text.len - len, end, len) == 0;
 }
 
-static const char *fraction_end(const struct lexer *lexer, const char *p, enum token_kind *kind)
+static const char *fraction_end(const struct groovy_lexer *lexer, const char *p, enum token_kind *kind)
 {
     if (p + 1 < lexer->end && *p == '.' && isdigit((unsigned char)p[1])) {
         *kind = TOKEN_DECIMAL;
@@ -168,7 +168,7 @@ static const char *fraction_end(const struct lexer *lexer, const char *p, enum t
     return p;
 }
 
-static bool lex_number(struct lexer *lexer)
+static bool lex_number(struct groovy_lexer *lexer)
 {
     struct token token = lex__begin(lexer);
     const char *from = lexer->place.at, *p = from;
@@ -204,7 +204,7 @@ static bool lex_number(struct lexer *lexer)
 
 /* Blanks, comments, ends of lines */
 
-static bool skip_comment(struct lexer *lexer)
+static bool skip_comment(struct groovy_lexer *lexer)
 {
     if (lex__starts(lexer, "//") || (lex__starts(lexer, "#!") && lexer->place.units == 0)) {
         while (lexer->place.at < lexer->end && *lexer->place.at != '\n' && *lexer->place.at != '\r')
@@ -224,7 +224,7 @@ static bool skip_comment(struct lexer *lexer)
     return true;
 }
 
-static bool skip_blank(struct lexer *lexer)
+static bool skip_blank(struct groovy_lexer *lexer)
 {
     char c = *lexer->place.at;
     bool joined = lex__starts(lexer, "\\\n") || lex__starts(lexer, "\\\r");
@@ -236,7 +236,7 @@ static bool skip_blank(struct lexer *lexer)
     return true;
 }
 
-static bool lex_newline(struct lexer *lexer)
+static bool lex_newline(struct groovy_lexer *lexer)
 {
     struct token token = lex__begin(lexer);
     while (lexer->place.at < lexer->end) {
@@ -256,8 +256,8 @@ static bool lex_newline(struct lexer *lexer)
 
 /* Symbols */
 
-/* Behind what can end an expression a slash divides; elsewhere it begins a text. */
-static bool slash_divides(const struct lexer *lexer)
+/* After a token that can end an expression, a slash divides; elsewhere it begins a text. */
+static bool slash_divides(const struct groovy_lexer *lexer)
 {
     const struct compiler *compiler = lexer->compiler;
     if (compiler->token_count == 0)
@@ -274,7 +274,7 @@ static bool slash_divides(const struct lexer *lexer)
     }
 }
 
-static bool open_brace(struct lexer *lexer)
+static bool open_brace(struct groovy_lexer *lexer)
 {
     if (++lexer->level >= LEX_LEVELS_MAX) {
         compile_fail(lexer->compiler, CLASS_STACK_OVERFLOW_ERROR, -1, "nested deeper than %u", COMPILE_NESTING_MAX);
@@ -284,8 +284,8 @@ static bool open_brace(struct lexer *lexer)
     return true;
 }
 
-/* Keeps track of brackets. A brace that closes a value goes on with its text. */
-static bool nest(struct lexer *lexer, const struct token *token)
+/* Tracks brackets. After the brace that closes a value, the text continues. */
+static bool nest(struct groovy_lexer *lexer, const struct token *token)
 {
     struct lex_level *level = &lexer->levels[lexer->level];
     if (token_is(token, "(") || token_is(token, "["))
@@ -301,7 +301,7 @@ static bool nest(struct lexer *lexer, const struct token *token)
     return true;
 }
 
-static bool lex_symbol(struct lexer *lexer)
+static bool lex_symbol(struct groovy_lexer *lexer)
 {
     struct token token = lex__begin(lexer);
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
@@ -320,7 +320,7 @@ static bool lex_symbol(struct lexer *lexer)
     return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
 }
 
-static bool lex_one(struct lexer *lexer)
+static bool lex_one(struct groovy_lexer *lexer)
 {
     char c = *lexer->place.at;
     if (skip_blank(lexer) || skip_comment(lexer)) {
@@ -346,7 +346,7 @@ static bool lex_one(struct lexer *lexer)
 
 bool lex_groovy(struct compiler *compiler)
 {
-    struct lexer *lexer = arena_zalloc(compiler->scratch, sizeof *lexer);
+    struct groovy_lexer *lexer = arena_zalloc(compiler->scratch, sizeof *lexer);
     lexer->compiler = compiler;
     lexer->place.at = compiler->source.data;
     lexer->end = compiler->source.data + compiler->source.len;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files of Groovy's lexer share: where it stands, and the texts it reads. */
+/* Groovy's lexer, shared by lex_groovy.c and lex_groovy_text.c. */
 #ifndef TL_SCRIPT_LEX_GROOVY_H
 #define TL_SCRIPT_LEX_GROOVY_H
 
 #include "script/syntax/compile.h"
 
-/* A text with values in it: what ends it, and where it goes on after a value. */
+/* The delimiters of a string; decide where it ends, also after an interpolated value. */
 enum lex_quote { LEX_SINGLE, LEX_TRIPLE_SINGLE, LEX_DOUBLE, LEX_TRIPLE_DOUBLE, LEX_SLASHY, LEX_DOLLAR_SLASHY };
 
-/* One pair of braces, or the text whose value is being read. */
+/* One open pair of braces: a block, or an interpolated value `${…}`. */
 struct lex_level {
-    unsigned parentheses; /* open ones: inside, ends of lines mean nothing */
-    bool in_text;         /* the closing brace goes on with a text */
+    unsigned parentheses; /* open ones; ends of lines inside them are ignored */
+    bool in_text;         /* after the closing brace the string continues */
     enum lex_quote quote;
 };
 
@@ -19,36 +19,42 @@ struct lex_level {
 
 struct lex_place {
     const char *at;
-    int32_t units; /* of what lies before `at` */
+    int32_t units; /* UTF-16 code units before `at` */
     uint32_t line;
     uint32_t column;
 };
 
-struct lexer {
+struct groovy_lexer {
     struct compiler *compiler;
     const char *end;
     struct lex_place place;
     size_t capacity;
     struct lex_level levels[LEX_LEVELS_MAX];
     unsigned level;
-    bool space; /* there was some before the next token */
+    bool space; /* white space precedes the next token */
 };
 
-/* Moves on over one character. */
-void lex__skip(struct lexer *lexer);
-/* The place of the next token; lex__push fills in where it ends. */
-struct token lex__begin(const struct lexer *lexer);
-bool lex__push(struct lexer *lexer, struct token token, enum token_kind kind, struct slice text);
-/* Reports a lexical error at `at`; parsers that come this far give it. Returns: false. */
-bool lex__fail(struct lexer *lexer, const char *format, ...) TL_PRINTF(2, 3);
-/* "'x'", "'<EOF>'": the character at `at` as errors name it. */
-const char *lex__shown(const struct lexer *lexer, char out[8]);
-bool lex__starts(const struct lexer *lexer, const char *text);
-/* A letter a name may begin with. */
-bool lex__letter(const struct lexer *lexer, size_t ahead);
-bool lex__name(struct lexer *lexer, bool in_text);
+/* Skips one character. */
+void lex__skip(struct groovy_lexer *lexer);
+/* Returns: a token that begins here; lex__push sets its end. */
+struct token lex__begin(const struct groovy_lexer *lexer);
+bool lex__push(struct groovy_lexer *lexer, struct token token, enum token_kind kind, struct slice text);
+/*
+ * Adds a TOKEN_ERROR with a lexical error at `at`; it is reported if the parser reaches it.
+ * Returns: false.
+ */
+bool lex__fail(struct groovy_lexer *lexer, const char *format, ...) TL_PRINTF(2, 3);
+/* Returns: the character at `at` as errors print it, in `out`: "'x'", "'<EOF>'". */
+const char *lex__shown(const struct groovy_lexer *lexer, char out[8]);
+bool lex__starts(const struct groovy_lexer *lexer, const char *text);
+/* Returns: whether the character `ahead` bytes after `at` may begin a name. */
+bool lex__letter(const struct groovy_lexer *lexer, size_t ahead);
+bool lex__name(struct groovy_lexer *lexer, bool in_text);
 
-/* The text that begins, or goes on behind a value, at `at`: its own part up to the next value or the end. */
-bool lex__text(struct lexer *lexer, enum lex_quote quote, bool begins);
+/*
+ * Reads one part of a string, up to the next value or its end. `begins`: the first part, else the
+ * part after a value.
+ */
+bool lex__text(struct groovy_lexer *lexer, enum lex_quote quote, bool begins);
 
 #endif

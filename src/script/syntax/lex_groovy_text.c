@@ -2,8 +2,8 @@
 /*
  * Groovy's texts: 'plain', "with ${values}", three quotes, /slashes/ and $/dollars/$.
  *
- * A text with values becomes several tokens: what comes before the first value, the value's own tokens, what stands
- * between, what comes last. A value is a name with dots, or a block.
+ * A text with values becomes several tokens: the part before the first value, the tokens of the value, the parts between
+ * values, the last part. A value is a name with dots, or a block.
  */
 #include "script/syntax/lex_groovy.h"
 
@@ -22,8 +22,8 @@ static bool has_lines(enum lex_quote quote)
     return quote != LEX_SINGLE && quote != LEX_DOUBLE;
 }
 
-/* At a dollar: whether a value follows. */
-static bool value_ahead(const struct lexer *lexer)
+/* Returns: whether a value follows the dollar here. */
+static bool value_ahead(const struct groovy_lexer *lexer)
 {
     if (*lexer->place.at != '$' || lexer->place.at + 1 >= lexer->end)
         return false;
@@ -49,7 +49,7 @@ static void append_code(struct buf *out, uint32_t code)
     }
 }
 
-static bool unexpected(struct lexer *lexer)
+static bool unexpected(struct groovy_lexer *lexer)
 {
     if (lexer->place.at >= lexer->end)
         return lex__fail(lexer, "unexpected char: 0xFFFF");
@@ -60,7 +60,7 @@ static bool unexpected(struct lexer *lexer)
     return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
 }
 
-static bool read_hex(struct lexer *lexer, uint32_t *ret_code)
+static bool read_hex(struct groovy_lexer *lexer, uint32_t *ret_code)
 {
     *ret_code = 0;
     while (lexer->place.at < lexer->end && *lexer->place.at == 'u')
@@ -75,8 +75,8 @@ static bool read_hex(struct lexer *lexer, uint32_t *ret_code)
     return true;
 }
 
-/* Four digits; of a pair of surrogates both halves. */
-static bool append_unicode(struct lexer *lexer, struct buf *out)
+/* Reads the four digits of a Unicode escape; both escapes of a surrogate pair. */
+static bool append_unicode(struct groovy_lexer *lexer, struct buf *out)
 {
     uint32_t code, low;
     if (!read_hex(lexer, &code))
@@ -96,7 +96,7 @@ static bool append_unicode(struct lexer *lexer, struct buf *out)
     return true;
 }
 
-static void append_octal(struct lexer *lexer, struct buf *out)
+static void append_octal(struct groovy_lexer *lexer, struct buf *out)
 {
     unsigned most = *lexer->place.at <= '3' ? 3 : 2;
     uint32_t code = 0;
@@ -108,8 +108,8 @@ static void append_octal(struct lexer *lexer, struct buf *out)
     append_code(out, code);
 }
 
-/* A backslash in quotes, and what follows it. */
-static bool append_escape(struct lexer *lexer, struct buf *out)
+/* Reads an escape in quotes. */
+static bool append_escape(struct groovy_lexer *lexer, struct buf *out)
 {
     const struct lex_place backslash = lexer->place;
     lex__skip(lexer);
@@ -131,19 +131,19 @@ static bool append_escape(struct lexer *lexer, struct buf *out)
         lexer->place = backslash;
         return unexpected(lexer);
     }
-    lex__skip(lexer); /* the end of a line that goes on */
+    lex__skip(lexer); /* an escaped end of a line */
     return true;
 }
 
-static void append_one(struct lexer *lexer, struct buf *out)
+static void append_one(struct groovy_lexer *lexer, struct buf *out)
 {
     const char *from = lexer->place.at;
     lex__skip(lexer);
     buf_append(out, from, (size_t)(lexer->place.at - from));
 }
 
-/* One character, or what an escape stands for. */
-static bool append_next(struct lexer *lexer, enum lex_quote quote, struct buf *out)
+/* Reads one character or escape. */
+static bool append_next(struct groovy_lexer *lexer, enum lex_quote quote, struct buf *out)
 {
     bool slashy = quote >= LEX_SLASHY;
     if (quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"))) {
@@ -161,7 +161,7 @@ static bool append_next(struct lexer *lexer, enum lex_quote quote, struct buf *o
     return true;
 }
 
-static bool unterminated(struct lexer *lexer, enum lex_quote quote)
+static bool unterminated(struct groovy_lexer *lexer, enum lex_quote quote)
 {
     char shown[8];
     if (quote == LEX_SINGLE)
@@ -171,8 +171,10 @@ static bool unterminated(struct lexer *lexer, enum lex_quote quote)
     return unexpected(lexer);
 }
 
-/* Reads up to the end or the next value. Returns: false on an error; *ret_value whether a value comes. */
-static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out, bool *ret_value)
+/*
+ * Reads up to the end or the next value. Returns: false on an error. *ret_value: a value follows.
+ */
+static bool read_part(struct groovy_lexer *lexer, enum lex_quote quote, struct buf *out, bool *ret_value)
 {
     *ret_value = false;
     for (;;) {
@@ -181,7 +183,7 @@ static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out
             return unterminated(lexer, quote);
         bool escaped = quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"));
         if (lex__starts(lexer, closings[quote])) {
-            /* Of more than three quotes the last three end it. */
+            /* In a run of more than three quotes, the last three end the text. */
             bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) &&
                         lexer->place.at + 3 < lexer->end && lexer->place.at[3] == lexer->place.at[0];
             if (!more)
@@ -198,8 +200,11 @@ static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out
     }
 }
 
-/* A dollar that begins no value is reported at the token before the text, which is as far as a parser has come. */
-static bool bare_dollar(struct lexer *lexer)
+/*
+ * A dollar without a value is reported at the token before the text, where the original's parser is
+ * then.
+ */
+static bool bare_dollar(struct groovy_lexer *lexer)
 {
     struct compiler *compiler = lexer->compiler;
     if (compiler->error.set)
@@ -214,7 +219,7 @@ static bool bare_dollar(struct lexer *lexer)
 }
 
 /* A value by name: a, a.b, this. */
-static bool read_name_value(struct lexer *lexer)
+static bool read_name_value(struct groovy_lexer *lexer)
 {
     for (;;) {
         if (!lex__name(lexer, true))
@@ -228,8 +233,8 @@ static bool read_name_value(struct lexer *lexer)
     }
 }
 
-/* The brace of a value: what closes it goes on with the text. */
-static bool open_brace_value(struct lexer *lexer, enum lex_quote quote)
+/* Opens the block of a value; after its closing brace the text continues. */
+static bool open_brace_value(struct groovy_lexer *lexer, enum lex_quote quote)
 {
     struct token brace = lex__begin(lexer);
     lex__skip(lexer);
@@ -246,8 +251,8 @@ static void release(struct buf *buf)
     buf_deinit(buf);
 }
 
-/* One part of a text, with the dollar or the quotes behind it. */
-static bool lex_part(struct lexer *lexer, enum lex_quote quote, bool begins, bool *ret_value)
+/* Reads one part of a text and the dollar or the quotes after it. */
+static bool lex_part(struct groovy_lexer *lexer, enum lex_quote quote, bool begins, bool *ret_value)
 {
     struct token token = lex__begin(lexer);
     tl_cleanup(release) struct buf out = BUF_INIT(BUF_UNLIMITED);
@@ -264,7 +269,7 @@ static bool lex_part(struct lexer *lexer, enum lex_quote quote, bool begins, boo
     return lex__push(lexer, token, kind, text);
 }
 
-bool lex__text(struct lexer *lexer, enum lex_quote quote, bool begins)
+bool lex__text(struct groovy_lexer *lexer, enum lex_quote quote, bool begins)
 {
     for (bool value = true; value; begins = false) {
         if (!lex_part(lexer, quote, begins, &value))

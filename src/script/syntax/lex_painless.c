@@ -2,8 +2,8 @@
 /*
  * Painless's tokens.
  *
- * The longest match wins, and a name or a number behind a dot is a token of its own. A text that makes no token is
- * reported only if the parser gets that far, hence the error token.
+ * The longest match wins; a name or number after a dot has its own kind of token. Invalid text is reported only if the
+ * parser reaches it, hence TOKEN_ERROR.
  */
 #include "script/syntax/compile.h"
 
@@ -13,7 +13,7 @@ struct lexer {
     struct compiler *compiler;
     const char *at;
     const char *end;
-    int32_t units; /* of what lies before `at` */
+    int32_t units; /* code units before `at` */
     bool after_dot;
     size_t capacity;
 };
@@ -22,7 +22,7 @@ static const char *const keywords[] = {"if",     "in",  "else", "while", "do",  
                                        "return", "new", "try",  "catch", "throw", "this", "instanceof"};
 static const char *const constants[] = {"true", "false", "null"};
 static const char *const primitives[] = {"boolean", "byte", "short", "char", "int", "long", "float", "double"};
-/* Longer ones before those they begin with. */
+/* Longer symbols before their prefixes. */
 static const char *const symbols[] = {
     ">>>=", "===", "!==", ">>>", "<<=", ">>=", "==~", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "?:", "?.", "::",
     "->",   "=~",  "++",  "--",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "^=", "|=", "{",  "}",  "[",  "]",  "(",  ")",
@@ -57,7 +57,7 @@ static void skip_to(struct lexer *lexer, const char *end)
     lexer->at = end;
 }
 
-/* Behind what a slash divides; elsewhere it begins a pattern. */
+/* Tokens after which a slash divides; elsewhere it begins a regex. */
 static bool slash_divides(const struct lexer *lexer)
 {
     const struct compiler *compiler = lexer->compiler;
@@ -120,7 +120,10 @@ static bool fail(struct lexer *lexer, const char *stopped)
     return false;
 }
 
-/* Returns: the end of a string that begins at `at`, or NULL with *ret_stopped where it goes wrong. */
+/*
+ * Returns: the end of the string that begins at `at`; NULL with the position of the error in
+ * *ret_stopped.
+ */
 static const char *string_end(const struct lexer *lexer, const char **ret_stopped)
 {
     char quote = *lexer->at;
@@ -230,7 +233,7 @@ static void lex_name(struct lexer *lexer)
     push(lexer, kind, end);
 }
 
-/* Returns: the end of a comment at `at`, or NULL where there is none that ends. */
+/* Returns: the end of the comment at `at`; NULL if no comment begins there or it is not closed. */
 static const char *comment_end(const struct lexer *lexer)
 {
     const char *p = lexer->at + 2;
@@ -288,7 +291,7 @@ static bool lex_one(struct lexer *lexer)
         return true;
     }
     if (c == '/' && !slash_divides(lexer)) {
-        bool comment = lexer->end - lexer->at >= 2 && lexer->at[1] == '/'; /* without a line's end behind it */
+        bool comment = lexer->end - lexer->at >= 2 && lexer->at[1] == '/'; /* a line comment at the end of the source */
         if (comment)
             return fail(lexer, lexer->end);
         if ((end = regex_end(lexer, &stopped)) != NULL) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree: what a parser makes of a text, what the resolvers fill in, what the interpreter walks.
+ * The syntax tree: built by a parser, annotated by the resolvers, executed by the interpreter.
  *
- * A node has one shape whatever its kind; the table beside the kinds says which members count. It lives in the
- * script's arena and is not written to once the script is compiled (invariant 5).
+ * All kinds of nodes share one struct; the comments of the kinds name the members that each uses. A node is allocated
+ * in the script's arena and is read-only after compilation (invariant 5).
  */
 #ifndef TL_SCRIPT_NODE_H
 #define TL_SCRIPT_NODE_H
@@ -16,10 +16,10 @@ struct function;
 enum node_kind {
     /* Expressions. `list` is a chain of nodes by `next`. */
     NODE_CONST,    /* value */
-    NODE_NAME,     /* text: a name nobody resolved yet */
+    NODE_NAME,     /* text: a name that is not resolved yet */
     NODE_LOCAL,    /* slot; NODE_BOXED: through a box that closures share */
     NODE_PARAM,    /* text: a parameter by bare name; value: the text */
-    NODE_BINDING,  /* text, value: Groovy's names without a declaration */
+    NODE_BINDING,  /* text, value: an undeclared name in Groovy */
     NODE_TYPE,     /* target: a class as such */
     NODE_ASSIGN,   /* a = b */
     NODE_COMPOUND, /* a op= b */
@@ -69,7 +69,7 @@ enum node_kind {
     NODE_WHILE,       /* a, b or NULL; of all loops and jumps: value, Groovy's label or null */
     NODE_DO,          /* b, a */
     NODE_FOR,         /* list: initialiser or NULL; a condition, c afterthought, b body; each may be NULL */
-    NODE_EACH,        /* slot, target: the variable; a: what is walked; b: body */
+    NODE_EACH,        /* slot, target: the variable; a: the collection; b: body */
     NODE_RETURN,      /* a or NULL */
     NODE_THROW,       /* a */
     NODE_TRY,         /* b; list of NODE_CATCH; c: finally (Groovy) */
@@ -88,16 +88,16 @@ enum node_flag {
     NODE_SAFE = 2,   /* ?. */
     NODE_SPREAD = 4, /* *. */
     NODE_EXPLICIT = 8,
-    NODE_INTERNAL = 16, /* a cast where boxing is allowed: arguments, returns; a step of what is not written to */
+    NODE_INTERNAL = 16, /* a cast that may box: arguments, returns; of a NODE_STEP: the operand is not assigned */
     NODE_BOXED = 32,
     NODE_EXCLUSIVE = 64, /* ..< */
-    NODE_USED = 128,     /* somebody reads the result */
+    NODE_USED = 128,     /* the result is read */
     NODE_STATIC = 256,   /* a call or field of a class */
     NODE_LENGTH = 512,   /* .length of an array */
     NODE_FINAL = 1024,
     NODE_ESCAPED = 2048, /* `a` of a method call by name on the script itself */
     NODE_PARENTHESES = 4096,
-    NODE_OPTIMIZED = 8192, /* of a `def`, converted as the call site does it, not by a cast */
+    NODE_OPTIMIZED = 8192, /* of a `def`: converted by the call site, not by a cast */
     NODE_STATEMENT = 16384,
     NODE_COMMAND = 32768, /* Groovy: f x, without parentheses */
 };
@@ -113,7 +113,10 @@ enum comparison {
     COMPARE_NOT_SAME
 };
 
-/* Of a NODE_DOT whose object is a `def`: whether any class has a getter of that name, or it can only be a key. */
+/*
+ * Of a NODE_DOT on a `def`. DOT_ANY: some class has a getter of that name; DOT_KEY: it can only be
+ * a map key.
+ */
 enum dot { DOT_ANY, DOT_KEY };
 
 struct node {
@@ -121,17 +124,17 @@ struct node {
     uint8_t op;   /* enum operator or enum comparison; NODE_DOT: enum dot */
     uint16_t flags;
     type_id type;   /* of the value, in Painless */
-    type_id target; /* a type the source or a resolver names */
-    int32_t offset; /* in the source, UTF-16 units */
-    int32_t fault;  /* where a throwable that arises here is said to be (place.c) */
-    uint32_t slot;  /* of a local; of a call site's cache */
+    type_id target; /* a type that the source or a resolver names */
+    int32_t offset; /* in the source, UTF-16 code units */
+    int32_t error_offset; /* reported for a throwable of this node (error_offset.c); Groovy: below it, assertions show the value */
+    uint32_t slot;  /* of a local; index of a call site's cache */
     struct node *a, *b, *c;
     struct node *list;
     struct node *next;
     struct slice text;
     struct value value;
     const struct method *method;
-    const struct method *setter; /* of a NODE_DOT or NODE_BRACE that is written */
+    const struct method *setter; /* of a NODE_DOT or NODE_BRACE that is assigned */
     struct function *function;
 };
 
@@ -142,10 +145,10 @@ struct parameter {
     struct node *initial; /* Groovy: its default */
 };
 
-/* A variable of the enclosing function that a lambda or closure uses, and where it finds it. */
+/* A variable of the enclosing function that a lambda or closure uses. */
 struct capture {
     struct slice name;
-    uint32_t outer, inner; /* slots */
+    uint32_t outer, inner; /* its slots in the enclosing function and in the lambda */
     type_id type;
 };
 
@@ -157,9 +160,9 @@ struct function {
     unsigned capture_count;
     struct capture *captures;
     unsigned slot_count; /* parameters, captures, locals */
-    unsigned nesting;    /* C frames a call may take */
+    unsigned nesting;    /* upper bound of the C frames of a call */
     struct node *body;
-    bool implicit_it; /* a closure without a list of parameters */
+    bool implicit_it; /* a closure without a parameter list: has `it` */
     bool lambda;
     bool returns_last; /* the value of the last statement is the result */
     int32_t offset;
@@ -171,7 +174,9 @@ struct program {
     struct function *main;
     struct function *functions; /* by next */
     unsigned cache_count;       /* call sites */
-    /* Painless: where statements start, ascending; a runtime error shows the statement it is in. */
+    /*
+     * Painless: offsets of statements, ascending; a runtime error quotes the statement that failed.
+     */
     int32_t *starts;
     unsigned start_count;
 };

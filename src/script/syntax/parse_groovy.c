@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's grammar: tokens and simple statements. See parse_groovy.h; loops and the like are in parse_groovy_flow.c. */
+/*
+ * Groovy's grammar: tokens and simple statements. See parse_groovy.h; loops and the like are in
+ * parse_groovy_flow.c.
+ */
 #include "script/syntax/parse_groovy.h"
 #include "script/syntax/parse_groovy_flow.h"
 
@@ -7,19 +10,22 @@
 
 /* Tokens */
 
-const struct token *parse__peek(const struct parser *parser, size_t ahead)
+const struct token *parse__peek(const struct groovy_parser *parser, size_t ahead)
 {
     size_t last = parser->compiler->token_count - 1;
     return &parser->compiler->tokens[parser->at + ahead < last ? parser->at + ahead : last];
 }
 
-bool parse__at(const struct parser *parser, const char *symbol)
+bool parse__at(const struct groovy_parser *parser, const char *symbol)
 {
     return token_is(parse__peek(parser, 0), symbol);
 }
 
-/* A lexical error within the tokens that the original has looked at by now comes first; it is set elsewhere. */
-static bool lexer_failed(const struct parser *parser)
+/*
+ * A lexical error in the tokens that the original would have read by now has precedence; its text
+ * is set elsewhere.
+ */
+static bool lexer_failed(const struct groovy_parser *parser)
 {
     for (size_t i = 0; i < 3; i++)
         if (parse__peek(parser, i)->kind == TOKEN_ERROR)
@@ -27,7 +33,7 @@ static bool lexer_failed(const struct parser *parser)
     return false;
 }
 
-void *parse__refuse(struct parser *parser, const struct token *token, const char *message)
+void *parse__refuse(struct groovy_parser *parser, const struct token *token, const char *message)
 {
     if (!parser->failed && !lexer_failed(parser))
         explain_groovy(parser->compiler, token->line, token->column, "%s", message);
@@ -35,21 +41,21 @@ void *parse__refuse(struct parser *parser, const struct token *token, const char
     return NULL;
 }
 
-void *parse__refuse_placed(struct parser *parser, const struct token *token, struct slice what)
+void *parse__refuse_placed(struct groovy_parser *parser, const struct token *token, struct slice what)
 {
     struct slice message = arena_printf(parser->compiler->scratch, "%.*s at line: %u column: %u. File: %.*s",
                                         SLICE_ARG(what), token->line, token->column, SLICE_ARG(parser->compiler->name));
     return parse__refuse(parser, token, message.data);
 }
 
-void *parse__unexpected(struct parser *parser)
+void *parse__unexpected(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct slice message = arena_printf(parser->compiler->scratch, "unexpected token: %.*s", SLICE_ARG(token->text));
     return parse__refuse(parser, token, message.data);
 }
 
-static bool expected(struct parser *parser, const char *what)
+static bool expected(struct groovy_parser *parser, const char *what)
 {
     const struct token *token = parse__peek(parser, 0);
     struct slice message =
@@ -57,7 +63,7 @@ static bool expected(struct parser *parser, const char *what)
     return parse__refuse(parser, token, message.data) != NULL;
 }
 
-bool parse__accept(struct parser *parser, const char *symbol)
+bool parse__accept(struct groovy_parser *parser, const char *symbol)
 {
     if (parser->failed || !parse__at(parser, symbol))
         return false;
@@ -65,7 +71,7 @@ bool parse__accept(struct parser *parser, const char *symbol)
     return true;
 }
 
-bool parse__expect(struct parser *parser, const char *symbol)
+bool parse__expect(struct groovy_parser *parser, const char *symbol)
 {
     if (parser->failed || parse__accept(parser, symbol))
         return !parser->failed;
@@ -74,7 +80,7 @@ bool parse__expect(struct parser *parser, const char *symbol)
     return expected(parser, quoted);
 }
 
-bool parse__expect_name(struct parser *parser, struct slice *ret_name)
+bool parse__expect_name(struct groovy_parser *parser, struct slice *ret_name)
 {
     const struct token *token = parse__peek(parser, 0);
     if (parser->failed)
@@ -86,12 +92,12 @@ bool parse__expect_name(struct parser *parser, struct slice *ret_name)
     return true;
 }
 
-void parse__newlines(struct parser *parser)
+void parse__newlines(struct groovy_parser *parser)
 {
     parser->at += parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
 }
 
-bool parse__enter(struct parser *parser)
+bool parse__enter(struct groovy_parser *parser)
 {
     if (compile_may_nest(++parser->depth))
         return true;
@@ -101,12 +107,12 @@ bool parse__enter(struct parser *parser)
     return false;
 }
 
-struct node *parse__make(struct parser *parser, enum node_kind kind, const struct token *token)
+struct node *parse__make(struct groovy_parser *parser, enum node_kind kind, const struct token *token)
 {
     return node_new(parser->compiler, kind, token->start);
 }
 
-struct node *parse__text(struct parser *parser, const struct token *token, struct slice text)
+struct node *parse__text(struct groovy_parser *parser, const struct token *token, struct slice text)
 {
     struct node *node = parse__make(parser, NODE_CONST, token);
     node->text = text;
@@ -114,23 +120,26 @@ struct node *parse__text(struct parser *parser, const struct token *token, struc
     return node;
 }
 
-/* A variable that no source can name. */
-static struct slice hidden_name(struct parser *parser)
+/* Makes a variable with a name that no source can use. */
+static struct slice hidden_name(struct groovy_parser *parser)
 {
     return arena_printf(parser->compiler->arena, " %u", parser->hidden_count++);
 }
 
 /* The last statement as a result */
 
-static void return_each(struct parser *parser, struct node *list)
+static void return_each(struct groovy_parser *parser, struct node *list)
 {
     for (; list != NULL; list = list->next)
         if (list->b != NULL)
             parse__return_last(parser, list->b);
 }
 
-/* Of a switch: the cases that end in a break, which then returns what stands before it, and the default. */
-static void return_cases(struct parser *parser, struct node *cases)
+/*
+ * Of a switch: in the default, and in cases that end in a break, the statement before the break is
+ * returned.
+ */
+static void return_cases(struct groovy_parser *parser, struct node *cases)
 {
     for (; cases != NULL; cases = cases->next) {
         struct node *before = NULL, *last = cases->b == NULL ? NULL : cases->b->list;
@@ -149,8 +158,8 @@ static void return_cases(struct parser *parser, struct node *cases)
     }
 }
 
-/* A declaration's value is that of its last variable. */
-static void return_declared(struct parser *parser, struct node *all)
+/* The value of a declaration is the value of its last variable. */
+static void return_declared(struct groovy_parser *parser, struct node *all)
 {
     struct node *last = all->list;
     while (last != NULL && last->next != NULL)
@@ -162,7 +171,7 @@ static void return_declared(struct parser *parser, struct node *all)
     last->next->a->text = last->text;
 }
 
-void parse__return_last(struct parser *parser, struct node *block)
+void parse__return_last(struct groovy_parser *parser, struct node *block)
 {
     struct node *last = block;
     if (block->kind == NODE_BLOCK) {
@@ -197,7 +206,7 @@ void parse__return_last(struct parser *parser, struct node *block)
 
 /* Declarations */
 
-static struct node *declare(struct parser *parser, const struct token *token, struct slice name, struct node *type,
+static struct node *declare(struct groovy_parser *parser, const struct token *token, struct slice name, struct node *type,
                             struct node *initial)
 {
     struct node *node = parse__make(parser, NODE_DECLARE, token);
@@ -207,7 +216,7 @@ static struct node *declare(struct parser *parser, const struct token *token, st
     return node;
 }
 
-static struct node *name_of(struct parser *parser, const struct token *token, struct slice name)
+static struct node *name_of(struct groovy_parser *parser, const struct token *token, struct slice name)
 {
     struct node *node = parse__make(parser, NODE_NAME, token);
     node->text = name;
@@ -215,7 +224,7 @@ static struct node *name_of(struct parser *parser, const struct token *token, st
 }
 
 /* The element of a hidden list. */
-static struct node *element_of(struct parser *parser, const struct token *token, struct slice list, int index)
+static struct node *element_of(struct groovy_parser *parser, const struct token *token, struct slice list, int index)
 {
     struct node *node = parse__make(parser, NODE_BRACE, token);
     node->a = name_of(parser, token, list);
@@ -224,8 +233,11 @@ static struct node *element_of(struct parser *parser, const struct token *token,
     return node;
 }
 
-/* Behind the parenthesis of `def (a, b) = list`, or of `(a, b) = list`: the list first, then its elements one by one. */
-static struct node *parse_several(struct parser *parser, const struct token *token, bool declares)
+/*
+ * Parses the rest of `def (a, b) = list` or `(a, b) = list` after the parenthesis. Evaluates the
+ * list once, then assigns its elements.
+ */
+static struct node *parse_several(struct groovy_parser *parser, const struct token *token, bool declares)
 {
     struct node *all = parse__make(parser, NODE_DECLARE_ALL, token), *first = NULL, **end = &first;
     struct slice list = hidden_name(parser);
@@ -256,7 +268,7 @@ static struct node *parse_several(struct parser *parser, const struct token *tok
     return parser->failed ? NULL : all;
 }
 
-static bool several_ahead(const struct parser *parser)
+static bool several_ahead(const struct groovy_parser *parser)
 {
     if (!parse__at(parser, "("))
         return false;
@@ -270,7 +282,7 @@ static bool several_ahead(const struct parser *parser)
     }
 }
 
-static struct node *parse_method(struct parser *parser, const struct token *token, struct slice name, struct node *type)
+static struct node *parse_method(struct groovy_parser *parser, const struct token *token, struct slice name, struct node *type)
 {
     struct function **last = &parser->compiler->functions;
     while (*last != NULL)
@@ -283,7 +295,7 @@ static struct node *parse_method(struct parser *parser, const struct token *toke
 }
 
 /* Variables of one type, or a function. */
-static struct node *parse_declaration(struct parser *parser)
+static struct node *parse_declaration(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *type = parse__declared_type(parser);
@@ -309,7 +321,7 @@ static struct node *parse_declaration(struct parser *parser)
 
 /* Statements */
 
-struct node *parse__block_body(struct parser *parser, const struct token *open)
+struct node *parse__block_body(struct groovy_parser *parser, const struct token *open)
 {
     struct node *block = parse__make(parser, NODE_BLOCK, open), **end = &block->list;
     unsigned depth = parser->depth;
@@ -323,14 +335,14 @@ struct node *parse__block_body(struct parser *parser, const struct token *open)
     return block;
 }
 
-struct node *parse__block(struct parser *parser)
+struct node *parse__block(struct groovy_parser *parser)
 {
     const struct token *open = parse__peek(parser, 0);
     return parse__expect(parser, "{") ? parse__block_body(parser, open) : NULL;
 }
 
 /* The text of an assertion: up to the next token, each line trimmed. */
-static struct slice assertion_text(struct parser *parser, const struct token *from)
+static struct slice assertion_text(struct groovy_parser *parser, const struct token *from)
 {
     struct slice source = parser->compiler->source;
     const char *start = from->text.data, *end = start, *stop = source.data + source.len;
@@ -355,7 +367,7 @@ static struct slice assertion_text(struct parser *parser, const struct token *fr
     return all;
 }
 
-static struct node *parse_assert(struct parser *parser, const struct token *token)
+static struct node *parse_assert(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_ASSERT, token);
     node->a = parse__conditional(parser);
@@ -370,7 +382,7 @@ static struct node *parse_assert(struct parser *parser, const struct token *toke
     return node;
 }
 
-static struct node *parse_jump(struct parser *parser, enum node_kind kind, const struct token *token)
+static struct node *parse_jump(struct groovy_parser *parser, enum node_kind kind, const struct token *token)
 {
     struct node *node = parse__make(parser, kind, token);
     if (parse__peek(parser, 0)->kind == TOKEN_ID) {
@@ -381,8 +393,11 @@ static struct node *parse_jump(struct parser *parser, enum node_kind kind, const
     return node;
 }
 
-/* return, throw, break, continue, assert. Returns: NULL, without failing, where none of them begins. */
-static struct node *parse_branch(struct parser *parser)
+/*
+ * Parses return, throw, break, continue, assert. Returns: NULL without failing if none of them is
+ * next.
+ */
+static struct node *parse_branch(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *node = NULL;
@@ -405,7 +420,7 @@ static struct node *parse_branch(struct parser *parser)
     return parser->failed ? NULL : node;
 }
 
-static struct node *parse_expression_statement(struct parser *parser, bool after_newline)
+static struct node *parse_expression_statement(struct groovy_parser *parser, bool after_newline)
 {
     const struct token *token = parse__peek(parser, 0);
     if (parse__at(parser, "{") && !parse__parameters_ahead(parser, 1))
@@ -432,7 +447,7 @@ static struct node *parse_expression_statement(struct parser *parser, bool after
     return parser->failed ? NULL : node;
 }
 
-struct node *flow__simple(struct parser *parser, bool after_newline)
+struct node *flow__simple(struct groovy_parser *parser, bool after_newline)
 {
     const struct token *token = parse__peek(parser, 0);
     if (token->kind == TOKEN_DEF && token_is(parse__peek(parser, 1), "(")) {
@@ -445,7 +460,7 @@ struct node *flow__simple(struct parser *parser, bool after_newline)
     return node != NULL || parser->failed ? node : parse_expression_statement(parser, after_newline);
 }
 
-struct node *parse__strict(struct parser *parser)
+struct node *parse__strict(struct groovy_parser *parser)
 {
     if (!parse__declaration_ahead(parser)) {
         struct node *branch = parse_branch(parser);
@@ -466,7 +481,7 @@ struct node *parse__strict(struct parser *parser)
 
 struct function *parse_groovy(struct compiler *compiler)
 {
-    struct parser parser = {.compiler = compiler};
+    struct groovy_parser parser = {.compiler = compiler};
     struct function *main = arena_zalloc(compiler->arena, sizeof *main);
     main->name = SLICE_LIT("run");
     main->result = TYPE_NONE;

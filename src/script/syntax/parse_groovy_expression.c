@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's operators, from assignments down to casts. See parse_groovy.h; names, calls and literals: parse_groovy_path.c. */
+/*
+ * Groovy's operators, from assignments down to casts. See parse_groovy.h; names, calls and
+ * literals: parse_groovy_path.c.
+ */
 #include "script/syntax/parse_groovy.h"
 
-bool parse__expression_ahead(const struct parser *parser)
+bool parse__expression_ahead(const struct groovy_parser *parser)
 {
     static const char *const starts[] = {"new", "this", "super", "true", "false", "null", "(", "[",
                                          "{",   "!",    "~",     "+",    "-",     "++",   "--"};
@@ -29,7 +32,7 @@ static struct slice without_underscores(struct arena *arena, struct slice text)
     return plain;
 }
 
-/* A fraction is a double; Elasticsearch made it one where Groovy has a decimal. */
+/* A fraction is a double, as Elasticsearch compiled it, where Groovy has a decimal. */
 static struct value fraction(struct slice digits, char suffix)
 {
     double d = 0;
@@ -53,7 +56,7 @@ static struct value whole(struct arena *arena, struct slice digits, unsigned rad
     bool fits = number_parse_i64(digits, radix, INT64_MIN, INT64_MAX, &i);
     if (suffix == 'g')
         return big_constant(arena, fits ? arena_printf(arena, "%lld", (long long)i) : digits, fits ? 10 : radix);
-    /* An int too large is cut down, as Groovy does. */
+    /* An int out of range wraps, as in Groovy. */
     if (suffix == 'i' || (suffix == '\0' && small))
         return fits ? value_int(i) : VALUE_NONE;
     if (fits)
@@ -61,7 +64,7 @@ static struct value whole(struct arena *arena, struct slice digits, unsigned rad
     return suffix == 'l' ? VALUE_NONE : big_constant(arena, digits, radix);
 }
 
-struct node *parse__number(struct parser *parser, const struct token *token, bool negative)
+struct node *parse__number(struct groovy_parser *parser, const struct token *token, bool negative)
 {
     struct arena *arena = parser->compiler->arena;
     struct slice text = without_underscores(arena, token->text);
@@ -80,7 +83,7 @@ struct node *parse__number(struct parser *parser, const struct token *token, boo
         text = arena_printf(arena, "-%.*s", SLICE_ARG(text));
     bool fractional = token->kind == TOKEN_DECIMAL || (suffixed && (suffix == 'f' || suffix == 'd'));
     node->value = fractional ? fraction(text, suffix) : whole(arena, text, radix, suffixed ? suffix : '\0');
-    /* Nothing minus zero: the decimal it once was has no sign. */
+    /* No negative zero: in Groovy the literal is a decimal, whose zero has no sign. */
     if (token->kind == TOKEN_DECIMAL && node->value.d == 0 && (!suffixed || suffix == 'g'))
         node->value.d = 0;
     if (node->value.kind == VALUE_NULL)
@@ -90,7 +93,7 @@ struct node *parse__number(struct parser *parser, const struct token *token, boo
 
 /* Operators before their operand */
 
-static bool number_next(const struct parser *parser)
+static bool number_next(const struct groovy_parser *parser)
 {
     enum token_kind kind = parse__peek(parser, 1)->kind;
     if (kind != TOKEN_INTEGER && kind != TOKEN_DECIMAL && kind != TOKEN_HEX && kind != TOKEN_OCTAL)
@@ -100,7 +103,7 @@ static bool number_next(const struct parser *parser)
            !token_is(behind, "?.") && !token_is(behind, "*.");
 }
 
-static struct node *prefix(struct parser *parser, enum node_kind kind, enum operator op)
+static struct node *prefix(struct groovy_parser *parser, enum node_kind kind, enum operator op)
 {
     struct node *node = parse__make(parser, kind, parse__peek(parser, 0));
     node->op = (uint8_t)op;
@@ -110,16 +113,18 @@ static struct node *prefix(struct parser *parser, enum node_kind kind, enum oper
     return parser->failed ? NULL : node;
 }
 
-/* What can begin the operand of a cast to a class; to a primitive a sign may come, too. */
-static bool operand_ahead(const struct parser *parser, size_t ahead, bool primitive)
+/*
+ * Returns: whether the operand of a cast begins here; after a cast to a primitive also at a sign.
+ */
+static bool operand_ahead(const struct groovy_parser *parser, size_t ahead, bool primitive)
 {
-    struct parser there = *parser;
+    struct groovy_parser there = *parser;
     there.at += ahead;
     bool sign = parse__at(&there, "+") || parse__at(&there, "-") || parse__at(&there, "++") || parse__at(&there, "--");
     return parse__expression_ahead(&there) && (primitive || !sign);
 }
 
-static struct node *parse_cast(struct parser *parser)
+static struct node *parse_cast(struct groovy_parser *parser)
 {
     size_t type = parse__at(parser, "(") ? parse__type_tokens(parser, 1) : 0;
     bool primitive = parse__peek(parser, 1)->kind == TOKEN_PRIMITIVE;
@@ -135,14 +140,14 @@ static struct node *parse_cast(struct parser *parser)
     return parser->failed ? NULL : node;
 }
 
-static struct node *parse_postfix(struct parser *parser)
+static struct node *parse_postfix(struct groovy_parser *parser)
 {
     struct node *node = parse__path(parser);
     const struct token *token = parse__peek(parser, 0);
     if (node == NULL || (!parse__at(parser, "++") && !parse__at(parser, "--")))
         return node;
     struct node *step = node_new(parser->compiler, NODE_STEP, node->offset);
-    step->fault = token->start;
+    step->error_offset = token->start;
     step->op = (uint8_t)(parse__at(parser, "++") ? OP_ADD : OP_SUB);
     step->flags = NODE_POSTFIX;
     step->a = node;
@@ -150,7 +155,7 @@ static struct node *parse_postfix(struct parser *parser)
     return step;
 }
 
-static struct node *parse_prefixed(struct parser *parser)
+static struct node *parse_prefixed(struct groovy_parser *parser)
 {
     if (parse__at(parser, "!"))
         return prefix(parser, NODE_NOT, OP_ADD);
@@ -165,15 +170,15 @@ static struct node *parse_prefixed(struct parser *parser)
         struct node *node = parse__number(parser, parse__peek(parser, 1), true);
         parser->at += 2;
         if (node != NULL)
-            node->offset = node->fault = minus->start;
+            node->offset = node->error_offset = minus->start;
         return node;
     }
     struct node *node = parse_cast(parser);
     return node != NULL || parser->failed ? node : parse_postfix(parser);
 }
 
-/* A sign binds less than a power: -2**2 is -(2**2). */
-static struct node *parse_signed(struct parser *parser)
+/* A power binds tighter than a sign: -2**2 is -(2**2). */
+static struct node *parse_signed(struct groovy_parser *parser)
 {
     bool minus = parse__at(parser, "-") && !number_next(parser);
     if (!minus && !parse__at(parser, "+"))
@@ -185,7 +190,7 @@ static struct node *parse_signed(struct parser *parser)
     return parser->failed ? NULL : node;
 }
 
-struct node *parse__unary(struct parser *parser)
+struct node *parse__unary(struct groovy_parser *parser)
 {
     unsigned depth = parser->depth;
     if (parser->failed || !parse__enter(parser))
@@ -196,11 +201,11 @@ struct node *parse__unary(struct parser *parser)
     while (node != NULL && parse__at(parser, "**")) {
         const struct token *token = parse__peek(parser, 0);
         struct node *power = node_new(parser->compiler, NODE_BINARY, node->offset);
-        power->fault = token->start;
+        power->error_offset = token->start;
         power->op = OP_POW;
         parser->at++;
         parse__newlines(parser);
-        /* What has a sign takes the power as its operand. */
+        /* The sign's operand is the power. */
         bool is_signed = node->kind == NODE_NEGATE || node->kind == NODE_PLUS;
         power->a = is_signed ? node->a : node;
         power->b = parse__unary(parser);
@@ -257,8 +262,8 @@ static const struct {
 };
 #define BINARY_COUNT (sizeof binaries / sizeof *binaries)
 
-/* The operator here, if an operand can follow it. */
-static size_t binary_at(const struct parser *parser)
+/* Returns: the next operator, if an operand can follow it; else NULL. */
+static size_t binary_at(const struct groovy_parser *parser)
 {
     size_t i = 0;
     while (i < BINARY_COUNT && !parse__at(parser, binaries[i].symbol))
@@ -269,7 +274,7 @@ static size_t binary_at(const struct parser *parser)
     return can ? i : BINARY_COUNT;
 }
 
-static struct node *parse_binary(struct parser *parser, unsigned lowest)
+static struct node *parse_binary(struct groovy_parser *parser, unsigned lowest)
 {
     unsigned depth = parser->depth, highest = 100;
     struct node *left = parse__unary(parser);
@@ -280,7 +285,7 @@ static struct node *parse_binary(struct parser *parser, unsigned lowest)
         if (!parse__enter(parser))
             return NULL;
         struct node *node = node_new(parser->compiler, (enum node_kind)binaries[i].kind, left->offset);
-        node->fault = parse__peek(parser, 0)->start;
+        node->error_offset = parse__peek(parser, 0)->start;
         node->op = node->kind == NODE_RANGE ? 0 : binaries[i].op;
         node->flags = node->kind == NODE_RANGE && binaries[i].op ? NODE_EXCLUSIVE : 0;
         node->a = left;
@@ -300,13 +305,13 @@ static struct node *parse_binary(struct parser *parser, unsigned lowest)
     return left;
 }
 
-struct node *parse__shift(struct parser *parser)
+struct node *parse__shift(struct groovy_parser *parser)
 {
     return parse_binary(parser, LEVEL_SHIFT);
 }
 
-/* A line may end before ?: and ? as well as behind them. */
-static bool accept_next_line(struct parser *parser, const char *symbol)
+/* A line may end before or after ?: and ?. */
+static bool accept_next_line(struct groovy_parser *parser, const char *symbol)
 {
     bool line = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
     if (parser->failed || !token_is(parse__peek(parser, line), symbol))
@@ -321,7 +326,7 @@ static bool accept_next_line(struct parser *parser, const char *symbol)
     return true;
 }
 
-struct node *parse__conditional(struct parser *parser)
+struct node *parse__conditional(struct groovy_parser *parser)
 {
     unsigned depth = parser->depth;
     if (parser->failed || !parse__enter(parser))
@@ -343,7 +348,7 @@ struct node *parse__conditional(struct parser *parser)
         whole_node->c = parse__conditional(parser);
     }
     if (whole_node != node)
-        whole_node->fault = behind->start;
+        whole_node->error_offset = behind->start;
     parser->depth = depth;
     return parser->failed ? NULL : whole_node;
 }
@@ -354,8 +359,8 @@ static const struct {
 } assignments[] = {{"+=", OP_ADD},  {"-=", OP_SUB},  {"*=", OP_MUL},    {"/=", OP_DIV}, {"%=", OP_REM}, {"**=", OP_POW},
                    {"<<=", OP_SHL}, {">>=", OP_SHR}, {">>>=", OP_USHR}, {"&=", OP_AND}, {"^=", OP_XOR}, {"|=", OP_OR}};
 
-/* How groovyc calls what cannot be written, and its class. */
-static struct slice describe(struct parser *parser, const struct node *target)
+/* Returns: groovyc's name and class of an expression that cannot be assigned. */
+static struct slice describe(struct groovy_parser *parser, const struct node *target)
 {
     static const char *const classes[NODE_KIND_COUNT] = {[NODE_RANGE] = "RangeExpression",
                                                          [NODE_NEGATE] = "UnaryMinusExpression",
@@ -391,8 +396,8 @@ static struct slice describe(struct parser *parser, const struct node *target)
         classes[target->kind], SLICE_ARG(shown));
 }
 
-/* Only names, members and elements can be written. */
-static struct node *check_target(struct parser *parser, const struct token *token, struct node *target)
+/* Only names, members and elements can be assigned. */
+static struct node *check_target(struct groovy_parser *parser, const struct token *token, struct node *target)
 {
     if (target->kind == NODE_NAME || target->kind == NODE_DOT || target->kind == NODE_BRACE)
         return target;
@@ -400,7 +405,7 @@ static struct node *check_target(struct parser *parser, const struct token *toke
     return parse__refuse_placed(parser, token, what);
 }
 
-static struct node *parse_assignment(struct parser *parser, struct node *target)
+static struct node *parse_assignment(struct groovy_parser *parser, struct node *target)
 {
     const struct token *token = parse__peek(parser, 0);
     enum node_kind kind = parse__at(parser, "=") ? NODE_ASSIGN : NODE_COMPOUND;
@@ -410,7 +415,7 @@ static struct node *parse_assignment(struct parser *parser, struct node *target)
     if (i == count)
         return target;
     struct node *node = node_new(parser->compiler, kind, target->offset);
-    node->fault = token->start;
+    node->error_offset = token->start;
     node->op = kind == NODE_COMPOUND ? (uint8_t)assignments[i].op : 0;
     node->a = target;
     parser->at++;
@@ -421,7 +426,7 @@ static struct node *parse_assignment(struct parser *parser, struct node *target)
     return node;
 }
 
-struct node *parse__expression(struct parser *parser)
+struct node *parse__expression(struct groovy_parser *parser)
 {
     unsigned depth = parser->depth;
     if (parser->failed || !parse__enter(parser))
@@ -433,7 +438,7 @@ struct node *parse__expression(struct parser *parser)
     return parser->failed ? NULL : node;
 }
 
-struct node *parse__command(struct parser *parser)
+struct node *parse__command(struct groovy_parser *parser)
 {
     parser->statement = parser->at;
     struct node *head = parse__expression(parser);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's grammar: sequences of statements, conditions, loops, traps. See parse_groovy.h. */
+/* Groovy's grammar: sequences of statements, conditions, loops, try. See parse_groovy.h. */
 #include "script/syntax/parse_groovy_flow.h"
 
-static struct node *parse_statement(struct parser *parser, bool after_newline);
+static struct node *parse_statement(struct groovy_parser *parser, bool after_newline);
 
-bool flow__ended(const struct parser *parser)
+bool flow__ended(const struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     return token->kind == TOKEN_EOF || token->kind == TOKEN_NEWLINE || token_is(token, ";") || token_is(token, "}") ||
@@ -12,8 +12,8 @@ bool flow__ended(const struct parser *parser)
            token_is(token, "]") || token_is(token, ",");
 }
 
-/* The body of an `if` or a loop. */
-static struct node *parse_body(struct parser *parser)
+/* Parses the body of an `if` or a loop. */
+static struct node *parse_body(struct groovy_parser *parser)
 {
     unsigned depth = parser->depth;
     if (!parse__enter(parser))
@@ -27,7 +27,7 @@ static struct node *parse_body(struct parser *parser)
     return block;
 }
 
-static struct node *parse_condition(struct parser *parser, struct node *(*what)(struct parser *))
+static struct node *parse_condition(struct groovy_parser *parser, struct node *(*what)(struct groovy_parser *))
 {
     if (!parse__expect(parser, "("))
         return NULL;
@@ -38,8 +38,10 @@ static struct node *parse_condition(struct parser *parser, struct node *(*what)(
     return node;
 }
 
-/* Tokens up to an `else` that belongs to this statement; 0 where there is none, 1 when it is next. */
-static size_t else_ahead(const struct parser *parser)
+/*
+ * Returns: tokens up to an `else` of this statement: 1 if it is next; 0 if there is no such `else`.
+ */
+static size_t else_ahead(const struct groovy_parser *parser)
 {
     if (parse__at(parser, "else"))
         return parse__peek(parser, 1)->kind == TOKEN_EOF ? 0 : 1;
@@ -52,7 +54,7 @@ static size_t else_ahead(const struct parser *parser)
     return token_is(parse__peek(parser, ahead), "else") ? ahead + 1 : 0;
 }
 
-static struct node *parse_if(struct parser *parser, const struct token *token)
+static struct node *parse_if(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_IF, token);
     node->a = parse_condition(parser, parse__conditional);
@@ -71,12 +73,12 @@ static struct node *parse_if(struct parser *parser, const struct token *token)
     return node;
 }
 
-static struct node *parse_loop_body(struct parser *parser)
+static struct node *parse_loop_body(struct groovy_parser *parser)
 {
     return parser->failed || parse__accept(parser, ";") ? NULL : parse_body(parser);
 }
 
-static struct node *parse_while(struct parser *parser, const struct token *token)
+static struct node *parse_while(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_WHILE, token);
     node->a = parse_condition(parser, parse__strict);
@@ -84,8 +86,8 @@ static struct node *parse_while(struct parser *parser, const struct token *token
     return parser->failed ? NULL : node;
 }
 
-/* Whether the head of a loop is one of three parts: its first part ends in a semicolon. */
-static bool three_parts(const struct parser *parser)
+/* Returns: whether the head of a loop has three parts: its first part ends in a semicolon. */
+static bool three_parts(const struct groovy_parser *parser)
 {
     for (size_t ahead = 0, depth = 0;; ahead++) {
         const struct token *token = parse__peek(parser, ahead);
@@ -99,7 +101,7 @@ static bool three_parts(const struct parser *parser)
     }
 }
 
-static struct node *parse_three(struct parser *parser, const struct token *token)
+static struct node *parse_three(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_FOR, token);
     if (parse__peek(parser, 1)->kind == TOKEN_EOF)
@@ -113,7 +115,7 @@ static struct node *parse_three(struct parser *parser, const struct token *token
     return parser->failed ? NULL : node;
 }
 
-static struct node *parse_each(struct parser *parser, const struct token *token)
+static struct node *parse_each(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_EACH, token);
     if (parse__peek(parser, 1)->kind == TOKEN_EOF)
@@ -140,7 +142,7 @@ static struct node *parse_each(struct parser *parser, const struct token *token)
     return parser->failed ? NULL : node;
 }
 
-static struct node *parse_for(struct parser *parser, const struct token *token)
+static struct node *parse_for(struct groovy_parser *parser, const struct token *token)
 {
     if (!parse__expect(parser, "("))
         return NULL;
@@ -152,7 +154,7 @@ static struct node *parse_for(struct parser *parser, const struct token *token)
     return parser->failed ? NULL : node;
 }
 
-static struct node *parse_case(struct parser *parser)
+static struct node *parse_case(struct groovy_parser *parser)
 {
     struct node *node = parse__make(parser, NODE_CASE, parse__peek(parser, 0));
     if (parse__accept(parser, "case"))
@@ -169,7 +171,7 @@ static struct node *parse_case(struct parser *parser)
     return parser->failed ? NULL : node;
 }
 
-/* Groovy puts the default behind all cases, wherever it is written; labels that share its body stay where they are. */
+/* Groovy moves the default after all cases; labels that share its body stay in place. */
 static void default_last(struct node *node)
 {
     struct node **place = &node->list, *fallback = NULL, *label = NULL;
@@ -190,7 +192,7 @@ static void default_last(struct node *node)
     *place = fallback;
 }
 
-static struct node *parse_switch(struct parser *parser, const struct token *token)
+static struct node *parse_switch(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_SWITCH, token), **end = &node->list;
     node->a = parse_condition(parser, parse__strict);
@@ -207,8 +209,8 @@ static struct node *parse_switch(struct parser *parser, const struct token *toke
     return parse__expect(parser, "}") ? node : NULL;
 }
 
-/* catch (e), catch (A e), catch (A | B e): of the last one node each. */
-static struct node *parse_catch(struct parser *parser)
+/* Parses catch (e), catch (A e), catch (A | B e); the last form yields one node per class. */
+static struct node *parse_catch(struct groovy_parser *parser)
 {
     struct node *first = NULL, **end = &first;
     struct slice name;
@@ -234,13 +236,13 @@ static struct node *parse_catch(struct parser *parser)
     return parser->failed ? NULL : first;
 }
 
-static bool clause_ahead(const struct parser *parser, const char *word)
+static bool clause_ahead(const struct groovy_parser *parser, const char *word)
 {
     bool line = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
     return token_is(parse__peek(parser, line), word);
 }
 
-static struct node *parse_try(struct parser *parser, const struct token *token)
+static struct node *parse_try(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_TRY, token), **end = &node->list;
     parse__newlines(parser);
@@ -263,8 +265,8 @@ static struct node *parse_try(struct parser *parser, const struct token *token)
     return parser->failed ? NULL : node;
 }
 
-/* import a.b.C, import a.b.C as D, import a.b.*, which has no name of its own. */
-static struct node *parse_import(struct parser *parser, const struct token *token)
+/* Parses import a.b.C, import a.b.C as D, import a.b.*; the last form declares no name. */
+static struct node *parse_import(struct groovy_parser *parser, const struct token *token)
 {
     struct node *import = parse__make(parser, NODE_NAME, token);
     struct slice name = SLICE_NONE, full = SLICE_NONE;
@@ -288,7 +290,7 @@ static struct node *parse_import(struct parser *parser, const struct token *toke
     return parser->failed ? NULL : parse__make(parser, NODE_EMPTY, token);
 }
 
-static struct node *parse_labelled(struct parser *parser)
+static struct node *parse_labelled(struct groovy_parser *parser)
 {
     struct slice label = parse__peek(parser, 0)->text;
     parser->at += 2;
@@ -301,7 +303,7 @@ static struct node *parse_labelled(struct parser *parser)
     return node;
 }
 
-static struct node *parse_compound(struct parser *parser)
+static struct node *parse_compound(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     if (token->kind == TOKEN_ID && token_is(parse__peek(parser, 1), ":"))
@@ -326,7 +328,7 @@ static struct node *parse_compound(struct parser *parser)
     return NULL;
 }
 
-static struct node *parse_statement(struct parser *parser, bool after_newline)
+static struct node *parse_statement(struct groovy_parser *parser, bool after_newline)
 {
     unsigned depth = parser->depth;
     if (!parse__enter(parser))
@@ -338,12 +340,12 @@ static struct node *parse_statement(struct parser *parser, bool after_newline)
     return parser->failed ? NULL : node;
 }
 
-static bool separator(const struct parser *parser)
+static bool separator(const struct groovy_parser *parser)
 {
     return parse__at(parser, ";") || parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
 }
 
-void flow__statements(struct parser *parser, struct node **end, const char *close)
+void flow__statements(struct groovy_parser *parser, struct node **end, const char *close)
 {
     bool first = true;
     while (!parser->failed) {

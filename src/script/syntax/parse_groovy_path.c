@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's names, literals, calls, and what is chained to them. See parse_groovy.h. */
+/*
+ * Groovy's path expressions: names, literals, and chained members, calls and elements. See
+ * parse_groovy.h.
+ */
 #include "script/syntax/parse_groovy.h"
 
 /* Literals */
 
-/* The value in a text: a name with dots, or a block. */
-static struct node *parse_part(struct parser *parser)
+/* Parses an interpolated value: a name with dots, or a block. */
+static struct node *parse_part(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     if (parse__at(parser, "{")) {
@@ -27,7 +30,7 @@ static struct node *parse_part(struct parser *parser)
         return NULL;
     while (parse__accept(parser, ".")) {
         struct node *dot = node_new(parser->compiler, NODE_DOT, node->offset);
-        dot->fault = parse__peek(parser, 0)->start;
+        dot->error_offset = parse__peek(parser, 0)->start;
         dot->a = node;
         dot->text = parse__peek(parser, 0)->text;
         dot->value = node_text(parser->compiler, dot->text);
@@ -37,7 +40,7 @@ static struct node *parse_part(struct parser *parser)
     return node;
 }
 
-static struct node *parse_gstring(struct parser *parser)
+static struct node *parse_gstring(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *node = parse__make(parser, NODE_GSTRING, token), **end = &node->list;
@@ -60,7 +63,7 @@ static struct node *parse_gstring(struct parser *parser)
     return NULL;
 }
 
-struct node *parse__closure(struct parser *parser)
+struct node *parse__closure(struct groovy_parser *parser)
 {
     const struct token *open = parse__peek(parser, 0);
     struct node *node = parse__make(parser, NODE_LAMBDA, open);
@@ -89,7 +92,7 @@ struct node *parse__closure(struct parser *parser)
 
 /* Arguments, elements, keys and values */
 
-static bool label_ahead(const struct parser *parser)
+static bool label_ahead(const struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     bool simple = token->kind == TOKEN_ID || token->kind == TOKEN_KEYWORD || token->kind == TOKEN_DEF ||
@@ -111,10 +114,10 @@ static bool label_ahead(const struct parser *parser)
     return token_is(parse__peek(parser, ahead + 1), ":");
 }
 
-static struct node *parse_primary(struct parser *parser);
+static struct node *parse_primary(struct groovy_parser *parser);
 
-/* A key: a name stands for itself, in parentheses for its value. */
-static struct node *parse_label(struct parser *parser)
+/* Parses a key of a map literal: a name is a text; in parentheses it is an expression. */
+static struct node *parse_label(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     bool word = token->kind == TOKEN_ID || token->kind == TOKEN_KEYWORD || token->kind == TOKEN_DEF ||
@@ -125,8 +128,8 @@ static struct node *parse_label(struct parser *parser)
     return parse__text(parser, token, token->text);
 }
 
-/* One argument: with a label a NODE_NAMED_ARGUMENT, with a star a NODE_SPREAD_ARGUMENT. */
-static struct node *parse_argument(struct parser *parser, bool *ret_labels)
+/* Parses one argument: a label makes a NODE_NAMED_ARGUMENT, a star a NODE_SPREAD_ARGUMENT. */
+static struct node *parse_argument(struct groovy_parser *parser, bool *ret_labels)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *node = NULL;
@@ -155,10 +158,10 @@ static struct node *parse_argument(struct parser *parser, bool *ret_labels)
     return node;
 }
 
-struct node *parse__arguments(struct parser *parser, const char *end, bool *ret_labels)
+struct node *parse__arguments(struct groovy_parser *parser, const char *end, bool *ret_labels)
 {
     struct node *first = NULL, **last = &first;
-    bool gap = false; /* one comma may stand for nothing */
+    bool gap = false; /* one superfluous comma is allowed */
     *ret_labels = false;
     if (!parse__at(parser, end) && parse__peek(parser, 1)->kind == TOKEN_EOF)
         return parse__unexpected(parser);
@@ -179,7 +182,7 @@ struct node *parse__arguments(struct parser *parser, const char *end, bool *ret_
     return first;
 }
 
-/* Keys and values in turn; a spread map stands behind a NODE_SPREAD_ARGUMENT in the key's place. */
+/* Parses keys and values, alternating; a spread map is the value of a NODE_SPREAD_ARGUMENT key. */
 static void make_map(struct node *node)
 {
     struct node *arguments = node->list, **end = &node->list;
@@ -194,8 +197,8 @@ static void make_map(struct node *node)
     *end = NULL;
 }
 
-/* A value without a key in a map. */
-static struct node *refuse_element(struct parser *parser, const struct node *element)
+/* Fails at a value without a key in a map. */
+static struct node *refuse_element(struct groovy_parser *parser, const struct node *element)
 {
     const struct token *token = parser->compiler->tokens;
     while (token->start < element->offset)
@@ -204,7 +207,7 @@ static struct node *refuse_element(struct parser *parser, const struct node *ele
                                 SLICE_LIT("Unexpected node type: EXPR found when expecting type: LABELED_ARG"));
 }
 
-static struct node *parse_collection(struct parser *parser)
+static struct node *parse_collection(struct groovy_parser *parser)
 {
     struct node *node = parse__make(parser, NODE_LIST, parse__peek(parser, 0));
     bool labels;
@@ -228,7 +231,7 @@ static struct node *parse_collection(struct parser *parser)
 }
 
 /* new T(…), new T[n] */
-static struct node *parse_new(struct parser *parser)
+static struct node *parse_new(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *node = parse__make(parser, NODE_NEW, token);
@@ -258,7 +261,7 @@ static struct node *parse_new(struct parser *parser)
     return node;
 }
 
-static struct node *parse_parentheses(struct parser *parser)
+static struct node *parse_parentheses(struct groovy_parser *parser)
 {
     parser->at++;
     struct node *node = parse__strict(parser);
@@ -268,7 +271,7 @@ static struct node *parse_parentheses(struct parser *parser)
     return node;
 }
 
-static struct node *parse_word(struct parser *parser, const struct token *token)
+static struct node *parse_word(struct groovy_parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_CONST, token);
     node->text = token->text;
@@ -281,7 +284,7 @@ static struct node *parse_word(struct parser *parser, const struct token *token)
     return node;
 }
 
-static struct node *parse_primary(struct parser *parser)
+static struct node *parse_primary(struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *node;
@@ -309,18 +312,18 @@ static struct node *parse_primary(struct parser *parser)
     return parse__at(parser, "new") ? parse_new(parser) : parse_word(parser, token);
 }
 
-/* What is chained */
+/* Chained links */
 
-static struct node *chained(struct parser *parser, enum node_kind kind, struct node *left, int32_t fault)
+static struct node *chained(struct groovy_parser *parser, enum node_kind kind, struct node *left, int32_t fault)
 {
     struct node *node = node_new(parser->compiler, kind, left->offset);
-    node->fault = fault;
+    node->error_offset = fault;
     node->a = left;
     return node;
 }
 
-/* Behind a dot: a name, any word, a text, or a computed one. */
-static struct node *parse_member(struct parser *parser, struct node *left, const struct token *dot)
+/* Parses the name after a dot: a name, a keyword, a text, or a computed name. */
+static struct node *parse_member(struct groovy_parser *parser, struct node *left, const struct token *dot)
 {
     size_t before = parser->at - 1;
     parse__newlines(parser);
@@ -345,8 +348,8 @@ static struct node *parse_member(struct parser *parser, struct node *left, const
     return parser->failed ? NULL : node;
 }
 
-/* A member or a name that is called; anything else is asked for its own method `call`. */
-static struct node *make_call(struct parser *parser, struct node *callee)
+/* Makes a call of a member or a name; for any other callee a call of its method `call`. */
+static struct node *make_call(struct groovy_parser *parser, struct node *callee)
 {
     bool member = callee->kind == NODE_DOT && (callee->flags & NODE_PARENTHESES) == 0;
     if (member) {
@@ -354,7 +357,7 @@ static struct node *make_call(struct parser *parser, struct node *callee)
         return callee;
     }
     struct node *node = node_new(parser->compiler, NODE_CALL_LOCAL, callee->offset);
-    node->fault = callee->fault;
+    node->error_offset = callee->error_offset;
     bool name = callee->kind == NODE_NAME && (callee->flags & NODE_PARENTHESES) == 0;
     node->text = name ? callee->text : SLICE_LIT("call");
     node->value = node_text(parser->compiler, node->text);
@@ -375,7 +378,7 @@ static bool is_call(const struct node *node)
     return (node->kind == NODE_CALL || node->kind == NODE_CALL_LOCAL) && (node->flags & NODE_PARENTHESES) == 0;
 }
 
-static struct node *parse_index(struct parser *parser, struct node *left, const struct token *open)
+static struct node *parse_index(struct groovy_parser *parser, struct node *left, const struct token *open)
 {
     struct node *node = chained(parser, NODE_BRACE, left, open->start);
     bool labels;
@@ -391,18 +394,18 @@ static struct node *parse_index(struct parser *parser, struct node *left, const 
     return list == NULL || labels ? parse__refuse(parser, open, "an index is expected") : node;
 }
 
-static bool dot_ahead(const struct parser *parser)
+static bool dot_ahead(const struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, parse__peek(parser, 0)->kind == TOKEN_NEWLINE);
     return token_is(token, ".") || token_is(token, "?.") || token_is(token, "*.") || token_is(token, ".&");
 }
 
-static bool link_ahead(const struct parser *parser)
+static bool link_ahead(const struct groovy_parser *parser)
 {
     return dot_ahead(parser) || parse__at(parser, "(") || parse__at(parser, "{") || parse__at(parser, "[");
 }
 
-static struct node *parse_link(struct parser *parser, struct node *node)
+static struct node *parse_link(struct groovy_parser *parser, struct node *node)
 {
     const struct token *token = parse__peek(parser, 0);
     bool labels;
@@ -427,8 +430,8 @@ static struct node *parse_link(struct parser *parser, struct node *node)
     return node;
 }
 
-/* Links do not nest in the source, but they do in the tree. `alone`: a block may also stand on the next line. */
-static struct node *parse_chain(struct parser *parser, struct node *node, bool alone)
+/* Links nest in the tree, though not in the source. `alone`: a block may begin on the next line. */
+static struct node *parse_chain(struct groovy_parser *parser, struct node *node, bool alone)
 {
     while (node != NULL && !parser->failed) {
         bool line = alone && parse__peek(parser, 0)->kind == TOKEN_NEWLINE && token_is(parse__peek(parser, 1), "{");
@@ -440,7 +443,7 @@ static struct node *parse_chain(struct parser *parser, struct node *node, bool a
     return parser->failed ? NULL : node;
 }
 
-struct node *parse__path(struct parser *parser)
+struct node *parse__path(struct groovy_parser *parser)
 {
     unsigned depth = parser->depth;
     bool alone = parser->at == parser->statement;
@@ -453,7 +456,7 @@ struct node *parse__path(struct parser *parser)
 
 /* Commands: foo x, y */
 
-static bool argument_ahead(const struct parser *parser)
+static bool argument_ahead(const struct groovy_parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     bool never = token_is(token, "+") || token_is(token, "-") || token_is(token, "++") || token_is(token, "--") ||
@@ -461,7 +464,7 @@ static bool argument_ahead(const struct parser *parser)
     return !never && (parse__expression_ahead(parser) || label_ahead(parser));
 }
 
-static struct node *take_arguments(struct parser *parser, struct node *head)
+static struct node *take_arguments(struct groovy_parser *parser, struct node *head)
 {
     struct node *call = make_call(parser, head);
     bool labels = false;
@@ -476,14 +479,17 @@ static struct node *take_arguments(struct parser *parser, struct node *head)
     return call;
 }
 
-/* What may stand for the name of a further call; what is no name is found missing when it runs. */
-static bool word_ahead(const struct parser *parser)
+/*
+ * Returns: whether the next token may name a further call of a command chain; an invalid name fails
+ * at run time.
+ */
+static bool word_ahead(const struct groovy_parser *parser)
 {
     enum token_kind kind = parse__peek(parser, 0)->kind;
     return kind == TOKEN_ID || (kind >= TOKEN_OCTAL && kind <= TOKEN_STRING);
 }
 
-struct node *parse__command_arguments(struct parser *parser, struct node *head)
+struct node *parse__command_arguments(struct groovy_parser *parser, struct node *head)
 {
     unsigned depth = parser->depth;
     if (!is_call(head) && argument_ahead(parser))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's types, and what declares names: variables, parameters, functions. */
+/* Groovy's types, and declarations of variables, parameters and functions. */
 #include "script/syntax/parse_groovy.h"
 
 #include <ctype.h>
@@ -14,8 +14,8 @@ static bool is_modifier(const struct token *token)
     return false;
 }
 
-/* <A, B<C>>: how many tokens; 0 where there are none or they do not close. */
-static size_t argument_tokens(const struct parser *parser, size_t ahead)
+/* Returns: the number of tokens of type arguments such as <A, B<C>>; 0 if absent or not closed. */
+static size_t argument_tokens(const struct groovy_parser *parser, size_t ahead)
 {
     size_t count = 0;
     int depth = 0;
@@ -34,7 +34,7 @@ static size_t argument_tokens(const struct parser *parser, size_t ahead)
     return depth == 0 && count > 1 ? count : 0;
 }
 
-static size_t bracket_tokens(const struct parser *parser, size_t ahead)
+static size_t bracket_tokens(const struct groovy_parser *parser, size_t ahead)
 {
     size_t count = 0;
     while (token_is(parse__peek(parser, ahead + count), "[") && token_is(parse__peek(parser, ahead + count + 1), "]"))
@@ -42,7 +42,7 @@ static size_t bracket_tokens(const struct parser *parser, size_t ahead)
     return count;
 }
 
-static size_t name_tokens(const struct parser *parser, size_t ahead)
+static size_t name_tokens(const struct groovy_parser *parser, size_t ahead)
 {
     enum token_kind kind = parse__peek(parser, ahead)->kind;
     if (kind == TOKEN_PRIMITIVE)
@@ -56,7 +56,7 @@ static size_t name_tokens(const struct parser *parser, size_t ahead)
     return count;
 }
 
-size_t parse__type_tokens(const struct parser *parser, size_t ahead)
+size_t parse__type_tokens(const struct groovy_parser *parser, size_t ahead)
 {
     size_t count = name_tokens(parser, ahead);
     if (count == 0)
@@ -66,15 +66,18 @@ size_t parse__type_tokens(const struct parser *parser, size_t ahead)
     return count + bracket_tokens(parser, ahead + count);
 }
 
-/* A type that may declare without more ado: its last name begins with a capital, or it is a primitive. */
-static bool declares(const struct parser *parser, size_t ahead)
+/*
+ * Returns: whether a type may declare without `def`: its last name begins with a capital, or it is
+ * a primitive.
+ */
+static bool declares(const struct groovy_parser *parser, size_t ahead)
 {
     size_t count = name_tokens(parser, ahead);
     const struct token *last = parse__peek(parser, ahead + count - 1);
     return count > 0 && (last->kind == TOKEN_PRIMITIVE || isupper((unsigned char)last->text.data[0]));
 }
 
-bool parse__declaration_ahead(const struct parser *parser)
+bool parse__declaration_ahead(const struct groovy_parser *parser)
 {
     size_t ahead = 0;
     bool modified = false;
@@ -94,7 +97,7 @@ bool parse__declaration_ahead(const struct parser *parser)
     return modified && (first->kind == TOKEN_ID || first->kind == TOKEN_STRING);
 }
 
-struct node *parse__type(struct parser *parser)
+struct node *parse__type(struct groovy_parser *parser)
 {
     size_t count = parse__type_tokens(parser, 0), names = name_tokens(parser, 0);
     if (count == 0)
@@ -110,7 +113,7 @@ struct node *parse__type(struct parser *parser)
     return type;
 }
 
-struct node *parse__declared_type(struct parser *parser)
+struct node *parse__declared_type(struct groovy_parser *parser)
 {
     while (parse__peek(parser, 0)->kind == TOKEN_DEF || is_modifier(parse__peek(parser, 0))) {
         parser->at++;
@@ -121,8 +124,8 @@ struct node *parse__declared_type(struct parser *parser)
     return typed || parse__peek(parser, 0)->kind == TOKEN_PRIMITIVE ? parse__type(parser) : NULL;
 }
 
-/* From a brace on: names and types up to an arrow. Blocks and brackets in between are skipped. */
-bool parse__parameters_ahead(const struct parser *parser, size_t ahead)
+/* Scans names and types from a brace up to an arrow; skips nested blocks and brackets. */
+bool parse__parameters_ahead(const struct groovy_parser *parser, size_t ahead)
 {
     if (parse__peek(parser, ahead)->kind == TOKEN_NEWLINE)
         ahead++;
@@ -143,8 +146,8 @@ bool parse__parameters_ahead(const struct parser *parser, size_t ahead)
     }
 }
 
-/* The type of parameters that take the arguments left over: `Object... rest`. */
-static struct node *rest_type(struct parser *parser, struct node *type)
+/* Makes the type of a variable-length parameter: `Object... rest`. */
+static struct node *rest_type(struct groovy_parser *parser, struct node *type)
 {
     struct node *rest = parse__make(parser, NODE_NAME, parse__peek(parser, 0));
     rest->text =
@@ -152,13 +155,13 @@ static struct node *rest_type(struct parser *parser, struct node *type)
     return rest;
 }
 
-static bool rest_ahead(const struct parser *parser)
+static bool rest_ahead(const struct groovy_parser *parser)
 {
     size_t type = parse__type_tokens(parser, 0);
     return type > 0 && token_is(parse__peek(parser, type), "...");
 }
 
-static void add_parameter(struct parser *parser, struct function *function, struct parameter parameter)
+static void add_parameter(struct groovy_parser *parser, struct function *function, struct parameter parameter)
 {
     unsigned count = function->parameter_count;
     if ((count & (count - 1)) == 0) {
@@ -170,7 +173,7 @@ static void add_parameter(struct parser *parser, struct function *function, stru
     function->parameters[function->parameter_count++] = parameter;
 }
 
-void parse__parameters(struct parser *parser, struct function *function, const char *end)
+void parse__parameters(struct groovy_parser *parser, struct function *function, const char *end)
 {
     while (!parser->failed && !parse__at(parser, end)) {
         struct parameter parameter = {.type = TYPE_NONE};
@@ -184,7 +187,7 @@ void parse__parameters(struct parser *parser, struct function *function, const c
             parse__newlines(parser);
             parameter.initial = parse__command(parser);
         }
-        /* Until resolved, the type stands beside the default. */
+        /* Until it is resolved, the type is stored with the default. */
         both->a = parameter.initial;
         both->c = type;
         parameter.initial = both;
@@ -195,7 +198,7 @@ void parse__parameters(struct parser *parser, struct function *function, const c
     }
 }
 
-struct function *parse__function(struct parser *parser, struct slice name, struct node *result)
+struct function *parse__function(struct groovy_parser *parser, struct slice name, struct node *result)
 {
     struct function *function = arena_zalloc(parser->compiler->arena, sizeof *function);
     function->name = name;

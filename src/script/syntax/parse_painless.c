@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Painless's grammar: tokens, types, and the functions that a script is; see parse_painless.h. */
+/* Painless's grammar: tokens, types, and functions; see parse_painless.h. */
 #include "script/syntax/parse_painless.h"
 
 const struct token *painless__peek(const struct parser *parser, size_t ahead)
@@ -70,7 +70,6 @@ bool painless__enter(struct parser *parser)
 
 /* Types */
 
-/* Tokens of a type at `ahead`, without brackets; 0 where there is none. */
 size_t painless__type_tokens(const struct parser *parser, size_t ahead)
 {
     enum token_kind kind = painless__peek(parser, ahead)->kind;
@@ -94,7 +93,7 @@ size_t painless__decltype_tokens(const struct parser *parser, size_t ahead)
     return count;
 }
 
-/* The text of `count` tokens joined: types are spelled without spaces. */
+/* Joins the texts of `count` tokens. */
 struct slice painless__take_type(struct parser *parser, size_t count)
 {
     struct slice text = SLICE_NONE;

@@ -13,8 +13,8 @@ static struct node *step(struct parser *parser, struct node *target, const struc
 }
 
 /*
- * Whether the bracket `place` tokens ahead opens a literal that is no index: `[]`, `[1, 2]`, `['a': 1]`. What could be either is an
- * index of what stands before it, as the original's grammar tries that first.
+ * Returns: whether the bracket `place` tokens ahead opens a literal: `[]`, `[1, 2]`, `['a': 1]`. A bracket that could also be
+ * an index is one, as the original's grammar tries that first.
  */
 static bool literal_ahead(const struct parser *parser, size_t place)
 {
@@ -37,7 +37,10 @@ static bool literal_ahead(const struct parser *parser, size_t place)
     }
 }
 
-/* Whether a type in parentheses is followed by what can only be its operand. */
+/*
+ * Returns: whether a type in parentheses is followed by a token that can only begin a cast's
+ * operand.
+ */
 static bool cast_ahead(const struct parser *parser, size_t *ret_type)
 {
     size_t type = painless__at(parser, "(") ? painless__decltype_tokens(parser, 1) : 0;

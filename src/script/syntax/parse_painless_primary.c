@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Painless's grammar: names, literals, calls, functions as values, and what follows a dot or a bracket. */
+/*
+ * Painless's grammar: names, literals, calls, functions as values, and what follows a dot or a
+ * bracket.
+ */
 #include "script/syntax/parse_painless.h"
 
 /* Functions as values */
@@ -157,7 +160,7 @@ static struct node *parse_list_or_map(struct parser *parser)
     return node;
 }
 
-/* A string literal without its quotes and escapes. */
+/* Returns: a string literal without its quotes and escapes. */
 static struct slice unquote(struct parser *parser, struct slice text)
 {
     char *out = arena_alloc(parser->compiler->arena, text.len);
@@ -181,7 +184,10 @@ static struct node *parse_constant(struct parser *parser)
     case TOKEN_HEX:
     case TOKEN_INTEGER:
     case TOKEN_DECIMAL:
-        /* The value depends on what is asked for: resolve.c. `slot` tells the radix, 0 for a decimal fraction. */
+        /*
+         * The resolver makes the value from the type hint (resolve.c). `slot` is the radix; 0: a
+         * decimal fraction.
+         */
         node->slot = token->kind == TOKEN_OCTAL     ? 8
                      : token->kind == TOKEN_HEX     ? 16
                      : token->kind == TOKEN_INTEGER ? 10

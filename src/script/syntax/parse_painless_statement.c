@@ -27,7 +27,7 @@ static struct node *parse_declaration(struct parser *parser)
     return all;
 }
 
-/* A statement that ends in a semicolon, which is not taken here. */
+/* Parses a statement that ends in a semicolon, without consuming it. */
 static struct node *parse_simple(struct parser *parser)
 {
     int32_t start = painless__peek(parser, 0)->start;
@@ -91,13 +91,13 @@ static struct node *parse_trailer(struct parser *parser)
     return block->list == NULL ? NULL : block;
 }
 
-/* The body of a loop; NULL also for a lone semicolon. */
+/* Parses the body of a loop; NULL also for a single semicolon. */
 static struct node *parse_body(struct parser *parser)
 {
     return painless__accept(parser, ";") ? NULL : parse_trailer(parser);
 }
 
-/* Those that hold others */
+/* Compound statements */
 
 static struct node *parse_if(struct parser *parser, int32_t start)
 {
@@ -108,7 +108,7 @@ static struct node *parse_if(struct parser *parser, int32_t start)
         return NULL;
     node->b = parse_trailer(parser);
     if (painless__accept(parser, "else")) {
-        node->flags |= NODE_USED; /* there is an else, if perhaps an empty one */
+        node->flags |= NODE_USED; /* there is an else, possibly empty */
         node->c = parse_trailer(parser);
     }
     return node;
@@ -174,7 +174,7 @@ static struct node *parse_try(struct parser *parser, int32_t start)
     return node->list == NULL ? painless__give_up(parser) : node;
 }
 
-/* The books' `assert condition`, an addition for scripts that name no language. */
+/* Parses `assert condition`, an extension in SCRIPT_DEFAULT. */
 static struct node *parse_assert(struct parser *parser, const struct token *token)
 {
     struct node *node = painless__make(parser, NODE_ASSERT, token->start);

@@ -12,7 +12,7 @@
 static struct big *big_alloc(struct run *run, size_t count)
 {
     if (count > BIG_LIMBS_MAX) {
-        run->spent = RUN_EXHAUSTED_MEMORY;
+        run->exhausted = RUN_EXHAUSTED_MEMORY;
         run_fail_exhausted(run);
         return NULL;
     }
@@ -181,7 +181,7 @@ struct big *big_power(struct run *run, const struct big *base, uint64_t exponent
     return result;
 }
 
-/* Divides by one limb; returns the remainder. */
+/* Divides by one limb. Returns: the remainder. */
 static uint32_t divide_limb(const struct big *a, uint32_t divisor, struct big *quotient)
 {
     uint64_t rest = 0;
@@ -330,7 +330,7 @@ double big_to_double(struct run *run, const struct big *a)
     return strtod(big_slice(run, a).data, NULL);
 }
 
-/* Java hashes the 32-bit words of the magnitude, which are not at hand in this base; take them out one by one. */
+/* Java hashes the 32-bit words of the magnitude; compute them one by one from the decimal limbs. */
 int32_t big_hash(const struct big *a)
 {
     uint32_t words[8] = {0};

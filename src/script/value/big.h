@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Integers and decimals of any size, as far as scripts need them: Groovy's division and literals, parameters beyond
- * 64 bits. Nine decimal digits a limb, since nearly all that is done to them is scaling and printing.
+ * BigInteger and BigDecimal: Groovy's division and literals, parameters beyond 64 bits. A limb has nine decimal digits,
+ * since nearly all operations are scaling and printing.
  */
 #ifndef TL_SCRIPT_BIG_H
 #define TL_SCRIPT_BIG_H
@@ -21,10 +21,12 @@ struct decimal {
     int32_t scale; /* the value is unscaled / 10^scale */
 };
 
-/* Limbs of the largest: beyond it a run fails as out of memory. */
+/* Maximum number of limbs; a larger result fails as out of memory. */
 #define BIG_LIMBS_MAX 20000u
 
-/* All of these return NULL, and leave a throwable, where the budget does not allow the result. */
+/*
+ * All that return a pointer return NULL with a throwable if the budget is too small for the result.
+ */
 struct big *big_from_i64(struct run *run, int64_t value);
 struct big *big_from_digits(struct run *run, struct slice digits); /* optional sign and digits; NULL: not a number */
 struct big *big_negate(struct run *run, const struct big *a);
@@ -32,7 +34,9 @@ struct big *big_add(struct run *run, const struct big *a, const struct big *b);
 struct big *big_subtract(struct run *run, const struct big *a, const struct big *b);
 struct big *big_multiply(struct run *run, const struct big *a, const struct big *b);
 struct big *big_power(struct run *run, const struct big *base, uint64_t exponent);
-/* Towards zero. Requires: b is not 0. Either result may be NULL in the call. */
+/*
+ * Divides, rounding towards zero. Requires: b is not 0. ret_quotient and ret_remainder may be NULL.
+ */
 bool big_divide(struct run *run, const struct big *a, const struct big *b, struct big **ret_quotient,
                 struct big **ret_remainder);
 
@@ -45,14 +49,17 @@ double big_to_double(struct run *run, const struct big *a);
 int32_t big_hash(const struct big *a);
 
 struct decimal *decimal_new(struct run *run, struct big *unscaled, int64_t scale);
-/* "1.50", "-3e7". Returns: NULL without a throwable when it is no number. */
+/* Parses "1.50", "-3e7". Returns: NULL without a throwable if it is not a number. */
 struct decimal *decimal_from_slice(struct run *run, struct slice text);
-/* Throws what Java's constructor says of a text that is no number. Returns: false. */
+/* Throws the error of Java's constructor for a text that is not a number. Returns: false. */
 bool decimal_refuse(struct run *run, struct slice text);
 struct decimal *decimal_add(struct run *run, const struct decimal *a, const struct decimal *b);
 struct decimal *decimal_subtract(struct run *run, const struct decimal *a, const struct decimal *b);
 struct decimal *decimal_multiply(struct run *run, const struct decimal *a, const struct decimal *b);
-/* As Groovy divides: exact where that ends, else to ten more digits than the operands have. */
+/*
+ * Divides as Groovy does: exactly if the expansion is finite, else to ten more digits than the
+ * operands have.
+ */
 struct decimal *decimal_divide(struct run *run, const struct decimal *a, const struct decimal *b);
 struct decimal *decimal_set_scale(struct run *run, const struct decimal *a, int64_t scale, int rounding);
 struct decimal *decimal_strip(struct run *run, const struct decimal *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StringBuilder and StringBuffer: a text_buf that a script holds. */
+/* StringBuilder and StringBuffer: a text_buf as a value of a script. */
 #ifndef TL_SCRIPT_BUILDER_H
 #define TL_SCRIPT_BUILDER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Letters; see character.h. */
+/* Characters; see character.h. */
 #include "script/value/character.h"
 
 uint16_t char_upper(uint16_t c)

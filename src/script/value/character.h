@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letters: the case and kind of a UTF-16 unit, as Java's Character has them.
+ * Characters: case and category of a UTF-16 code unit, as in java.lang.Character.
  *
- * Case is known of ASCII, Latin-1 and the plain pairs of Latin Extended-A, Greek and Cyrillic; what has no other case
- * is returned as it is. The kinds know some scripts without case, too.
+ * Case mapping covers ASCII, Latin-1 and the one-to-one pairs of Latin Extended-A, Greek and Cyrillic; any other unit is
+ * returned unchanged. The categories also cover some scripts without case.
  */
 #ifndef TL_SCRIPT_CHARACTER_H
 #define TL_SCRIPT_CHARACTER_H
@@ -15,7 +15,7 @@ uint16_t char_lower(uint16_t c);
 
 bool char_is_letter(uint16_t c);
 bool char_is_digit(uint16_t c); /* 0 to 9 */
-bool char_is_space(uint16_t c); /* Java's white space: no non-breaking space among it */
+bool char_is_space(uint16_t c); /* Java's isWhitespace: excludes non-breaking spaces */
 
 /* Java's compareToIgnoreCase. */
 int char_compare_ignore_case(struct run *run, const struct text *a, const struct text *b);

@@ -119,7 +119,7 @@ enum class_id class_from_painless(struct slice name)
     return CLASS_COUNT;
 }
 
-/* What Groovy imports by itself, beside BigInteger and BigDecimal. */
+/* The packages that Groovy imports by default, in addition to BigInteger and BigDecimal. */
 static const char *const groovy_packages[] = {"java.lang.", "java.util.",   "java.io.",
                                               "java.net.",  "groovy.lang.", "groovy.util."};
 
@@ -165,7 +165,7 @@ const char *class_error_name(enum class_id id, char *out)
     return out;
 }
 
-/* One row a functional interface; Comparator's other methods are ordinary ones. */
+/* One row per functional interface; Comparator's other methods are in the library. */
 static const struct {
     uint16_t id;
     struct class_function function;

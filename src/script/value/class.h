@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes: what Java would call a value, and what it may be used as.
+ * Classes: the Java class of each value, and its supertypes.
  *
  * A type is a class and a number of array dimensions, packed into one number; a class is its own type.
  */
@@ -18,9 +18,12 @@ enum class_id {
 
 enum class_kind { CLASS_KIND_P, CLASS_KIND_C, CLASS_KIND_I, CLASS_KIND_F, CLASS_KIND_X };
 
-/* What objects of a class are in C, which decides how they are compared, hashed, ordered and written (value.c). */
+/*
+ * The C struct of a class's objects; decides how they are compared, hashed, ordered and written
+ * (value.c).
+ */
 enum class_shape {
-    SHAPE_OBJECT, /* nothing of these: the same as itself only, written as its class's name */
+    SHAPE_OBJECT, /* compared by identity, written as the class name */
     SHAPE_TEXT,
     SHAPE_GSTRING,
     SHAPE_BIG,
@@ -30,10 +33,10 @@ enum class_shape {
     SHAPE_STATISTICS,
     SHAPE_ENTRY,
     SHAPE_LIST, /* a struct seq */
-    SHAPE_MAP,  /* a struct dict, as is a set */
+    SHAPE_MAP,  /* a struct dict; SHAPE_SET too */
     SHAPE_SET,
-    SHAPE_VIEW,       /* of a map, which is a set */
-    SHAPE_COLLECTION, /* of what can be walked over, without order or equality */
+    SHAPE_VIEW,       /* a set view of a map */
+    SHAPE_COLLECTION, /* an iterable without order or equality */
     SHAPE_ARRAY,
     SHAPE_OPTIONAL,
     SHAPE_BUILDER,
@@ -47,7 +50,7 @@ enum class_shape {
 
 struct class_info {
     const char *java;     /* "java.util.Map$Entry" */
-    const char *painless; /* "Map.Entry"; "" where Painless knows none */
+    const char *painless; /* "Map.Entry"; "": unknown to Painless */
     enum class_kind kind;
     enum class_shape shape;
     uint16_t supers[3];
@@ -76,7 +79,7 @@ static inline type_id type_array(enum class_id element, unsigned dims)
     return (type_id)((unsigned)element | dims << TYPE_DIMS_SHIFT);
 }
 
-/* The type of an array's elements. */
+/* Returns: the type of an array's elements. */
 static inline type_id type_element(type_id type)
 {
     return type_array(type_class(type), type_dims(type) - 1);
@@ -87,29 +90,41 @@ static inline bool type_primitive(type_id type)
     return type_dims(type) == 0 && class_infos[type].kind == CLASS_KIND_P;
 }
 
-/* Returns: whether a `from` may be used where a `to` is asked for, both references. */
+/* Returns: whether a `from` may be used where a `to` is required; both are references. */
 bool class_extends(enum class_id from, enum class_id to);
 bool type_assignable(type_id to, type_id from);
 
-/* Boolean for boolean and so on; any other type is its own. */
+/* Boolean for boolean and so on, and the reverse; any other type unchanged. */
 type_id type_boxed(type_id type);
 type_id type_unboxed(type_id type);
 
-/* Java's name as Painless writes it ("java.util.Map.Entry", "int[]"), in `out`, which holds TYPE_NAME_MAX. */
+/*
+ * Java's name as Painless writes it ("java.util.Map.Entry", "int[]"), in `out`, which holds
+ * TYPE_NAME_MAX.
+ */
 #define TYPE_NAME_MAX 160
 const char *type_name(type_id type, char *out);
 /* As java.lang.Class.getName() has it: "java.util.Map$Entry", "[I". */
 const char *type_java_name(type_id type, char *out);
 
-/* Returns: the class a Painless script calls `name` ("List", "Map.Entry", "java.util.List"), or CLASS_COUNT. */
+/*
+ * Returns: the class a Painless script calls `name` ("List", "Map.Entry", "java.util.List"), or
+ * CLASS_COUNT.
+ */
 enum class_id class_from_painless(struct slice name);
-/* The same for Groovy, which imports java.lang, java.util, java.io, java.net, BigInteger and BigDecimal by itself. */
+/*
+ * As class_from_painless for Groovy, which imports java.lang, java.util, java.io, java.net,
+ * BigInteger and BigDecimal by default.
+ */
 enum class_id class_from_groovy(struct slice name);
 
-/* "illegal_argument_exception" for java.lang.IllegalArgumentException, in `out`, which holds TYPE_NAME_MAX. */
+/*
+ * "illegal_argument_exception" for java.lang.IllegalArgumentException, in `out`, which holds
+ * TYPE_NAME_MAX.
+ */
 const char *class_error_name(enum class_id id, char *out);
 
-/* What a functional interface's one method looks like. */
+/* The signature of a functional interface's method. */
 struct class_function {
     const char *name; /* "apply" */
     type_id result;
@@ -117,7 +132,7 @@ struct class_function {
     type_id parameters[3];
 };
 
-/* Returns: the function of an interface (TYPE_..., array dims 0), or NULL where it is none. */
+/* Returns: the method of a functional interface; NULL for any other class. */
 const struct class_function *class_function(enum class_id id);
 
 #endif

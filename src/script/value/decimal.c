@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Digits that scaling may add; beyond them the value is out of reach for a script. */
+/* Maximum number of digits that scaling adds; a larger result fails. */
 #define DECIMAL_SCALE_MAX 100000
 
 struct decimal *decimal_new(struct run *run, struct big *unscaled, int64_t scale)
@@ -54,7 +54,7 @@ struct decimal *decimal_from_slice(struct run *run, struct slice text)
     return decimal_new(run, big_from_digits(run, slice_make(digits, count)), scale - exponent);
 }
 
-/* Longer texts go another way through Java's constructor. */
+/* Java's constructor parses longer texts differently. */
 #define SHORT_DIGITS_MAX 18
 
 bool decimal_refuse(struct run *run, struct slice text)
@@ -86,7 +86,7 @@ static struct big *times_ten_to(struct run *run, const struct big *a, int64_t po
     return factor == NULL ? NULL : big_multiply(run, a, factor);
 }
 
-/* Both unscaled values at the larger of the two scales. */
+/* Scales both operands to the larger of the two scales. */
 static bool align(struct run *run, const struct decimal *a, const struct decimal *b, const struct big **ret_a,
                   const struct big **ret_b)
 {
@@ -126,7 +126,7 @@ int decimal_compare(struct run *run, const struct decimal *a, const struct decim
     return align(run, a, b, &x, &y) ? big_compare(x, y) : 0;
 }
 
-/* Whether a quotient whose rest is `rest` of `divisor` moves away from zero. */
+/* Returns: whether a quotient with remainder `rest` is rounded away from zero. */
 static bool rounds_away(struct run *run, const struct big *quotient, const struct big *rest, const struct big *divisor,
                         bool negative, int rounding)
 {
@@ -177,7 +177,7 @@ struct decimal *decimal_set_scale(struct run *run, const struct decimal *a, int6
     return factor == NULL ? NULL : decimal_new(run, divide_rounded(run, a->unscaled, factor, rounding), scale);
 }
 
-/* Drops zeros at the end while the scale stays at or above `lowest`. */
+/* Removes trailing zeros while the scale stays at or above `lowest`. */
 static struct decimal *strip_to(struct run *run, const struct decimal *a, int64_t lowest)
 {
     struct big *unscaled = a->unscaled, *ten = big_from_i64(run, 10);
@@ -201,7 +201,9 @@ struct decimal *decimal_strip(struct run *run, const struct decimal *a)
     return a->unscaled->count == 0 ? decimal_new(run, a->unscaled, 0) : strip_to(run, a, -DECIMAL_SCALE_MAX);
 }
 
-/* Whether a fraction with this divisor ends: no prime but 2 and 5 is left once the dividend's are taken out. */
+/*
+ * Returns: whether the expansion is finite: the reduced divisor has only the prime factors 2 and 5.
+ */
 static bool divide_exactly(struct run *run, const struct decimal *a, const struct decimal *b,
                            struct decimal **ret_exact)
 {
@@ -230,7 +232,10 @@ struct decimal *decimal_divide(struct run *run, const struct decimal *a, const s
         return exact;
     size_t a_digits = big_digits(a->unscaled), b_digits = big_digits(b->unscaled);
     int64_t precision = (int64_t)(a_digits > b_digits ? a_digits : b_digits) + 10;
-    /* Scale so far that the quotient has at least `precision` digits, then round to exactly that many. */
+    /*
+     * Scale so far that the quotient has at least `precision` digits, then round to exactly that
+     * many.
+     */
     int64_t shift = precision + (int64_t)b_digits - (int64_t)a_digits + 1;
     int64_t least = 10;
     least = a->scale > least ? a->scale : least;

@@ -9,7 +9,9 @@ static bool is_tree(const struct dict *dict)
     return dict->object.class == CLASS_TREE_MAP || dict->object.class == CLASS_TREE_SET;
 }
 
-/* Walked in the order of buckets; all others but trees in that of insertion. */
+/*
+ * Returns: whether it iterates in bucket order; all others except trees iterate in insertion order.
+ */
 static bool is_hashed(const struct dict *dict)
 {
     return dict->object.class == CLASS_HASH_MAP || dict->object.class == CLASS_HASH_SET;
@@ -205,7 +207,7 @@ struct map_entry *entry_new(struct run *run, struct value key, struct value valu
     return entry;
 }
 
-/* Links an entry in behind `before`; NULL: as the first. */
+/* Inserts an entry after `before`; NULL: as the first. */
 static void link_behind(struct dict *dict, struct map_entry *before, struct map_entry *entry)
 {
     entry->before = before;
@@ -223,7 +225,7 @@ static void link_behind(struct dict *dict, struct map_entry *before, struct map_
 static bool insert(struct run *run, struct dict *dict, struct value key, struct value value, int32_t hash)
 {
     if (dict->count >= DICT_COUNT_MAX) {
-        run->spent = RUN_EXHAUSTED_MEMORY;
+        run->exhausted = RUN_EXHAUSTED_MEMORY;
         return run_fail_exhausted(run);
     }
     if (dict->bucket_count == 0 && !resize(run, dict))

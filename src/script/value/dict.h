@@ -2,9 +2,9 @@
 /*
  * Dictionaries: Java's maps and sets (a set is a map without values).
  *
- * The hash table is laid out exactly as java.util.HashMap's, since the order in which it is walked shows in documents:
- * same spreading of hashes, same table sizes, same order in a bucket. Entries are linked in the order of insertion as
- * well, which is how a LinkedHashMap is walked. A tree map keeps its entries in a sorted array.
+ * The hash table has the layout of java.util.HashMap, since its iteration order shows in documents: the same hash
+ * spreading, table sizes and order within a bucket. Entries are also linked in insertion order, the iteration order of a
+ * LinkedHashMap. A tree map has its entries in a sorted array.
  */
 #ifndef TL_SCRIPT_DICT_H
 #define TL_SCRIPT_DICT_H
@@ -40,7 +40,7 @@ struct dict {
 
 #define DICT_COUNT_MAX (4u << 20)
 
-/* A window on a map: its keys, values or entries. */
+/* A live view of a map: its keys, values or entries. */
 struct map_view {
     struct object object; /* CLASS_KEY_SET, CLASS_VALUE_COLLECTION, CLASS_ENTRY_SET */
     struct dict *dict;
@@ -61,16 +61,16 @@ struct dict *dict_new(struct run *run, enum class_id id);
 /* Sizes the table for `count` more entries as HashMap.putAll and the copying constructors do. */
 bool dict_reserve(struct run *run, struct dict *dict, size_t count);
 
-/* Returns: false when a key's hash or equality throws; else true and the entry or NULL. */
+/* Returns: false if the key's hash or equality throws; else true with the entry or NULL. */
 bool dict_find(struct run *run, struct dict *dict, struct value key, struct map_entry **ret_entry);
-/* The value under a text, or NULL. Never throws. */
+/* Returns: the entry of a text key, or NULL. Never throws. */
 struct map_entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key);
 struct map_entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key);
 
-/* Sets; *ret_old (may be NULL) is the value before, null where there was none. */
+/* Sets a value; *ret_old (may be NULL) is the previous value, null if there was none. */
 bool dict_put(struct run *run, struct dict *dict, struct value key, struct value value, struct value *ret_old);
 bool dict_put_ascii(struct run *run, struct dict *dict, const char *key, struct value value);
-/* Whether a set did not have it. */
+/* Adds to a set; *ret_added: the key was not in it. */
 bool dict_add(struct run *run, struct dict *dict, struct value key, bool *ret_added);
 bool dict_remove(struct run *run, struct dict *dict, struct value key, struct map_entry **ret_entry);
 bool dict_remove_entry(struct run *run, struct dict *dict, struct map_entry *entry);
@@ -78,10 +78,16 @@ bool dict_clear(struct run *run, struct dict *dict);
 bool dict_put_all(struct run *run, struct dict *to, struct dict *from);
 bool dict_check_writable(struct run *run, const struct dict *dict);
 
-/* Where a sorted map or set has a key in `sorted`, or would have it. Returns: false when comparing throws. */
+/*
+ * Finds the index of a key in `sorted`, or where it would be inserted. Returns: false if a
+ * comparison throws.
+ */
 bool dict_search(struct run *run, const struct dict *dict, struct value key, uint32_t *ret_index, bool *ret_found);
 
-/* The first entry in the order of walking, and the one after; NULL at the end. Not across changes of the keys. */
+/*
+ * The first entry in iteration order, and the next; NULL at the end. Invalid after the set of keys
+ * changes.
+ */
 struct map_entry *dict_first(const struct dict *dict);
 struct map_entry *dict_next(const struct dict *dict, const struct map_entry *entry);
 

@@ -150,7 +150,7 @@ static bool write_text(struct run *run, struct text *text, struct buf *out)
 {
     if (text == NULL)
         return false;
-    struct slice utf8 = text_slice(run->arena, text); /* as much again as what is written, which is bounded */
+    struct slice utf8 = text_slice(run->arena, text); /* uncharged, at most the size of the output, which is bounded */
     run_work(run, text->length);
     run_charge(run, utf8.len);
     buf_json_string(out, utf8);

@@ -10,16 +10,22 @@
 /* Nested objects and arrays. */
 #define DOCUMENT_DEPTH_MAX 1000u
 
-/* Reads an object; absent or empty bytes are an empty one. Returns: NULL and a throwable. */
+/*
+ * Parses a JSON object; absent or empty bytes are an empty object. Returns: NULL with a throwable.
+ */
 struct dict *document_read(struct run *run, struct slice json);
 
 /*
- * Writes any value as Elasticsearch would: in Painless (7.x) it refuses what it does not know, in Groovy (5.x) that
- * becomes its text. Returns: false and a throwable, which is the problem as it stands.
+ * Writes a value as Elasticsearch does. A class without a JSON form is refused in Painless (7.x) and written as its
+ * toString in Groovy (5.x).
+ * Returns: false with a throwable, to be reported by script_error_plain.
  */
 bool document_write(struct run *run, struct value value, struct buf *out);
 
-/* Whether a value contains itself; what Elasticsearch asks before it writes. Throws if so. */
+/*
+ * Throws if a value contains itself, which Elasticsearch checks before it writes. Returns: false
+ * then.
+ */
 bool document_check_cycles(struct run *run, struct value value);
 
 #endif

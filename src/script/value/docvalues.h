@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc['field']: the indexed values of the document at hand, for scripts in searches. */
+/* doc['field']: the indexed values of the current document, for scripts in searches. */
 #ifndef TL_SCRIPT_DOCVALUES_H
 #define TL_SCRIPT_DOCVALUES_H
 
@@ -12,7 +12,7 @@ struct doc_lookup {
 };
 
 struct value doc_new(struct run *run, script_doc_function *function, void *user);
-/* Throws for a field that the mapping has not. */
+/* Sets *ret to the doc values of a field; throws if the mapping lacks it. */
 bool docvalues_get(struct run *run, const struct doc_lookup *doc, struct value name, struct value *ret);
 bool doc_has(struct run *run, const struct doc_lookup *doc, struct value name, bool *ret);
 

@@ -8,16 +8,16 @@
 #include "script/value/run.h"
 
 enum closure_kind {
-    CLOSURE_BODY,   /* of the script: a lambda or closure with what it captured */
+    CLOSURE_BODY,   /* a lambda or closure of the script, with its captured variables */
     CLOSURE_NATIVE, /* made by a library function: Comparator.reversed() */
-    CLOSURE_CALLER, /* of a method by name, of held[0] or of the class held[1]: String::length, ArrayList::new, Groovy's x.&name */
+    CLOSURE_CALLER, /* calls a method by name on held[0] or the class held[1]: String::length, ArrayList::new, Groovy's x.&name */
 };
 
 struct closure;
 typedef bool closure_native(struct run *run, struct closure *closure, struct value *arguments, unsigned count,
                             struct value *ret);
 
-/* Groovy's with: inside the closure, names mean members of this value first. */
+/* Groovy's with: inside the closure, names are looked up first among the members of this value. */
 struct delegate {
     struct value value;
     const struct delegate *outer; /* of the closure around it, or NULL */
@@ -30,7 +30,7 @@ struct closure {
     const struct function *body;
     struct value *captured; /* of a BODY; in Groovy boxes of variables */
     closure_native *native;
-    struct value held[4];            /* what a native one closes over */
+    struct value held[4];            /* captured values of a native one */
     struct text *name;               /* CALLER */
     const struct delegate *delegate; /* of a BODY in Groovy, or NULL */
 };
@@ -47,10 +47,10 @@ struct box {
     struct value value;
 };
 
-/* What Groovy calls the class of a closure of the script; empty for any other value. */
+/* Returns: Groovy's class name of a closure of the script; empty for any other value. */
 struct slice closure_class_name(struct run *run, struct value v);
 
-/* Calls `first`, and `second` with what it gave. */
+/* Returns: a function that calls `first`, then `second` with its result. */
 struct value function_then(struct run *run, struct value first, struct value second);
 
 struct value closure_native_new(struct run *run, closure_native *native, unsigned arity, struct value a,

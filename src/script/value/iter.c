@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking; see iter.h. */
+/* Iteration; see iter.h. */
 #include "script/value/iter.h"
 
 #include "base/check.h"
@@ -21,7 +21,7 @@ static bool init_object(struct iter *iter, struct object *object)
     case CLASS_ENTRY_SET: init_dict(iter, ((struct map_view *)object)->dict, (enum class_id)object->class); return true;
     case CLASS_ARRAY: iter->kind = ITER_ARRAY; return true;
     case CLASS_STRING: iter->kind = ITER_TEXT; return iter->run->groovy;
-    case CLASS_STREAM: /* a list that is not one to the script: see methods_stream.c */
+    case CLASS_STREAM: /* a struct seq that scripts do not see as a list; methods_stream.c */
     case CLASS_INT_STREAM:
     case CLASS_LONG_STREAM:
     case CLASS_DOUBLE_STREAM:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking: lists, arrays, maps, sets, views of maps, streams, and in Groovy texts, one element at a time.
+ * Iteration over lists, arrays, maps, sets, map views, streams, and in Groovy texts.
  *
- * A walk notices when what it walks changes under it, at the places where Java does.
+ * A concurrent modification is detected at the same points as in Java.
  */
 #ifndef TL_SCRIPT_ITER_H
 #define TL_SCRIPT_ITER_H
@@ -16,26 +16,32 @@ struct iter {
     enum iter_kind kind;
     uint16_t part; /* ITER_DICT: CLASS_KEY_SET, CLASS_VALUE_COLLECTION or CLASS_ENTRY_SET */
     struct value source;
-    uint32_t expected;  /* changes seen at the start */
+    uint32_t expected;  /* the source's `changes` at the start */
     size_t index;       /* of the next element */
-    bool back;          /* ITER_SEQ: the last element handed out was the one before, so it is the next again */
+    bool back;          /* ITER_SEQ: the last element returned came from previous(), so next() returns it again */
     struct map_entry *next; /* ITER_DICT */
     struct map_entry *last;
-    int64_t from, to; /* ITER_RANGE: next value and the last, which may lie below */
+    int64_t from, to; /* ITER_RANGE: the next value and the last, which may be smaller */
 };
 
-/* A java.util.Iterator in a script's hands. */
+/* A java.util.Iterator, a value of a script. */
 struct cursor {
     struct object object; /* CLASS_CURSOR */
     struct iter iter;
 };
 
-/* Starts a walk. Returns: false, without a throwable, when the value cannot be walked. */
+/* Starts an iteration. Returns: false, without a throwable, if the value is not iterable. */
 bool iter_init(struct iter *iter, struct run *run, struct value source);
-/* Returns: false on a throwable; *ret_more tells whether *ret was set. Counts a step. */
+/*
+ * Advances; takes a step. Returns: false with a throwable. *ret_more: *ret was set; false at the
+ * end.
+ */
 bool iter_next(struct iter *iter, struct value *ret, bool *ret_more);
 
-/* Runs its body for each element. Ends early on a throwable: the caller asks `run->thrown` after it. */
+/*
+ * Runs its body for each element. Ends early on a throwable: the caller must check `run->thrown`
+ * afterwards.
+ */
 #define walk(iter, item) \
     for (struct value item = VALUE_NONE, *more_ = &item; more_ != NULL && iter_walk(iter, &item, &more_);)
 
@@ -49,13 +55,13 @@ static inline bool iter_walk(struct iter *iter, struct value *item, struct value
 }
 
 bool iter_has_next(const struct iter *iter);
-/* Removes the element that was handed out last. */
+/* Removes the element returned last. */
 bool iter_remove(struct iter *iter);
 
-/* The number of elements of what iter_init takes. */
+/* Returns: the number of elements of a value that iter_init accepts. */
 size_t values_count(struct value collection);
 
-/* All elements as a new list of class `id`. */
+/* Returns: all elements in a new list of class `id`; NULL with a throwable. */
 struct seq *values_to_seq(struct run *run, struct value collection, enum class_id id);
 
 #endif

@@ -23,7 +23,7 @@ enum operator{
     OP_COUNT
 };
 
-/* "+", and "addition" as Painless calls it. */
+/* "+"; "addition", Painless's name. */
 const char *operator_symbol(enum operator op);
 const char *operator_name(enum operator op);
 
@@ -38,18 +38,21 @@ struct value number_cast(struct run *run, struct value v, enum value_kind kind);
 
 /* As Painless computes with a `def` or a primitive; both are numbers (char among them). */
 bool number_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret);
-/* As Groovy does: decimals where a division does not come out even, big integers beyond long only if asked for. */
+/*
+ * As Groovy: inexact division yields a decimal; integers overflow unless an operand is a big
+ * integer.
+ */
 bool number_binary_groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret);
 
-/* Throws what Groovy says of a method that only integers have. Returns: false. */
+/* Throws Groovy's error for a method that only integers have. Returns: false. */
 bool number_not_on_fractions(struct run *run, const char *method, struct value v);
 
-/* By value whatever the classes; NaN is above all. */
+/* Compares by value across classes; NaN is greater than all other numbers. */
 int number_compare(struct run *run, struct value a, struct value b);
 /* By value, but NaN equals nothing: Painless's and Java's == on primitives. */
 bool number_equal(struct run *run, struct value a, struct value b);
 
-/* Java's parseInt and so on. Returns: false when the text is none, without a throwable. */
+/* Java's parseInt and so on. Return: false, without a throwable, if the text is not a number. */
 bool number_parse_i64(struct slice text, unsigned radix, int64_t min, int64_t max, int64_t *ret_value);
 bool number_parse_double(struct slice text, double *ret_value);
 

@@ -6,7 +6,7 @@
 #include "script/run/operate.h"
 #include "script/value/text.h"
 
-/* The last character moves on; where that has no next one, the text grows. */
+/* Increments the last character; if it has no successor, appends a character. */
 static bool step_text(struct run *run, const struct text *text, bool back, struct value *ret)
 {
     struct text_buf out;
@@ -43,14 +43,14 @@ static bool rangeable(struct value v)
     return value_number(v) || v.kind == VALUE_CHAR || value_is(v, CLASS_STRING);
 }
 
-/* Beside a number a text of one character is that character's code. */
+/* If the other bound is a number, a text of one character is its code. */
 static struct value beside(struct value v, struct value other)
 {
     bool code = value_is(v, CLASS_STRING) && value_number(other) && ((const struct text *)v.object)->length == 1;
     return code ? value_int(text_at((const struct text *)v.object, 0)) : v;
 }
 
-/* Walks from one end towards the other; `inclusive` of the other end. */
+/* Iterates from one bound to the other; `inclusive`: includes the other bound. */
 static bool fill(struct run *run, struct seq *seq, struct value from, struct value to, bool inclusive)
 {
     int direction, order;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groovy's ranges: read-only lists that remember how they were written, since an index by a range counts its ends from
- * the end of the list, and 0..<-1 means something else than the elements it has.
+ * Groovy's ranges: read-only lists with their bounds as written. An index by a range counts negative bounds from the end of
+ * the indexed list, so 0..<-1 selects other elements than it contains.
  */
 #ifndef TL_SCRIPT_RANGE_H
 #define TL_SCRIPT_RANGE_H
@@ -22,17 +22,17 @@ static inline bool value_is_range(struct value v)
 /*
  * Makes the range of two numbers, or of two texts.
  *
- * Returns: true and the range; false and a throwable for ends that do not go together, or too many elements.
+ * Returns: false with a throwable if the bounds are incompatible or there are too many elements.
  */
 bool range_new(struct run *run, struct value from, struct value to, bool exclusive, struct value *ret);
 
 /*
- * What an index by an integral range takes of `size` elements: from *ret_from up to, but not including, *ret_to, which
- * are both from the start, and may be out of bounds.
+ * Computes the elements that an integral range selects of `size` elements: *ret_from up to, but not including, *ret_to.
+ * Both count from the start and may be out of bounds.
  */
 void range_borders(const struct range *range, size_t size, int64_t *ret_from, int64_t *ret_to, bool *ret_reverse);
 
-/* The element after, or before, as Groovy's next() and previous(): of numbers, characters and texts. */
+/* Groovy's next() or, with `back`, previous() of a number, character or text. */
 bool range_step(struct run *run, struct value v, bool back, struct value *ret);
 
 /* Appends "1..5", "1..<5". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling patterns; see regex.h. */
+/* Compilation of regular expressions; see regex.h. */
 #include "script/value/regex_node.h"
 
 #include "base/check.h"
@@ -18,7 +18,7 @@ struct regex_parser {
     size_t error_at;
 };
 
-/* A piece under construction: where it begins, and the `next` to fill in. */
+/* A fragment under construction: its first node, and the `next` to fill in. */
 struct fragment {
     struct regex_node *first;
     struct regex_node *last;
@@ -64,7 +64,7 @@ static struct fragment single(struct regex_node *node)
     return (struct fragment){node, node};
 }
 
-/* Sets: ranges are gathered as they are met, then brought in order once; after that sets are merged like sorted lists. */
+/* Sets: ranges are collected as parsed, then sorted once; later operations merge sorted lists. */
 
 #define UNIT_MAX 0xffffu
 
@@ -91,7 +91,7 @@ static int compare_ranges(const void *a, const void *b)
     return (int)((const struct regex_range *)a)->low - (int)((const struct regex_range *)b)->low;
 }
 
-/* In order, what touches as one, in place. */
+/* Sorts the ranges and joins overlapping and adjacent ones, in place. */
 static void bring_in_order(struct ranges *ranges)
 {
     size_t count = 0;
@@ -108,7 +108,7 @@ static void bring_in_order(struct ranges *ranges)
     ranges->count = count + 1;
 }
 
-/* What is in none of them. Requires: in order. */
+/* Returns: the complement. Requires: sorted ranges. */
 static struct ranges complement(struct regex_parser *parser, const struct ranges *ranges)
 {
     struct ranges others = {NULL, 0, 0};
@@ -123,7 +123,7 @@ static struct ranges complement(struct regex_parser *parser, const struct ranges
     return others;
 }
 
-/* What is in both. Requires: in order. */
+/* Returns: the intersection. Requires: sorted ranges. */
 static struct ranges intersection(struct regex_parser *parser, const struct ranges *a, const struct ranges *b)
 {
     struct ranges both = {NULL, 0, 0};
@@ -210,7 +210,7 @@ static struct regex_set *parse_property(struct regex_parser *parser, bool negate
     return refuse(parser, "Unknown character property");
 }
 
-/* A class behind a backslash, or NULL where the letter names none. */
+/* Returns: the predefined class of an escape's letter; NULL if it has none. */
 static struct regex_set *parse_class_escape(struct regex_parser *parser, int32_t c)
 {
     switch (c) {
@@ -242,7 +242,7 @@ static int32_t parse_hex(struct regex_parser *parser, unsigned digits)
     return value;
 }
 
-/* The unit an escape stands for; the backslash is taken. */
+/* Reads the code unit of an escape; the backslash is already consumed. */
 static int32_t parse_unit_escape(struct regex_parser *parser)
 {
     int32_t c = peek(parser);
@@ -269,7 +269,7 @@ static int32_t parse_unit_escape(struct regex_parser *parser)
 
 static const struct regex_set *parse_set(struct regex_parser *parser);
 
-/* One member of a set: a unit, a range, a class, a set in a set. */
+/* Parses one member of a set: a unit, a range, a class, a nested set. */
 static void parse_member(struct regex_parser *parser, struct ranges *ranges)
 {
     int32_t low = peek(parser), high;
@@ -309,7 +309,7 @@ static void parse_member(struct regex_parser *parser, struct ranges *ranges)
     add_range(parser, ranges, (uint32_t)low, (uint32_t)high);
 }
 
-/* Behind the opening bracket, up to and with the closing one. */
+/* Parses a set after its opening bracket, including the closing one. */
 static const struct regex_set *parse_set(struct regex_parser *parser)
 {
     struct ranges all = {NULL, 0, 0}, rest;
@@ -450,7 +450,7 @@ static void parse_flags(struct regex_parser *parser)
     }
 }
 
-/* Behind an opening parenthesis; the closing one is taken by the caller. */
+/* Parses a group after its opening parenthesis; the caller consumes the closing one. */
 static struct fragment parse_group(struct regex_parser *parser)
 {
     int flags = parser->flags;
@@ -483,7 +483,7 @@ static struct fragment parse_group(struct regex_parser *parser)
     }
     parse_flags(parser);
     if (peek(parser) == ')') {
-        /* Flags for the rest of the enclosing group: an empty piece, and the flags stay. */
+        /* Flags for the rest of the enclosing group: an empty fragment; the flags stay set. */
         struct regex_node *empty = make(parser, REGEX_EITHER);
         return single(empty);
     }
@@ -566,7 +566,7 @@ static bool parse_number(struct regex_parser *parser, uint32_t *ret)
     return parser->at > begin;
 }
 
-/* "*", "+", "?", "{2,3}" behind an atom. */
+/* Parses a quantifier after an atom: "*", "+", "?", "{2,3}". */
 static bool parse_bounds(struct regex_parser *parser, uint32_t *min, uint32_t *max)
 {
     int32_t c = peek(parser);
@@ -654,7 +654,7 @@ static struct fragment parse_sequence(struct regex_parser *parser)
     }
 }
 
-/* Alternatives meet again in an empty node at the end. */
+/* All alternatives continue at an empty node at the end. */
 static struct fragment parse_choice(struct regex_parser *parser)
 {
     struct fragment first = parse_sequence(parser);

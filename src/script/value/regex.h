@@ -47,27 +47,30 @@ struct regex_matcher {
     const struct regex *pattern;
     struct text *input;
     int64_t from, to; /* the region */
-    int64_t append;   /* where the next appended piece starts */
+    int64_t append;   /* start of the text that appendReplacement copies next */
     int64_t last_end; /* where the last find ended; -1 before the first */
     bool matched;
     int32_t groups[(REGEX_GROUPS_MAX + 1) * 2]; /* begin and end of each; -1: none */
-    int32_t open[REGEX_GROUPS_MAX + 1];         /* where a group that is not closed yet began */
+    int32_t open[REGEX_GROUPS_MAX + 1];         /* start of a capture group that is not closed yet */
 };
 
 /*
  * Compiles a pattern into `arena`.
- * Returns: NULL for one that is malformed or not supported, with *ret_error (a static text) and the place in it.
+ * Returns: NULL if it is malformed or not supported, with *ret_error (a static text) and *ret_index in the pattern.
  */
 struct regex *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
                               size_t *ret_index);
 
-/* The same during a run: throws a PatternSyntaxException. */
+/* Compiles during a run. Returns: NULL with a PatternSyntaxException. */
 struct regex *regex_new(struct run *run, struct text *source, int flags);
-/* Flags by letter as a Painless literal has them. Returns: false for an unknown letter, which is *ret_letter. */
+/* Parses the flags of a Painless literal. Returns: false with an unknown letter in *ret_letter. */
 bool regex_flags(struct slice letters, int *ret_flags, char *ret_letter);
 
 struct regex_matcher *regex_matcher_new(struct run *run, const struct regex *pattern, struct text *input);
-/* Each sets matched and the groups. Returns: false on a throwable. */
+/*
+ * Search from the last match; match at `at`, `whole`: up to the region's end. Set `matched` and the
+ * groups. Return: false with a throwable.
+ */
 bool regex_matcher_find(struct run *run, struct regex_matcher *matcher, bool *ret_found);
 bool regex_matcher_match_at(struct run *run, struct regex_matcher *matcher, int64_t at, bool whole, bool *ret_found);
 

@@ -9,16 +9,16 @@
 
 struct loop_state {
     uint32_t count;
-    int64_t at; /* where this turn began: an empty turn ends the loop */
+    int64_t at; /* where this iteration began: an empty iteration ends the loop */
 };
 
 struct attempt {
     struct run *run;
     struct regex_matcher *matcher;
     struct loop_state *loops;
-    bool whole;       /* must end where the region does */
-    int64_t end;      /* where the accepted match ended; a look behind must end there */
-    int64_t must_end; /* -1, or the only place a look behind may end at */
+    bool whole;       /* must end at the region's end */
+    int64_t end;      /* where the accepted match ended */
+    int64_t must_end; /* -1, or the only index at which a look-behind may end */
 };
 
 enum outcome { NO_MATCH, MATCH, THREW };
@@ -43,7 +43,7 @@ static bool is_break(uint16_t c)
     return c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-/* Tests that take no input. */
+/* Tests a zero-width assertion. */
 static bool holds_at(const struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
     const struct regex_matcher *matcher = attempt->matcher;
@@ -118,7 +118,7 @@ static enum outcome match_many(struct attempt *attempt, const struct regex_node 
     }
 }
 
-/* At the head of a loop with `count` turns done. */
+/* At the head of a loop after `count` iterations. */
 static enum outcome match_turn(struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
     struct loop_state *state = &attempt->loops[node->index], old = *state;
@@ -149,7 +149,7 @@ static enum outcome match_loop(struct attempt *attempt, const struct regex_node 
     return outcome;
 }
 
-/* Matches a part by itself; *ret_end is where it ended. */
+/* Matches a subexpression separately; *ret_end is where it ended. */
 static enum outcome match_apart(struct attempt *attempt, const struct regex_node *body, int64_t at, int64_t must_end,
                                 int64_t *ret_end)
 {
@@ -273,7 +273,7 @@ bool regex_matcher_match_at(struct run *run, struct regex_matcher *matcher, int6
 bool regex_matcher_find(struct run *run, struct regex_matcher *matcher, bool *ret_found)
 {
     int64_t at = matcher->last_end < 0 ? matcher->from : matcher->last_end;
-    /* An empty match moves on by one. */
+    /* After an empty match advance by one. */
     if (matcher->last_end >= 0 && matcher->matched && matcher->groups[0] == matcher->groups[1])
         at++;
     *ret_found = false;
@@ -298,7 +298,7 @@ struct array *regex_split(struct run *run, const struct regex *pattern, struct t
     for (bool found = true; found && (limit <= 0 || (int64_t)parts->count < limit - 1);) {
         if (!regex_matcher_find(run, matcher, &found))
             return NULL;
-        /* A match of nothing at the very start splits nothing off. */
+        /* An empty match at the start does not split. */
         if (!found || (matcher->groups[1] == 0 && matcher->groups[0] == 0))
             continue;
         struct text *part = text_substring(run, text, done, (size_t)matcher->groups[0]);

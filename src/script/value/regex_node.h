@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled form of a pattern: nodes that each know what follows; shared by regex.c and regex_match.c. */
+/*
+ * The compiled form of a regex: nodes linked to their successors; shared by regex.c and
+ * regex_match.c.
+ */
 #ifndef TL_SCRIPT_REGEX_NODE_H
 #define TL_SCRIPT_REGEX_NODE_H
 
@@ -18,13 +21,13 @@ enum regex_kind {
     REGEX_NOT_WORD_EDGE,
     REGEX_OPEN, /* group `index` begins */
     REGEX_CLOSE,
-    REGEX_BACK,     /* what group `index` matched */
+    REGEX_BACK,     /* back reference to capture group `index` */
     REGEX_EITHER,   /* body, or `other` */
     REGEX_MANY,     /* body (one unit wide) min to max times */
     REGEX_LOOP,     /* body min to max times; counter `index` */
     REGEX_LOOP_END, /* back to `other`, the loop */
-    REGEX_LOOK,     /* body must match here (ahead) or end here (behind); negated */
-    REGEX_ATOMIC,   /* body, without coming back to it */
+    REGEX_LOOK,     /* body must match at this position (look-ahead) or end at it (look-behind); negated */
+    REGEX_ATOMIC,   /* body, without backtracking into it */
 };
 
 enum regex_greed { REGEX_GREEDY, REGEX_RELUCTANT, REGEX_POSSESSIVE };
@@ -33,7 +36,7 @@ struct regex_range {
     uint16_t low, high;
 };
 
-/* Sorted, and none touches the next: a unit is found by halving, however a class was written. */
+/* Sorted and neither overlapping nor adjacent, so that a binary search finds a unit. */
 struct regex_set {
     unsigned count;
     const struct regex_range *ranges;

@@ -8,15 +8,15 @@
 
 #include <stdarg.h>
 
-static void end_steps(struct run *run, enum run_fail_exhausted why)
+static void end_steps(struct run *run, enum run_exhausted why)
 {
-    run->steps_left = run->steps_kept = 0;
-    run->spent = run->spent == RUN_EXHAUSTED_NOTHING ? why : run->spent;
+    run->steps_left = run->steps_reserved = 0;
+    run->exhausted = run->exhausted == RUN_EXHAUSTED_NOTHING ? why : run->exhausted;
 }
 
 bool run_next_slice(struct run *run, uint64_t n)
 {
-    if (run->spent != RUN_EXHAUSTED_NOTHING || run->steps_left + run->steps_kept < n) {
+    if (run->exhausted != RUN_EXHAUSTED_NOTHING || run->steps_left + run->steps_reserved < n) {
         end_steps(run, RUN_EXHAUSTED_STEPS);
         return false;
     }
@@ -25,22 +25,22 @@ bool run_next_slice(struct run *run, uint64_t n)
         end_steps(run, RUN_EXHAUSTED_ACCOUNT);
         return false;
     }
-    uint64_t left = run->steps_left + run->steps_kept - n;
+    uint64_t left = run->steps_left + run->steps_reserved - n;
     run->steps_left = left < RUN_SLICE_STEPS ? left : RUN_SLICE_STEPS;
-    run->steps_kept = left - run->steps_left;
+    run->steps_reserved = left - run->steps_left;
     return true;
 }
 
 void run_draw(struct run *run)
 {
     uint64_t steps = run_steps(run);
-    (void)account_take(run->account, (steps - run->steps_drawn) * RUN_ACCOUNT_STEPS);
-    run->steps_drawn = steps;
+    (void)account_take(run->account, (steps - run->steps_reported) * RUN_ACCOUNT_STEPS);
+    run->steps_reported = steps;
 }
 
 uint64_t run_steps(const struct run *run)
 {
-    return run->limits->steps_max - run->steps_left - run->steps_kept;
+    return run->limits->steps_max - run->steps_left - run->steps_reserved;
 }
 
 bool run_fail_exhausted(struct run *run)
@@ -48,8 +48,8 @@ bool run_fail_exhausted(struct run *run)
     if (run->thrown != NULL && run->thrown->object.class == CLASS_LIMIT_EXCEEDED)
         return false;
     end_steps(run, RUN_EXHAUSTED_STEPS);
-    bool memory = run->spent == RUN_EXHAUSTED_MEMORY;
-    if (run->spent == RUN_EXHAUSTED_ACCOUNT)
+    bool memory = run->exhausted == RUN_EXHAUSTED_MEMORY;
+    if (run->exhausted == RUN_EXHAUSTED_ACCOUNT)
         return run_throw(run, CLASS_LIMIT_EXCEEDED, "the request that runs the script has ended");
     unsigned long long bound = memory ? run->limits->memory_bytes_max : run->limits->steps_max;
     return run_throw(
@@ -57,7 +57,10 @@ bool run_fail_exhausted(struct run *run)
         memory ? "the script needs more than %llu bytes of memory" : "the script takes more than %llu steps", bound);
 }
 
-/* What is made is written, too: work by its size, beyond pieces that their own step pays for. */
+/*
+ * Allocated memory will be written: charge steps by its size, beyond small allocations that their
+ * own step covers.
+ */
 #define BYTES_PER_UNIT 4
 
 static void work_for(struct run *run, size_t size)
@@ -74,8 +77,8 @@ void run_charge(struct run *run, size_t size)
         return;
     }
     run->memory_left = 0;
-    run->steps_left = run->steps_kept = 0;
-    run->spent = RUN_EXHAUSTED_MEMORY;
+    run->steps_left = run->steps_reserved = 0;
+    run->exhausted = RUN_EXHAUSTED_MEMORY;
 }
 
 void *run_alloc(struct run *run, size_t size)
@@ -92,7 +95,7 @@ void *run_alloc_large(struct run *run, size_t size)
         work_for(run, size);
         return arena_alloc(run->arena, size);
     }
-    run->spent = RUN_EXHAUSTED_MEMORY;
+    run->exhausted = RUN_EXHAUSTED_MEMORY;
     run_fail_exhausted(run);
     return NULL;
 }
@@ -125,7 +128,7 @@ bool run_enter(struct run *run, unsigned frames)
 
 bool run_throw_text(struct run *run, enum class_id id, struct text *message)
 {
-    /* What ended the run stays: a later failure on the way out is its consequence. */
+    /* Keep the throwable that ended the run: a later failure while unwinding is its consequence. */
     if (run->thrown != NULL && run->thrown->object.class == CLASS_LIMIT_EXCEEDED)
         return false;
     struct throwable *thrown = arena_zalloc(run->arena, sizeof *thrown);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run of a script: its budgets, what it threw, where its values live.
+ * One run of a script: its budgets, its pending throwable, the memory of its values.
  *
- * Functions that can throw return false and leave the throwable in `run->thrown`. A passed bound is a throwable that
- * no script can catch. Memory is charged when it is taken; small pieces are always handed out, and a budget that they
- * overdraw ends the run at the next step (invariant 2), so that only sizes a script decides need a check.
+ * A function that throws returns false and leaves the throwable in `run->thrown`. Exceeding a limit is a throwable
+ * that no script can catch. Memory is charged when it is allocated. Small allocations always succeed; if they
+ * overdraw the budget, the run fails at its next step (invariant 2). So only sizes that a script controls are checked.
  */
 #ifndef TL_SCRIPT_RUN_H
 #define TL_SCRIPT_RUN_H
@@ -23,84 +23,90 @@ struct throwable {
     struct object object;
     struct text *message;    /* NULL where Java's getMessage() is null */
     struct value explained;  /* of a PAINLESS_EXPLAIN_ERROR */
-    int64_t offset;          /* where in the source, in UTF-16 units; -1 until the place is known */
+    int64_t offset;          /* in the source, UTF-16 code units; -1: not set yet */
     struct slice caused_by;  /* error name of a cause without a reason, or empty */
-    struct throwable *cause; /* what the script named as such; NULL: nothing */
+    struct throwable *cause; /* the cause that the script passed; NULL: none */
 };
 
-enum run_fail_exhausted { RUN_EXHAUSTED_NOTHING, RUN_EXHAUSTED_STEPS, RUN_EXHAUSTED_MEMORY, RUN_EXHAUSTED_ACCOUNT };
+enum run_exhausted { RUN_EXHAUSTED_NOTHING, RUN_EXHAUSTED_STEPS, RUN_EXHAUSTED_MEMORY, RUN_EXHAUSTED_ACCOUNT };
 
 struct run {
     const struct script *script;
     struct arena *arena;
     const struct script_limits *limits;
-    uint64_t steps_left;                /* of the slice at hand, which without an account is all of them */
-    uint64_t steps_kept;                /* for later slices */
-    struct account *account;            /* is drawn on and looked at between slices; NULL: none */
-    uint64_t steps_drawn;               /* that the account has been told of */
+    uint64_t steps_left;                /* of the current slice; without an account, of the whole run */
+    uint64_t steps_reserved;                /* for later slices */
+    struct account *account;            /* charged and polled between slices; NULL: none */
+    uint64_t steps_reported;               /* already charged to the account */
     size_t memory_left;
     unsigned depth;                     /* calls */
-    unsigned nesting;                   /* C frames that the current calls may take, see function->nesting */
+    unsigned nesting;                   /* C frames reserved by the current calls, see function->nesting */
     uintptr_t stack_floor;              /* of the thread, base/stack.h */
-    enum run_fail_exhausted spent;               /* which budget ended the run */
-    struct throwable *thrown;           /* NULL while all is well */
+    enum run_exhausted exhausted;               /* which budget ended the run */
+    struct throwable *thrown;           /* NULL: none */
     bool groovy;                        /* the dialect of the script */
-    struct call_cache *caches;          /* one a call site; what it found last */
-    const struct method_rows **methods; /* Groovy: what was looked for, see run_methods; NULL before the first */
+    struct call_cache *caches;          /* one per call site: the last method found */
+    const struct method_rows **methods; /* Groovy: cache of lookups, see run_methods; NULL before the first */
     struct value *stack;                /* of locals */
     struct value *stack_next;
     struct value *stack_end;
-    const struct node *jump; /* Groovy: a break or continue with a label, on its way */
+    const struct node *jump; /* Groovy: a labelled break or continue that is unwinding; else NULL */
     int64_t now_ms;
-    struct slice zones;      /* the database of time zones; empty: none have names */
-    struct recorder *record; /* notes values of an assertion's parts, see power_assert.c; NULL elsewhere */
+    struct slice zones;      /* time zone database; empty: only offsets are known */
+    struct recorder *record; /* collects values of an assertion's subexpressions (power_assert.c); else NULL */
     struct dict *params;     /* bare names in SCRIPT_DEFAULT and Groovy */
     uint32_t as_object;      /* Groovy: of the call that is about to be made, see struct method_lookup */
-    struct dict *binding;    /* Groovy: ctx, params and what the script assigned without declaring */
+    struct dict *binding;    /* Groovy: ctx, params and variables assigned without a declaration */
     script_doc_function *doc;
     void *doc_user;
 };
 
-/* A piece of at most this size is handed out without a check. */
+/* Allocations of at most this size are not checked against the budget. */
 #define RUN_SMALL_BYTES ((size_t)4096)
 
-/* Memory of the run. Returns: `size` bytes; requires size <= RUN_SMALL_BYTES. */
+/* Allocates `size` bytes, valid until the run ends. Requires: size <= RUN_SMALL_BYTES. */
 void *run_alloc(struct run *run, size_t size) __attribute__((returns_nonnull));
 
-/* The same for any size. Returns: NULL and a throwable when the budget is too small. */
+/* Allocates any size. Returns: NULL with a throwable if the budget is too small. */
 void *run_alloc_large(struct run *run, size_t size);
 
-/* Counts bytes that were taken without asking, at most a few hundred kilobytes at once. */
+/* Charges bytes that were allocated elsewhere, at most some 100 KiB in one call. */
 void run_charge(struct run *run, size_t size);
 
-/* Formatted text in the arena, charged. For numbers and names, not for what a script makes long. */
+/*
+ * Formats in the arena and charges it. For numbers and names, not for data whose length a script
+ * controls.
+ */
 struct slice run_printf(struct run *run, const char *format, ...) TL_PRINTF(2, 3);
 
-/* An object with its header filled in. */
+/* Allocates an object of that class; its header is set. */
 void *run_object(struct run *run, size_t size, enum class_id id) __attribute__((returns_nonnull));
 
-/* The throwable of a run that is out of steps or memory. Returns: false. */
+/* Throws the error of the exhausted budget, which no script can catch. Returns: false. */
 bool run_fail_exhausted(struct run *run);
 
 /*
- * A run that has an account gets its steps in slices of RUN_SLICE_STEPS, a few milliseconds each, and looks at the account before
- * each. How the slices are cut changes nothing of what a run comes to that nobody ends.
+ * A run with an account gets its steps in slices of RUN_SLICE_STEPS, a few milliseconds each, and polls the account before
+ * each slice. Slices do not affect the result of a run unless the account ends it.
  */
 #define RUN_SLICE_STEPS ((uint64_t)1 << 16)
 
-/* Takes `n` steps that the slice at hand has not. Returns: false, and the run is out of them, or ended by its account. */
+/*
+ * Takes `n` steps, more than the current slice has left. Returns: false if the steps are exhausted
+ * or the account has ended.
+ */
 bool run_next_slice(struct run *run, uint64_t n);
 
-/* The steps taken so far. */
+/* Returns: the number of steps taken. */
 uint64_t run_steps(const struct run *run);
 
-/* Steps of an account that one of a script's is. */
+/* Account steps per script step. */
 #define RUN_ACCOUNT_STEPS 16u
 
-/* Tells the account of what it has not been told of yet: at the end of a run. */
+/* Charges the account for steps not charged yet. Also called at the end of a run. */
 void run_draw(struct run *run);
 
-/* Counts `n` steps. Returns: false when they are used up. */
+/* Takes `n` steps. Returns: false with a throwable if they are exhausted. */
 static inline bool run_step(struct run *run, uint64_t n)
 {
     if (__builtin_expect(run->steps_left < n, 0))
@@ -110,8 +116,8 @@ static inline bool run_step(struct run *run, uint64_t n)
 }
 
 /*
- * Counts what a function of the library looked at, as far as no element of it took a step: units of texts, digits, bytes.
- * Never fails: a run that has no more steps ends at the next one it takes (run_step), so a single call may overdraw them.
+ * Charges the code units, digits or bytes that a library function read without taking a step for each.
+ * Never fails: a run without steps fails at its next run_step, so a single call may exceed the budget.
  */
 #define RUN_UNITS_PER_STEP 8
 static inline void run_work(struct run *run, size_t units)
@@ -125,13 +131,14 @@ static inline void run_work(struct run *run, size_t units)
 }
 
 /*
- * Guards recursion of C functions over nested values and composed functions. Returns: false, and a stack_overflow_error,
- * when too deep. The count decides; the address only in a thread with less than STACK_BYTES (base/stack.h).
+ * Reserves `frames` C frames for recursion over nested values and composed functions; undone by run_leave.
+ * Returns: false with a stack_overflow_error if too deep. The count decides; the stack address decides only in a thread
+ * with less than STACK_BYTES (base/stack.h).
  */
 #define RUN_NESTING_MAX 4000u
 #define RUN_FRAME_BYTES \
-    ((size_t)1024 * STACK_FACTOR) /* that one frame of the count takes at most, of the native stack */
-/* Frames of a function of the library that calls another which the script gave it. */
+    ((size_t)1024 * STACK_FACTOR) /* native stack per counted frame, at most */
+/* Frames of a library function that calls a function passed by the script. */
 #define RUN_NATIVE_FRAMES 4u
 bool run_enter(struct run *run, unsigned frames);
 static inline void run_leave(struct run *run, unsigned frames)
@@ -139,17 +146,22 @@ static inline void run_leave(struct run *run, unsigned frames)
     run->nesting -= frames;
 }
 
-/* Throws; returns false, for `return run_throw(...)`. */
+/* Throws. Returns: false, for `return run_throw(...)`. */
 bool run_throw(struct run *run, enum class_id id, const char *format, ...) TL_PRINTF(3, 4);
-bool run_throw_null(struct run *run, enum class_id id); /* without a message */
+bool run_throw_null(struct run *run, enum class_id id); /* without message */
 bool run_throw_text(struct run *run, enum class_id id, struct text *message);
-/* A null pointer where Java's virtual machine would throw one; its wording there differs from release to release. */
+/*
+ * Throws a NullPointerException that Java's JVM itself would throw; its message differs between JVM
+ * releases.
+ */
 bool run_throw_npe(struct run *run, const char *what);
 
 /* Calls a function value (lambda, closure, method reference, comparator) with arguments. */
 bool run_invoke(struct run *run, struct value function, struct value *arguments, unsigned count, struct value *ret);
 
-/* The number of parameters a function value takes; 1 for a closure without a list of them. */
+/*
+ * Returns: the number of parameters of a function value; 1 for a closure without a parameter list.
+ */
 unsigned function_arity(struct value function);
 
 #endif

@@ -12,7 +12,7 @@ struct seq *seq_new(struct run *run, enum class_id id, size_t capacity)
     if (capacity == 0)
         return seq;
     if (capacity > SEQ_COUNT_MAX) {
-        run->spent = RUN_EXHAUSTED_MEMORY;
+        run->exhausted = RUN_EXHAUSTED_MEMORY;
         run_fail_exhausted(run);
         return NULL;
     }
@@ -91,7 +91,7 @@ static bool seq_grow(struct run *run, struct seq *seq)
     size_t capacity = seq->capacity < 10 ? 10 : (size_t)seq->capacity + seq->capacity / 2;
     struct value *items = capacity > SEQ_COUNT_MAX ? NULL : run_alloc_large(run, capacity * sizeof *items);
     if (items == NULL) {
-        run->spent = RUN_EXHAUSTED_MEMORY;
+        run->exhausted = RUN_EXHAUSTED_MEMORY;
         return run_fail_exhausted(run);
     }
     if (seq->count > 0)
@@ -101,10 +101,10 @@ static bool seq_grow(struct run *run, struct seq *seq)
     return true;
 }
 
-/* Moving elements is quick: so many are one step. */
+/* Moving elements is cheap: this many take one step. */
 #define MOVED_PER_STEP 16
 
-/* Tells a sub list, and those it is a part of, that their root grew or shrank by `more`. */
+/* Adjusts a sub list and its parents after their root grew by `more` (negative: shrank). */
 static void spread_change(struct seq *seq, int64_t more)
 {
     for (; seq->parent != NULL; seq = seq->parent) {
@@ -227,7 +227,7 @@ struct array *array_new(struct run *run, type_id element, int64_t count)
     if (count <= SEQ_COUNT_MAX)
         array = run_alloc_large(run, sizeof *array + (size_t)count * sizeof *array->items);
     else
-        run->spent = RUN_EXHAUSTED_MEMORY, run_fail_exhausted(run);
+        run->exhausted = RUN_EXHAUSTED_MEMORY, run_fail_exhausted(run);
     if (array == NULL)
         return NULL;
     *array = (struct array){.object = {.class = CLASS_ARRAY}, .element = element, .count = (uint32_t)count};
@@ -260,7 +260,7 @@ static bool compare_with(struct run *run, struct value comparator, struct value 
         return false;
     if (result.kind == VALUE_OBJECT || result.kind == VALUE_NULL)
         return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "a comparator returns a number");
-    /* Groovy takes the whole part of whatever number it is. */
+    /* Groovy truncates the comparator's result to an integer. */
     int64_t order = value_floating(result) ? (int32_t)double_to_i64(result.d) : result.i;
     *ret_order = (order > 0) - (order < 0);
     return true;

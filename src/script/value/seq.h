@@ -2,9 +2,8 @@
 /*
  * Sequences: Java's lists and arrays.
  *
- * Every list class is one struct; a sub list points into the list that it is a part of, however many sub lists are between
- * them, so that an element is found at once. An array is a block of values with the type of
- * its elements.
+ * All list classes share one struct. A sub list refers to its root list directly, even through other sub lists, so element
+ * access takes constant time. An array is a block of values with the type of its elements.
  */
 #ifndef TL_SCRIPT_SEQ_H
 #define TL_SCRIPT_SEQ_H
@@ -24,11 +23,11 @@ struct seq {
     uint32_t offset;     /* of a sub list in its root */
     uint32_t level;      /* sub lists from here to the root; 0: no sub list */
     struct seq *root;    /* of a sub list: the list that has the elements; else NULL */
-    struct seq *parent;  /* of a sub list: the list it was asked of, to grow and shrink with it; else NULL */
+    struct seq *parent;  /* of a sub list: the list it was created from, which grows and shrinks with it; else NULL */
     struct value *items; /* NULL in a sub list */
 };
 
-/* Marks an array in object.class; no class of the table has this number. */
+/* object.class of an array; no class of the table has this number. */
 #define CLASS_ARRAY ((uint16_t)CLASS_COUNT)
 
 struct array {
@@ -53,10 +52,10 @@ static inline bool value_is_array(struct value v)
 /* Returns: an empty list; NULL and a throwable when `capacity` is beyond the budget. */
 struct seq *seq_new(struct run *run, enum class_id id, size_t capacity);
 
-/* An element; null past the end, which a sub list meets whose parent shrank behind its back. */
+/* Returns: an element; null past the end, as in a sub list whose parent shrank. */
 struct value seq_item(const struct seq *seq, size_t index);
 
-/* Throws when a sub list's parent changed behind its back; for a list that is walked as a whole. */
+/* Throws if a sub list's parent was modified since; for operations on the whole list. */
 bool seq_check(struct run *run, const struct seq *seq);
 
 /* These throw as Java's lists do, for an index out of bounds or a list that does not change. */
@@ -67,15 +66,18 @@ bool seq_insert(struct run *run, struct seq *seq, int64_t index, struct value va
 bool seq_remove(struct run *run, struct seq *seq, int64_t index, struct value *ret_old);
 bool seq_clear(struct run *run, struct seq *seq);
 
-/* Whether it may be changed in place. */
+/* Throws if the list is read-only. */
 bool seq_check_writable(struct run *run, const struct seq *seq);
 
 struct seq *seq_sub(struct run *run, struct seq *parent, int64_t from, int64_t to);
 
-/* Returns: an array of `count` default values; NULL and a throwable (negative, or beyond the budget). */
+/*
+ * Returns: an array of `count` default values; NULL and a throwable (negative, or beyond the
+ * budget).
+ */
 struct array *array_new(struct run *run, type_id element, int64_t count);
 bool array_check(struct run *run, const struct array *array, int64_t index);
-/* The value an array element or a variable of this type starts with. */
+/* Returns: the initial value of an array element or variable of this type. */
 struct value value_default(type_id type);
 
 /* Sorts in place, stable, by a comparator (NULL kind: natural order). */

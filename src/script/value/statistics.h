@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Summary statistics, which streams and collectors make. */
+/* Summary statistics of streams and collectors. */
 #ifndef TL_SCRIPT_STATISTICS_H
 #define TL_SCRIPT_STATISTICS_H
 
@@ -7,13 +7,13 @@
 #include "script/value/text.h"
 
 /*
- * Of what `function` makes of each item, or of the items where it is null.
- * Returns: false and a throwable when it throws, or something is no number.
+ * Computes statistics of the results of `function` for each item; of the items if it is null.
+ * Returns: false with a throwable if it throws or a result is not a number.
  */
 bool statistics_of(struct run *run, enum class_id id, const struct seq *items, struct value function,
                    struct value *ret);
 
-/* As toString: "IntSummaryStatistics{count=3, …}". */
+/* Appends toString: "IntSummaryStatistics{count=3, …}". */
 bool statistics_write(struct run *run, const struct object *object, struct text_buf *out);
 
 static inline bool value_is_statistics(struct value v)

@@ -86,7 +86,7 @@ static const struct {
 
 #define ENUM_COUNT (sizeof enums / sizeof *enums)
 
-/* Returns: ENUM_COUNT for a class that is no enumeration. */
+/* Returns: ENUM_COUNT for a class that is not an enum. */
 static size_t find_row(enum class_id id)
 {
     size_t i = 0;
@@ -150,7 +150,7 @@ static void write_date(const struct civil *civil, struct text_buf *out)
     write_format(out, "-%02d-%02d", civil->month, civil->day);
 }
 
-/* As many digits of a second as it takes, in threes. */
+/* Appends the fraction of a second with as few groups of three digits as possible. */
 static void write_fraction(int32_t nanos, struct text_buf *out)
 {
     if (nanos == 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time: instants, dates with and without zones, durations, in Java's proleptic ISO calendar.
+ * java.time: instants, dates with and without zone, durations, in the proleptic ISO calendar.
  *
- * Zones are offsets such as "+01:00", UTC by its names, and regions. The rules of regions change with every release of a time
- * zone database, and a script must give the same on every host (invariant 1): so each run is handed the database (base/zone.h).
+ * A zone is an offset such as "+01:00", a name of UTC, or a region. The rules of regions change with each release of the time
+ * zone database, but a script must give the same result on every host (invariant 1). So the caller passes the database to
+ * each run (base/zone.h).
  */
 #ifndef TL_SCRIPT_TEMPORAL_H
 #define TL_SCRIPT_TEMPORAL_H
@@ -11,13 +12,13 @@
 #include "base/zone.h"
 #include "script/value/text.h"
 
-/* One struct for all classes of time; which fields count depends on the class. */
+/* One struct for all classes of java.time; the class decides which fields are used. */
 struct temporal {
     struct object object;
-    int64_t seconds;         /* since the epoch, local for LOCAL_… and with a zone; of a DURATION its length */
+    int64_t seconds;         /* since the epoch; in local time for LOCAL_… and classes with a zone; of a DURATION its length */
     int32_t nanos;           /* 0 to 999,999,999 */
-    int32_t offset;          /* of the zone, seconds, at that moment; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
-    const struct zone *zone; /* one with a name: a region, UTC, GMT+02:00; NULL: the offset is all */
+    int32_t offset;          /* of the zone at that instant, seconds; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
+    const struct zone *zone; /* a named zone: a region, UTC, GMT+02:00; NULL: only an offset */
     int32_t years, months, days; /* PERIOD */
 };
 
@@ -31,12 +32,12 @@ struct date_formatter {
     struct object object;
     struct text *pattern; /* NULL: ISO, by `iso` */
     int iso;
-    struct temporal *zone; /* a ZONE_ID, ZONE_OFFSET or TIME_ZONE that dates are written and read in; NULL: UTC */
+    struct temporal *zone; /* ZONE_ID, ZONE_OFFSET or TIME_ZONE used to print and parse dates; NULL: UTC */
 };
 
 const char *enumerator_name(enum class_id id, int ordinal);
 const char *enumerator_text(enum class_id id, int ordinal); /* its toString: "Days" for ChronoUnit.DAYS */
-unsigned enumerator_count(enum class_id id);                /* 0 for a class that is no enumeration */
+unsigned enumerator_count(enum class_id id);                /* 0 for any other class */
 struct value enumerator_value(struct run *run, enum class_id id, int ordinal);
 
 struct civil {
@@ -47,7 +48,7 @@ struct civil {
 };
 
 struct civil temporal_civil(const struct temporal *temporal);
-/* Whether its zone has an offset that changes. */
+/* Returns: whether the offset of its zone changes over time. */
 static inline bool temporal_has_zone_rules(const struct temporal *temporal)
 {
     return temporal->zone != NULL && (temporal->zone->count > 0 || temporal->zone->has_dst_rule);
@@ -55,11 +56,11 @@ static inline bool temporal_has_zone_rules(const struct temporal *temporal)
 
 int temporal_weekday(const struct temporal *temporal); /* Monday is 0 */
 struct temporal *temporal_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos);
-/* As Java writes them. */
+/* Appends toString. */
 void temporal_write(const struct temporal *temporal, struct text_buf *out);
-/* Date.toString(). */
+/* Appends java.util.Date.toString(). */
 void temporal_write_date(const struct temporal *temporal, struct text_buf *out);
-/* As Elasticsearch writes them into JSON: "2020-01-15T10:30:00.000Z". */
+/* Appends Elasticsearch's JSON form: "2020-01-15T10:30:00.000Z". */
 void temporal_write_json(const struct temporal *temporal, struct text_buf *out);
 int temporal_compare(const struct temporal *a, const struct temporal *b);
 bool temporal_equal(const struct temporal *a, const struct temporal *b);

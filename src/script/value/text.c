@@ -47,7 +47,7 @@ struct slice utf8_part(struct slice utf8, size_t from, size_t to)
     return start == NULL ? SLICE_LIT("") : slice_make(start, (size_t)(at - start));
 }
 
-/* Length in units and the or of all of them; above 0xff the text is wide. */
+/* Computes the length in units and the bitwise OR of all units; above 0xff the text is wide. */
 static size_t measure(struct slice utf8, uint32_t *ret_all)
 {
     size_t units = 0;
@@ -88,8 +88,8 @@ static void text_fill(struct text *text, struct slice utf8, size_t length, bool 
 static struct text *text_alloc(struct run *run, size_t length, bool wide)
 {
     if (length > TEXT_LENGTH_MAX) {
-        run->steps_left = run->steps_kept = 0;
-        run->spent = RUN_EXHAUSTED_MEMORY;
+        run->steps_left = run->steps_reserved = 0;
+        run->exhausted = RUN_EXHAUSTED_MEMORY;
         run_fail_exhausted(run);
         return NULL;
     }
@@ -277,7 +277,7 @@ struct slice text_utf8(struct run *run, const struct text *text)
     size_t size = (size_t)text->length * (text->wide ? 3u : 2u) + 4;
     run_work(run, text->length);
     run_charge(run, size);
-    return run->spent == RUN_EXHAUSTED_MEMORY ? SLICE_LIT("") : text_slice(run->arena, text);
+    return run->exhausted == RUN_EXHAUSTED_MEMORY ? SLICE_LIT("") : text_slice(run->arena, text);
 }
 
 #define SET_SMALL 8
@@ -320,7 +320,7 @@ static bool text_buf_grow(struct text_buf *buf, size_t more)
     uint16_t *units = capacity > TEXT_LENGTH_MAX * 2 ? NULL : run_alloc_large(buf->run, capacity * 2);
     if (units == NULL) {
         if (buf->run->thrown == NULL) {
-            buf->run->spent = RUN_EXHAUSTED_MEMORY;
+            buf->run->exhausted = RUN_EXHAUSTED_MEMORY;
             run_fail_exhausted(buf->run);
         }
         buf->failed = true;

@@ -2,7 +2,7 @@
 /* Searching; see text_search.h. */
 #include "script/value/text_search.h"
 
-/* A search from the end is one from the start of both texts reversed. */
+/* A search from the end is a search from the start with both texts reversed. */
 static inline uint16_t part_at(const struct text_search *search, int64_t i)
 {
     return text_at(search->part, (size_t)(search->back ? search->part->length - 1 - i : i));
@@ -13,7 +13,10 @@ static inline uint16_t text_at_place(const struct text_search *search, int64_t i
     return text_at(search->text, (size_t)(search->back ? search->text->length - 1 - i : i));
 }
 
-/* Returns: where the greatest suffix of the part begins, less one, in the order of units or the reverse of it; its period. */
+/*
+ * Returns: the index before the maximal suffix of the part, in the order of units or its reverse;
+ * and its period.
+ */
 static int64_t greatest_suffix(const struct text_search *search, bool reverse, int64_t *ret_period)
 {
     int64_t begin = -1, at = 0, k = 1, period = 1, length = search->part->length;
@@ -67,7 +70,7 @@ void text_search_init_back(struct text_search *search, struct run *run, const st
     cut_part(search);
 }
 
-/* Returns: whether the part is at search->at; moves on, over a match by its period. */
+/* Returns: whether the part occurs at search->at. Advances, after a match by its period. */
 static bool try_here(struct text_search *search)
 {
     int64_t length = search->part->length, at = search->at;

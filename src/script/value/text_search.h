@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searching a text for another: linear in both, whatever they are, and charged to the run.
+ * Substring search in linear time of both texts, charged to the run.
  *
- * The two-way algorithm of Crochemore and Perrin: the part is cut where its two sides repeat least, the right side is
- * compared from left to right and the left one from right to left; a mismatch moves the part on by what is known of its
- * period. It needs no memory, and yields every occurrence, also where they overlap.
+ * The two-way algorithm of Crochemore and Perrin: the part is split by its critical factorization; the right side is
+ * compared from left to right, then the left one from right to left. A mismatch shifts the part by
+ * its known period. It allocates nothing and finds every occurrence, including overlapping ones.
  *
  *     struct text_search search;
  *     text_search_init(&search, run, text, part, 0);
@@ -18,7 +18,7 @@
 struct text_search {
     struct run *run;
     const struct text *text, *part;
-    bool back;       /* from the end on, occurrences in falling order */
+    bool back;       /* search backwards: occurrences in descending order */
     bool periodic;   /* the whole part repeats itself every `period` units */
     int64_t cut;     /* the last unit of the left side */
     int64_t period;  /* how far to move after a match of the right side */
@@ -32,10 +32,13 @@ void text_search_init(struct text_search *search, struct run *run, const struct 
 /* Occurrences at or before `from`, the last first. */
 void text_search_init_back(struct text_search *search, struct run *run, const struct text *text,
                            const struct text *part, int64_t from);
-/* Returns: the next occurrence, or -1. What it looked at is charged; a run that has no more steps ends soon. */
+/* Returns: the next occurrence, or -1. Charges the units read (run_work). */
 int64_t text_search_next(struct text_search *search);
 
-/* Java's indexOf and lastIndexOf: the first occurrence at or after `from`, the last at or before it; or -1. */
+/*
+ * Java's indexOf and lastIndexOf: the first occurrence at or after `from`, the last at or before
+ * it; or -1.
+ */
 int64_t text_index(struct run *run, const struct text *text, const struct text *part, int64_t from);
 int64_t text_last_index(struct run *run, const struct text *text, const struct text *part, int64_t from);
 

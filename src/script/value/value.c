@@ -47,7 +47,7 @@ bool value_instance_of(struct value v, type_id type)
     return type_assignable(boxed, value_type(v));
 }
 
-/* What the objects of a shape do; the first three are NULL where they do what any object does. */
+/* The operations of a shape; the first three may be NULL: the default of any object. */
 typedef bool equals_function(struct run *run, struct value a, struct value b, bool *ret_equal);
 
 struct operations {
@@ -101,7 +101,7 @@ static bool entries_equal(struct run *run, struct value one, struct value two, b
     return !*ret_equal || value_equals(run, a->value, b->value, ret_equal);
 }
 
-/* A view as a set of its own, which is not whole when the run threw; a set as it is. */
+/* Returns: a view copied to a set, incomplete if the run threw; a set itself. */
 static struct dict *set_of(struct run *run, struct value v)
 {
     if (value_is_set(v))
@@ -118,7 +118,7 @@ static struct dict *set_of(struct run *run, struct value v)
     return set;
 }
 
-/* Sets and views of maps alike. */
+/* For sets and views of maps. */
 static bool sets_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
 {
     return dicts_equal(run, set_of(run, a), set_of(run, b), false, ret_equal);
@@ -291,7 +291,7 @@ bool value_hash(struct run *run, struct value v, int32_t *ret_hash)
         *ret_hash = number_hash(v);
         return true;
     }
-    if (v.object->class == CLASS_STRING) /* most keys are; they nest nothing */
+    if (v.object->class == CLASS_STRING) /* fast path: most keys are strings, which do not nest */
         return hash_text(run, v, ret_hash);
     const struct operations *operations = operations_of(v);
     if (!run_enter(run, 3))
@@ -580,7 +580,7 @@ bool value_append(struct run *run, struct value v, struct text_buf *out)
         text_buf_ascii(out, number);
         break;
     case VALUE_OBJECT:
-        if (v.object->class == CLASS_STRING) { /* most are; they nest nothing */
+        if (v.object->class == CLASS_STRING) { /* fast path: most are strings, which do not nest */
             text_buf_text(out, (struct text *)v.object);
             break;
         }

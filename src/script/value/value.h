@@ -2,9 +2,9 @@
 /*
  * Values: Java's, in sixteen bytes.
  *
- * Null, the eight primitives, or a reference to an object. Boxed and unboxed are one here; where Java tells them
- * apart, the resolved tree does (resolve.c). Objects live in the arena of the run, constants in the script's; neither
- * is given back before the whole is, so a reference is good as long as the run.
+ * Null, one of the eight primitives, or a reference to an object. A boxed primitive has no form of its own; where Java
+ * distinguishes them, the resolved tree does (resolve.c). Objects are allocated in the run's arena, constants in the
+ * script's. Nothing is freed during a run, so a reference is valid until the run ends.
  */
 #ifndef TL_SCRIPT_VALUE_H
 #define TL_SCRIPT_VALUE_H
@@ -86,13 +86,13 @@ static inline bool value_is(struct value v, enum class_id id)
     return v.kind == VALUE_OBJECT && v.object->class == id;
 }
 
-/* What an object is in C; requires one. */
+/* Returns: the shape of an object. */
 static inline enum class_shape object_shape(const struct object *object)
 {
     return object->class < CLASS_COUNT ? class_infos[object->class].shape : SHAPE_ARRAY;
 }
 
-/* Whether it is an object of that shape. */
+/* Returns: whether it is an object of that shape. */
 static inline bool value_has_shape(struct value v, enum class_shape shape)
 {
     return v.kind == VALUE_OBJECT && object_shape(v.object) == shape;
@@ -109,39 +109,48 @@ static inline bool value_floating(struct value v)
     return v.kind == VALUE_FLOAT || v.kind == VALUE_DOUBLE;
 }
 
-/* Groovy's "a${b}": no String, though nearly everywhere as good as one. Its parts are filled in at once. */
+/*
+ * Groovy's "a${b}": a class of its own that converts to String nearly everywhere. Interpolated when
+ * created.
+ */
 struct gstring {
     struct object object; /* CLASS_GSTRING */
     struct text *text;
 };
 
-/* A GString as the text it makes, anything else as it is. */
+/* Returns: the text of a GString; any other value unchanged. */
 static inline struct value value_plain(struct value v)
 {
     return value_is(v, CLASS_GSTRING) ? value_of(((const struct gstring *)v.object)->text) : v;
 }
 
-/* A java.lang.Number, big ones included. */
+/* Returns: whether it is a java.lang.Number, including big ones. */
 bool value_number(struct value v);
 
-/* The class of a value's box; TYPE_NONE for null. Arrays have dimensions. */
+/* Returns: the class of a value, boxed; TYPE_NONE for null. Arrays have dimensions. */
 type_id value_type(struct value v);
 
-/* Returns: whether Java's `v instanceof type` (references: also for null, which is an instance of nothing). */
+/* Returns: Java's `v instanceof type`; false for null. */
 bool value_instance_of(struct value v, type_id type);
 
-/* Java's equals: of numbers only those of the same class. Fails on a cycle or a passed bound. */
+/*
+ * Java's equals and hashCode: numbers are equal only within a class. Fail on a cycle or an exceeded
+ * limit.
+ */
 bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equal);
 bool value_hash(struct run *run, struct value v, int32_t *ret_hash);
 
-/* Appends Java's (Groovy's: [a:1]) toString to a text under construction. */
+/* Appends toString, in Groovy in its format ([a:1]). */
 struct text_buf;
 bool value_append(struct run *run, struct value v, struct text_buf *out);
 
-/* Returns: the same as a text. */
+/* Returns: toString as a text; NULL with a throwable. */
 struct text *value_to_text(struct run *run, struct value v);
 
-/* Java's compareTo of two comparable values; numbers of different classes by value in Groovy, else an error. */
+/*
+ * Compares two values as compareTo does. Numbers of different classes: by value in Groovy, else it
+ * throws.
+ */
 bool value_order(struct run *run, struct value a, struct value b, int *ret_order);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape that the class table gives a class is the one that what it extends asks for: a list is a list, a map a map. */
+/* The shape of each class is the one that its supertypes require: a List is a list, a Map a map. */
 #include "script/value/class.h"
 
 #include <setjmp.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every function of the scripts' library, called with n and with 2n: work is charged where it is done.
+ * Calls every method of the script library with n and with 2n: all work must be charged.
  *
  * Generated from the library's own tables. The library is compiled once more with the compiler's coverage hook, which counts
- * each basic block that runs: what was really done. Compared are, for receivers and arguments of n and 2n units, elements or
+ * each basic block that runs: the real work. The test compares, for receivers and arguments of n and 2n units, elements or
  * digits, of several fillings (all alike, all different, alike but for the end):
  *
- *  1. what was done more is charged: blocks grow by BLOCKS_PER_STEP a step of the run at most;
- *  2. steps and bytes grow by GROWTH at most; those in `more` multiply what they were given, and say why.
+ *  1. additional work is charged: blocks grow by at most BLOCKS_PER_STEP per step of the run;
+ *  2. steps and bytes grow by at most GROWTH; exceptions are in `more`, each with its reason.
  *
- * Nothing is measured in time.
+ * No time is measured.
  */
 #include "../../lib/unit.h"
 
@@ -356,7 +356,7 @@ static void complain(const char *class, const struct method *method, enum fillin
                 (unsigned long long)one->steps, (unsigned long long)two->steps, one->bytes, two->bytes);
 }
 
-/* With so much a loop of a single block for each unit stands out that is not charged at all, or for part of what it looks at. */
+/* Large enough that a loop of one block per unit is detected if it is charged only in part or not at all. */
 static void try_large(uint16_t id, const struct method *method, const char *class)
 {
     struct cost one, two;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scripts find and may leave where they run: by query, as filters, as sort keys, over the fields of a document. */
+/* Inputs and results of scripts by context: by query, filter, sort key, field of a document. */
 #include "evaluate.h"
 
 struct field {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of scripts and what they come to. */
+/* Tables of scripts and their results. */
 #ifndef TL_TESTS_SCRIPT_EVALUATE_H
 #define TL_TESTS_SCRIPT_EVALUATE_H
 
@@ -14,7 +14,7 @@ struct evaluated {
     const char *expected; /* the value as JSON, or "error_name: reason" of the cause */
 };
 
-/* Runs a script for its value. Returns: as struct evaluated has it, in the arena. */
+/* Runs a script. Returns: its result in the form of struct evaluated, in the arena. */
 static inline struct slice evaluate_in(enum script_lang lang, const char *params, const char *source,
                                        struct arena *arena)
 {

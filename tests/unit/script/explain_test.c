@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a text does not parse: the words depend on whether the parser was choosing when it met the token. The
- * expectations are what Elasticsearch 7.10's parser says of these texts.
+ * Errors of texts that do not parse: the text depends on whether the parser was choosing an alternative at the token.
+ * Expectations are the errors of Elasticsearch 7.10's parser.
  */
 #include "evaluate.h"
 
@@ -69,7 +69,7 @@ static void test_letters(void **state)
     CHECK(letters);
 }
 
-/* Looking ahead is bounded: brackets that are never closed make every choice look to the end. */
+/* Lookahead is bounded: with unclosed brackets every choice looks ahead to the end. */
 static void test_bounded(void **state)
 {
     (void)state;

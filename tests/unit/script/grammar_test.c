@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Painless stands twice: in the parser, and in the rules that word refusals. Sentences are made up from the rules, most of them
- * spoilt then by a few words that go, come, change or swap; each must be taken by both or by neither. Where no language is named the
- * parser takes an empty statement, too: what the rules take, it takes as well there. (Words are shown of the strict reading only.)
+ * Painless is described twice: by the parser, and by the grammar that words errors. Sentences are generated from the grammar;
+ * most are then corrupted by a few words deleted, inserted, replaced or swapped. Each must be accepted by both or by neither.
+ * In SCRIPT_DEFAULT the parser also accepts an empty statement, so there it must accept all that the grammar accepts.
+ * (Words are shown for SCRIPT_PAINLESS only.)
  *
  *     GRAMMAR_SENTENCES=1000000 GRAMMAR_SEED=7 script_grammar_test
  */
@@ -167,7 +168,7 @@ static const char *spelled(unsigned word)
     return name;
 }
 
-/* A space between all words but behind a dot. */
+/* A space between all words except after a dot. */
 static void write_down(const struct sentence *sentence, struct buf *out)
 {
     for (unsigned i = 0; i < sentence->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Groovy dialect by construct: what a script says and what it comes to; what is refused, in which words; bounds. */
+/* The Groovy dialect by construct: scripts and their results, error texts, limits. */
 #include "evaluate.h"
 
 static const struct evaluated literals[] = {
@@ -146,7 +146,7 @@ static void test_missing(void **state)
     table(missing, sizeof missing / sizeof *missing);
 }
 
-/* The same for errors of which only a part is told. */
+/* The same for errors of which only a part is compared. */
 static void contains(const struct evaluated *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -194,7 +194,7 @@ static void test_refused(void **state)
     contains(rows, sizeof rows / sizeof *rows);
 }
 
-/* What never ends does, and what is nested without end does not parse. */
+/* Endless scripts end by a limit; a source nested too deep does not parse. */
 static void test_bounds(void **state)
 {
     static const struct evaluated rows[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How rows of the library are read: signatures as people write them, right ones and wrong ones, and what holds for all rows.
+ * Parsing of the library's rows: valid and invalid signatures, and properties of all rows.
  */
 #include "script/library/method.h"
 #include "script/value/seq.h"
@@ -102,7 +102,7 @@ static void test_all_rows(void **state)
     assert_true(count > 2000);
 }
 
-/* What a class has itself is found before what it extends has; of an array, what all arrays have. */
+/* A class's own method is found before an inherited one; on an array the methods of all arrays. */
 static void test_finding(void **state)
 {
     (void)state;

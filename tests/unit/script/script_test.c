@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The language by construct: what a script says and what it comes to; then documents, then bounds. */
+/* The language by construct: scripts and their results; then documents, then limits. */
 #include "evaluate.h"
 
 #include "base/budget.h"
 #include "base/buf.h"
 
-/* Parts of Java's library by what people do with them; each row was answered so by 7.10 or is Java's own. */
+/* Java's library by use case; each expectation is the reply of 7.10 or Java's documentation. */
 static const struct evaluated library[] = {
     {"Map m = ['b': 1, 'a': 2]; return m.entrySet().stream().sorted(Map.Entry.comparingByValue()).map(e -> e.key)"
      ".collect(Collectors.toList())",
@@ -230,7 +230,7 @@ struct updated {
     const char *after;
 };
 
-/* The scripts of the books, without a language named. */
+/* Scripts of Elasticsearch: The Definitive Guide, without `lang`. */
 static const struct updated updates[] = {
     {"ctx._source.lock_count++", "{\"lock_count\":1}", SCRIPT_OP_INDEX, "{\"lock_count\":2}"},
     {"if ( ctx._source.process_id != process_id ) { assert false }; ctx.op = 'noop';", "{\"process_id\":123}",
@@ -240,7 +240,7 @@ static const struct updated updates[] = {
      "{\"i\":2}"},
     {"if (--ctx._source.lock_count == 0) { ctx.op = 'delete' }", "{\"lock_count\":1}", SCRIPT_OP_DELETE,
      "{\"lock_count\":0}"},
-    /* What is assigned keeps the class that was there. */
+    /* A compound assignment keeps the class of the old value. */
     {"ctx._source.views += 1.5", "{\"z\":1.0,\"views\":1,\"a\":[1.0E10]}", SCRIPT_OP_INDEX,
      "{\"z\":1.0,\"views\":2,\"a\":[1.0E10]}"},
 };
@@ -265,7 +265,7 @@ static void test_updates(void **state)
     }
 }
 
-/* Each ends by a bound, and with a cause that names it. */
+/* Each exceeds a limit and fails with a cause that names it. */
 static const char *const endless[] = {
     "while (true) { params.list.size() }",
     "for (int i = 0; i < 10; ) { int j = i; }",
@@ -303,7 +303,7 @@ static void test_deep_source(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: the cache tells the same as compiling, of what compiles and of what does not, before and after it was dropped. */
+/* Goal: the cache returns the same as compiling, for scripts and for errors, before and after eviction. */
 static void test_cache(void **state)
 {
     static const char *const sources[] = {"1 + 1", "1 + ", "1 + 1", "1 + ", "return 2",
@@ -330,7 +330,7 @@ static void test_cache(void **state)
     script_cache_free(cache);
 }
 
-/* Goal: what scripts come to counts, not only how many they are: a tree is larger than its text. */
+/* Goal: the cache is bounded by bytes, not only by count: a tree is larger than its text. */
 static void test_cache_bytes(void **state)
 {
     struct script_cache *cache = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &SCRIPT_LIMITS_DEFAULT);

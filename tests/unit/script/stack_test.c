@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The native stack under scripts that build what is recursed over: functions of functions, lists in lists, sub lists of sub
- * lists, nested sources.
+ * Native stack use of scripts that build recursive structures: composed functions, nested lists, sub lists of sub lists,
+ * nested sources.
  *
  * Each runs in a thread of the server's size, where the counts of script/run.h must end it, and in one of 256 KiB, where the
- * address of the stack does. A test that fails here dies of SIGSEGV. What is said in the large thread is compared with what
- * is expected: the counts decide, not the stack.
+ * address of the stack does. A test that fails here dies of SIGSEGV. The result in the large thread is compared with the
+ * expected one: there the counts decide, not the stack.
  */
 #include "evaluate.h"
 
@@ -19,7 +19,7 @@
 struct hostile {
     enum script_lang lang;
     const char *source;
-    const char *begins; /* what it comes to in a large thread, from the start */
+    const char *begins; /* prefix of the result in a large thread */
 };
 
 #define DEEP "stack_overflow_error"
@@ -101,7 +101,7 @@ static const struct hostile hostiles[] = {
     {SCRIPT_GROOVY, "def t = 'a' * 20000; return t ==~ /(a|b)*/", ""},
 };
 
-/* cmocka's own way out of a test works in its own thread only. */
+/* cmocka can end a test only from the thread that runs it. */
 static unsigned failures;
 
 static void *run_all(void *context)
@@ -118,7 +118,7 @@ static void *run_all(void *context)
     return NULL;
 }
 
-/* Sources whose nesting the parser counts, of every kind that nests. */
+/* Sources with each kind of nesting that the parser counts. */
 static const struct {
     enum script_lang lang;
     const char *before, *open, *middle, *close;

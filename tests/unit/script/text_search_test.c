@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searching texts, beside the plainest way to do it: all parts up to some length in many texts of few letters. */
+/* Compares text search with a naive search: all parts up to some length, in many texts over a small alphabet. */
 #include "../../lib/unit.h"
 
 #include "script/value/text_search.h"
 
 static const struct script_limits limits = {(uint64_t)1 << 40, (size_t)1 << 30, 256};
 
-/* Returns: a text of `length` letters, which the bits of `letters` tell. */
+/* Returns: a text of `length` letters, chosen by the bits of `letters`. */
 static struct text *make(struct run *run, uint64_t letters, unsigned length, bool wide)
 {
     struct text_buf out;
@@ -57,7 +57,7 @@ static void test_all_small(void **state)
     arena_deinit(&arena);
 }
 
-/* Parts that repeat themselves in texts that do. */
+/* Periodic parts in periodic texts. */
 static void test_periods(void **state)
 {
     struct arena arena = ARENA_INIT;
