@@ -112,9 +112,9 @@ int main(int argc, char **argv)
     char *reason;
     pthread_t follower;
     const struct cmdlog_etcd_options options = {.url = slice_from(etcd_fixture_url(box, "bench")),
-                                             .name = SLICE_LIT("bench"),
-                                             .lease_us = 60 * TL_SECOND,
-                                             .quota = 8000000000};
+                                                .name = SLICE_LIT("bench"),
+                                                .lease_us = 60 * TL_SECOND,
+                                                .quota = 8000000000};
     if (cmdlog_etcd_open(&options, &log, &reason) != 0 || cmdlog_join(log, SLICE_NONE, CMDLOG_FOREVER, &life) != 0 ||
         cmdlog_follow(log, life + 1, &cursor) != 0)
         abort();

@@ -107,8 +107,8 @@ static struct sink_count run(const struct mapping *mapping, const struct slice *
                 exit(1);
             if (entries) {
                 entry_document_key(&key, type->number, id);
-                entry_set_write(&set, arena_copy(&arena, buf_as_slice(&key)), document.values, document.value_count, NULL,
-                                0, 0);
+                entry_set_write(&set, arena_copy(&arena, buf_as_slice(&key)), document.values, document.value_count,
+                                NULL, 0, 0);
             } else if (i % 64 == 0) {
                 arena_reset(&arena);
             }

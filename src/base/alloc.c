@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic ptrdiff_t counted; /* bytes of all threads; a thread may free memory of another */
+static _Atomic ptrdiff_t counted;         /* bytes of all threads; a thread may free memory of another */
 static _Thread_local ptrdiff_t uncounted; /* of this thread; negative after frees */
 
 static inline void count(ptrdiff_t bytes)

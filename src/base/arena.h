@@ -20,9 +20,8 @@ struct arena {
     struct arena_chunk *chunks; /* newest first */
     char *next;                 /* first free byte of the newest chunk */
     char *end;
-    size_t used; /* bytes allocated since the last reset, padding included */
-    struct budget_guard
-        *guard; /* asked before a large chunk is added; records a refusal (budget.h); NULL: none */
+    size_t used;                /* bytes allocated since the last reset, padding included */
+    struct budget_guard *guard; /* asked before a large chunk is added; records a refusal (budget.h); NULL: none */
 };
 
 /* An empty arena; allocates its first chunk on first use. */

@@ -71,8 +71,8 @@ enum budget_kind {
 };
 
 enum budget_level {
-    BUDGET_RETAINED,    /* outlives the request, or is large: up to 3/4 of the limit */
-    BUDGET_TRANSIENT,   /* small and short: up to 15/16, then from the reserve */
+    BUDGET_RETAINED,  /* outlives the request, or is large: up to 3/4 of the limit */
+    BUDGET_TRANSIENT, /* small and short: up to 15/16, then from the reserve */
     BUDGET_ESSENTIAL, /* frees memory, or is for monitoring: always, while small */
     BUDGET_LEVEL_COUNT
 };
@@ -126,13 +126,13 @@ struct budget_guard {
     enum budget_kind kind;
     enum budget_level level;
     struct account *account; /* of the same request; survives budget_guard_end(); NULL: none */
-    size_t taken;    /* bytes granted, promised ones included */
-    size_t promised; /* of `taken`: promised and not yet taken */
-    size_t drawn;    /* from the reserve; returned by budget_guard_end() */
-    bool refused;    /* invariant 6; the following are set with it */
-    size_t wanted;   /* bytes held, with those asked for */
-    size_t limit;    /* the limit that `wanted` exceeds */
-    size_t asked;    /* bytes asked for */
+    size_t taken;            /* bytes granted, promised ones included */
+    size_t promised;         /* of `taken`: promised and not yet taken */
+    size_t drawn;            /* from the reserve; returned by budget_guard_end() */
+    bool refused;            /* invariant 6; the following are set with it */
+    size_t wanted;           /* bytes held, with those asked for */
+    size_t limit;            /* the limit that `wanted` exceeds */
+    size_t asked;            /* bytes asked for */
 };
 
 /*

@@ -247,8 +247,7 @@ void buf_escape_line(struct buf *buf, struct slice text)
 void buf_json_string(struct buf *buf, struct slice text)
 {
     buf_byte(buf, '"');
-    size_t clean = 0,
-           valid = 0; /* end of the bytes written already; end of the bytes known to be valid UTF-8 */
+    size_t clean = 0, valid = 0; /* end of the bytes written already; end of the bytes known to be valid UTF-8 */
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
         if (c >= 0x80 && i >= valid)

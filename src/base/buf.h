@@ -20,8 +20,7 @@ struct buf {
     size_t capacity;
     size_t max; /* in bytes; len <= max */
     bool overflow;
-    struct budget_guard
-        *guard; /* asked before large growth; a refusal is an overflow (budget.h); NULL: none */
+    struct budget_guard *guard; /* asked before large growth; a refusal is an overflow (budget.h); NULL: none */
 };
 
 #define BUF_INIT(max_bytes) ((struct buf){NULL, 0, 0, (max_bytes), false, NULL})

@@ -38,9 +38,9 @@ static struct {
     pthread_cond_t filled, written;
     struct half filling; /* guarded by `lock` */
     struct half writing; /* the thread's; empty unless `busy` */
-    bool busy; /* the thread is writing */
-    bool runs;         /* the thread was started */
-    uint64_t dropped; /* lines dropped because `filling` was full */
+    bool busy;           /* the thread is writing */
+    bool runs;           /* the thread was started */
+    uint64_t dropped;    /* lines dropped because `filling` was full */
 } queue = {.fd = STDERR_FILENO,
            .lock = PTHREAD_MUTEX_INITIALIZER,
            .filled = PTHREAD_COND_INITIALIZER,

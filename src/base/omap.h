@@ -21,7 +21,7 @@ struct omap_entry;
 struct omap {
     struct omap_entry *heads[OMAP_LEVELS]; /* first entry of each level; NULL: empty */
     struct omap_entry *lasts[OMAP_LEVELS]; /* last entry of each level; NULL: empty */
-    struct rng coin; /* draws the levels of new entries */
+    struct rng coin;                       /* draws the levels of new entries */
     size_t count;
 };
 

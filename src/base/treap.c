@@ -163,8 +163,8 @@ struct treap_node *treap_prev(const struct treap *treap, const struct treap_node
     return NULL;
 }
 
-struct treap_node *treap_find(const struct treap *treap, bool (*precedes)(const struct treap_node *node, const void *key),
-                              const void *key)
+struct treap_node *treap_find(const struct treap *treap,
+                              bool (*precedes)(const struct treap_node *node, const void *key), const void *key)
 {
     struct treap_node *found = NULL;
     for (struct treap_node *at = treap->root; at != NULL;) {

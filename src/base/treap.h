@@ -53,7 +53,7 @@ struct treap_node *treap_prev(const struct treap *treap, const struct treap_node
  * Returns: the first node that does not precede `key`; NULL: all nodes precede it.
  * Requires: all nodes for which `precedes` is true come before all others.
  */
-struct treap_node *treap_find(const struct treap *treap, bool (*precedes)(const struct treap_node *node, const void *key),
-                              const void *key);
+struct treap_node *treap_find(const struct treap *treap,
+                              bool (*precedes)(const struct treap_node *node, const void *key), const void *key);
 
 #endif

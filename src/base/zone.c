@@ -103,8 +103,8 @@ static bool take_transition(struct slice *text, struct zone_transition *ret_tran
     if (slice_take_byte(text, 'M')) {
         ret_transition->form = 'M';
         ok = take_number(text, 12, &ret_transition->month) && slice_take_byte(text, '.') &&
-             take_number(text, 5, &ret_transition->week) && slice_take_byte(text, '.') && take_number(text, 6, &ret_transition->day) &&
-             ret_transition->month > 0 && ret_transition->week > 0;
+             take_number(text, 5, &ret_transition->week) && slice_take_byte(text, '.') &&
+             take_number(text, 6, &ret_transition->day) && ret_transition->month > 0 && ret_transition->week > 0;
     } else {
         ret_transition->form = slice_take_byte(text, 'J') ? 'J' : 'D';
         ok = take_number(text, 365, &ret_transition->day) && (ret_transition->form == 'D' || ret_transition->day > 0);
@@ -128,8 +128,8 @@ static bool parse_rule(struct slice text, struct zone *zone)
     if (!take_abbreviation(&text) || (text.len > 0 && text.data[0] != ',' && !take_time(&text, &summer_west)))
         return false;
     zone->daylight = -summer_west;
-    zone->has_dst_rule = slice_take_byte(&text, ',') && take_transition(&text, &zone->begin) && slice_take_byte(&text, ',') &&
-                   take_transition(&text, &zone->end) && text.len == 0;
+    zone->has_dst_rule = slice_take_byte(&text, ',') && take_transition(&text, &zone->begin) &&
+                         slice_take_byte(&text, ',') && take_transition(&text, &zone->end) && text.len == 0;
     return zone->has_dst_rule;
 }
 
@@ -139,7 +139,8 @@ static int64_t transition_local(const struct zone_transition *transition, int64_
     int64_t days;
     if (transition->form == 'M') {
         days = calendar_days(year, transition->month, 1);
-        days += floor_mod(transition->day - 1 - calendar_weekday(days), 7) + 7 * (transition->week - 1); /* 0 is Sunday in a rule */
+        days += floor_mod(transition->day - 1 - calendar_weekday(days), 7) +
+                7 * (transition->week - 1); /* 0 is Sunday in a rule */
         while (days >= calendar_days(year, transition->month, 1) + calendar_month_days(year, transition->month))
             days -= 7;
     } else {
@@ -158,7 +159,8 @@ static int64_t year_of(int64_t seconds)
 /* Returns: the instant of a transition in a year: 0: to daylight saving time, 1: back. */
 static int64_t rule_transition(const struct zone *zone, int64_t year, int which)
 {
-    return which == 0 ? transition_local(&zone->begin, year) - zone->standard : transition_local(&zone->end, year) - zone->daylight;
+    return which == 0 ? transition_local(&zone->begin, year) - zone->standard
+                      : transition_local(&zone->end, year) - zone->daylight;
 }
 
 /*
@@ -457,7 +459,8 @@ static bool read_zone(struct slice database, size_t offset, struct zone *ret_zon
         return false;
     struct zone zone = {.first = (int32_t)load32(head), .count = load32(head + 4)};
     size_t rule = load32(head + 8);
-    if (zone.count > ZONE_FILE_BYTES_MAX || rule > 256 || bytes_at(database, offset, ZONE_BYTES + rule + 12 * zone.count) == NULL)
+    if (zone.count > ZONE_FILE_BYTES_MAX || rule > 256 ||
+        bytes_at(database, offset, ZONE_BYTES + rule + 12 * zone.count) == NULL)
         return false;
     if (!parse_rule(slice_make(head + ZONE_BYTES, rule), &zone))
         return false;
@@ -530,7 +533,7 @@ size_t zones_count(struct slice database)
 
 /* The parts of a TZif file. */
 struct tzif {
-    size_t times, types; /* counts */
+    size_t times, types;               /* counts */
     const uint8_t *time, *type, *info; /* elements of 8 bytes, 1 byte (index into info), 6 bytes */
     struct slice rule;
 };

@@ -45,9 +45,9 @@ struct zone {
     int32_t first;         /* offset before the first transition, in seconds east of UTC */
     size_t count;          /* of transitions; 0: none */
     const uint8_t *times;  /* of transitions: 8 bytes each, ascending; in the database */
-    const uint8_t *offsets; /* after each transition: 4 bytes each; in the database */
-    bool has_dst_rule;           /* a daylight saving rule applies after the last transition */
-    int32_t standard, daylight; /* offsets of the rule */
+    const uint8_t *offsets;            /* after each transition: 4 bytes each; in the database */
+    bool has_dst_rule;                 /* a daylight saving rule applies after the last transition */
+    int32_t standard, daylight;        /* offsets of the rule */
     struct zone_transition begin, end; /* of daylight saving time, each in the local time before it */
 };
 
@@ -80,7 +80,7 @@ struct zone_instants {
     unsigned count;         /* 1; 0 in a gap; 2 in an overlap */
     int64_t first, second;  /* earlier and later; equal if count is 1; see zone_instant() for a gap */
     int32_t before, after;  /* offsets around the transition of a gap or an overlap */
-    int64_t transition;         /* its instant, in a gap only */
+    int64_t transition;     /* its instant, in a gap only */
 };
 struct zone_instants zone_instants(const struct zone *zone, int64_t local);
 

@@ -69,7 +69,8 @@ static int open_log(struct slice directory, bool read_only, const struct archive
                     char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_in(directory, "log");
-    struct cmdlog_file_options options = {.segment_bytes = RECOVER_SEGMENT_BYTES, .spares_max = SPARES, .read_only = read_only};
+    struct cmdlog_file_options options = {
+        .segment_bytes = RECOVER_SEGMENT_BYTES, .spares_max = SPARES, .read_only = read_only};
     struct cmdlog_disk *disk;
     if (read_only && access(path, F_OK) != 0)
         return 0;

@@ -152,7 +152,8 @@ static int create_genesis(struct cmdlog *log, const char *cluster)
     char text[TEXT_BYTES_MAX];
     int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\n", cluster);
     int r;
-    while ((r = cmdlog_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) == CMDLOG_UNREACHABLE)
+    while ((r = cmdlog_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) ==
+           CMDLOG_UNREACHABLE)
         usleep(100 * STALL_US);
     return r;
 }

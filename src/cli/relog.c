@@ -169,7 +169,8 @@ static int read_ts(struct slice bytes, tl_ts *ret_ts)
 }
 
 /* Appends the entries behind the backup, up to the moment, or the position. */
-static int append_entries(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to, struct relogged *restored)
+static int append_entries(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
+                          struct relogged *restored)
 {
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
@@ -213,8 +214,8 @@ static int compare_entries(struct cmdlog *from, struct cmdlog *to, cmdlog_positi
  * Whether the log is the one that the backup was made of: by the record in the backup's store, and where the backup has entries of its own by these; one that was served
  * since has others. Requires: both logs go up to `last`. Returns: 0; -1, told.
  */
-static int check_lineage(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to, const struct recovered *store,
-                         cmdlog_position last)
+static int check_lineage(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
+                         const struct recovered *store, cmdlog_position last)
 {
     struct cmdlog_lineage lineage;
     struct cmdlog_head head;

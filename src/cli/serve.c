@@ -647,7 +647,8 @@ static int server_open(struct server *server, struct serve_options *o)
     if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
         return complain(r, "cannot start the api", NULL);
     if ((r = open_http(server, &o->http)) == 0)
-        journal_set_input_barrier(server->journal, &(struct journal_input_barrier){.start = listen_to_all, .context = server});
+        journal_set_input_barrier(server->journal,
+                                  &(struct journal_input_barrier){.start = listen_to_all, .context = server});
     return r;
 }
 

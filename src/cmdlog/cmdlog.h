@@ -90,7 +90,8 @@ struct cmdlog_lineage {
  * If hosts share the log: 0, TL_ERR_NO_SPACE; CMDLOG_FENCED, CMDLOG_UNKNOWN, TL_ERR_STOPPED as
  * cmdlog_outcome(). Waits without limit.
  */
-int cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position) TL_MUST_USE;
+int cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count,
+                  cmdlog_position *ret_position) TL_MUST_USE;
 
 /*
  * Waits until all entries up to `position` are durable.
@@ -161,7 +162,8 @@ int cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *ch
  * `buffer` of CMDLOG_LOCATOR_MAX bytes.
  * Returns: 0; CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE; fatal codes.
  */
-int cmdlog_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint) TL_MUST_USE;
+int cmdlog_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer,
+                          struct cmdlog_checkpoint *ret_checkpoint) TL_MUST_USE;
 
 /*
  * Makes all entries durable and records a clean end of the log. Later appends need a new opening.

@@ -967,7 +967,8 @@ static int file_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoi
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int file_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
+static int file_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer,
+                               struct cmdlog_checkpoint *ret_checkpoint)
 {
     struct cmdlog_file *log = file_of(base);
     pthread_mutex_lock(&log->lock);
@@ -1035,7 +1036,7 @@ static int open_files(struct cmdlog_file *log, char **ret_reason)
 }
 
 int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options *options, struct cmdlog **ret_log,
-                  char **ret_reason)
+                     char **ret_reason)
 {
     struct cmdlog_file *log = mem_zalloc(sizeof *log);
     log->log.functions = &functions;

@@ -29,7 +29,7 @@ struct cmdlog_file_options {
  * Owns: the caller, by cmdlog_close(). The log owns the disk, even if the opening fails.
  */
 int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options *options, struct cmdlog **ret_log,
-                  char **ret_reason) TL_MUST_USE;
+                     char **ret_reason) TL_MUST_USE;
 
 /*
  * Allocates all spares (`spares_max`) in advance, so that no append has to. Any thread,

@@ -103,8 +103,8 @@ enum {
  * file is not closed.
  * Returns: 0; DISK_NO_FILE; fatal codes. Owns: the caller; cmdlog_reader_close().
  */
-int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log, const struct cmdlog_segment *segment,
-                    uint64_t offset, uint32_t prev_crc) TL_MUST_USE;
+int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log,
+                       const struct cmdlog_segment *segment, uint64_t offset, uint32_t prev_crc) TL_MUST_USE;
 void cmdlog_reader_close(struct cmdlog_reader *reader);
 /*
  * Reads the next record, whose prev_crc must be the reader's.

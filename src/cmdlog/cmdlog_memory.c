@@ -273,11 +273,11 @@ static int memory_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
         *ret_entry = (struct cmdlog_entry){.position = cursor->next++,
-                                        .bytes = slice_make(cursor->copy, entry->bytes.len),
-                                        .host = entry->host == NULL ? SLICE_NONE : entry->host->name,
-                                        .life = entry->life,
-                                        .number = entry->number,
-                                        .submitted = entry->submitted};
+                                           .bytes = slice_make(cursor->copy, entry->bytes.len),
+                                           .host = entry->host == NULL ? SLICE_NONE : entry->host->name,
+                                           .life = entry->life,
+                                           .number = entry->number,
+                                           .submitted = entry->submitted};
     }
     pthread_mutex_unlock(&medium->lock);
     return r;
@@ -357,7 +357,8 @@ static int memory_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpo
     return away ? CMDLOG_UNREACHABLE : 0;
 }
 
-static int memory_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
+static int memory_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer,
+                                 struct cmdlog_checkpoint *ret_checkpoint)
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
@@ -368,7 +369,8 @@ static int memory_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer
     pthread_mutex_unlock(&medium->lock);
     if (away || found.locator.data == NULL)
         return away ? CMDLOG_UNREACHABLE : CMDLOG_NOT_FOUND;
-    *ret_checkpoint = (struct cmdlog_checkpoint){found.position, slice_make(buffer, found.locator.len), found.log_bytes};
+    *ret_checkpoint =
+        (struct cmdlog_checkpoint){found.position, slice_make(buffer, found.locator.len), found.log_bytes};
     return 0;
 }
 
@@ -555,8 +557,8 @@ static void shared_lease(struct cmdlog *base, struct cmdlog_lease *ret_lease)
     struct cmdlog_memory *log = memory_of(base);
     pthread_mutex_lock(&log->medium->lock);
     bool in = log->life != 0 && log->host->life == log->life;
-    *ret_lease =
-        (struct cmdlog_lease){.life = in ? log->life : 0, .until = in ? UINT64_MAX : 0, .asked = in ? clock_boot_us() : 0};
+    *ret_lease = (struct cmdlog_lease){
+        .life = in ? log->life : 0, .until = in ? UINT64_MAX : 0, .asked = in ? clock_boot_us() : 0};
     pthread_mutex_unlock(&log->medium->lock);
 }
 
@@ -618,10 +620,10 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
     if (r == 0) {
         uint64_t number = ++log->host->number;
         add_entry(medium, &(struct memory_entry){.bytes = join(parts, count),
-                                          .host = log->host,
-                                          .life = log->life,
-                                          .number = number,
-                                          .submitted = clock_wall_us()});
+                                                 .host = log->host,
+                                                 .life = log->life,
+                                                 .number = number,
+                                                 .submitted = clock_wall_us()});
         medium->durable = appended(medium);
         log->answers[number % ANSWERS_KEPT].number = number;
         log->answers[number % ANSWERS_KEPT].position = appended(medium);

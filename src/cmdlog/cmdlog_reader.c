@@ -5,8 +5,8 @@
 
 enum { WINDOW_BYTES = 256 << 10 };
 
-int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log, const struct cmdlog_segment *segment,
-                    uint64_t offset, uint32_t prev_crc)
+int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log,
+                       const struct cmdlog_segment *segment, uint64_t offset, uint32_t prev_crc)
 {
     char name[CMDLOG_FILE_NAME_BYTES];
     char *window = reader->window;
@@ -73,7 +73,7 @@ static struct slice in_window(const struct cmdlog_reader *reader)
  * the window needs to decide.
  */
 static bool find_in_window(const struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_bytes,
-                 uint64_t *ret_want)
+                           uint64_t *ret_want)
 {
     struct slice bytes = in_window(reader);
     *ret_bytes = bytes;
@@ -160,8 +160,8 @@ int cmdlog_reader_search(struct cmdlog_reader *reader, struct record *ret_record
         return READER_INVALID;
     }
     int r = find_in_window(reader, ret_record, &bytes, &want) ? 0
-            : decoded && bytes.len >= want          ? READER_INVALID
-                                                    : load_record(reader, ret_record, &bytes);
+            : decoded && bytes.len >= want                    ? READER_INVALID
+                                                              : load_record(reader, ret_record, &bytes);
     if (r < 0)
         return tl_trace(r);
     reader->offset += r == 0 ? record_bytes(ret_record->len) : RECORD_ALIGN;

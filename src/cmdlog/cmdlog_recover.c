@@ -219,7 +219,8 @@ static int flush_rewrite(struct recovery *recovery, const struct cmdlog_reader *
  * write it (README.md, "Opening", 4). The bytes are those that were checked: read again, they might
  * be the disk's.
  */
-static int rewrite_record(struct recovery *recovery, const struct cmdlog_reader *reader, uint64_t offset, struct slice record)
+static int rewrite_record(struct recovery *recovery, const struct cmdlog_reader *reader, uint64_t offset,
+                          struct slice record)
 {
     int r = 0;
     if (recovery->rewrite.len >= REWRITE_BYTES || recovery->rewrite_offset + recovery->rewrite.len != offset)

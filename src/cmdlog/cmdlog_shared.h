@@ -88,7 +88,8 @@ void cmdlog_lease(struct cmdlog *log, struct cmdlog_lease *ret_lease);
  * Returns: 0; CMDLOG_END: unchanged until then; CMDLOG_UNREACHABLE: not known yet. Owns: the
  * caller; mem_free.
  */
-int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts) TL_MUST_USE;
+int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until,
+                      struct cmdlog_hosts **ret_hosts) TL_MUST_USE;
 
 /* --- Appending ---------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +101,7 @@ int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until, stru
  * TL_ERR_NO_SPACE as cmdlog_append(); TL_ERR_STOPPED: the log is being closed.
  */
 int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until,
-               uint64_t *ret_number) TL_MUST_USE;
+                  uint64_t *ret_number) TL_MUST_USE;
 
 /*
  * Waits for the outcome of a submitted entry. A caller that follows the log need not call it: the
@@ -148,7 +149,8 @@ int cmdlog_read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_po
  * Returns: 0 and its bytes, appended to `bytes`, and its position, which precedes all entries;
  * CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE.
  */
-int cmdlog_read_genesis(struct cmdlog *log, uint64_t until, struct buf *bytes, cmdlog_position *ret_position) TL_MUST_USE;
+int cmdlog_read_genesis(struct cmdlog *log, uint64_t until, struct buf *bytes,
+                        cmdlog_position *ret_position) TL_MUST_USE;
 
 /*
  * Writes the genesis. Returns: 0; CMDLOG_EXISTS: the log has one, perhaps written by an attempt of

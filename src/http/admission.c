@@ -66,7 +66,8 @@ static void scan_table(const struct http *http, struct scan *scan)
             continue;
         scan->count++;
         uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
-        if (!phase_is_waiting(phase) || (scan->handshaking && phase != PHASE_HANDSHAKE) || since >= oldest || (scan->exclude_loopback && connection->loopback))
+        if (!phase_is_waiting(phase) || (scan->handshaking && phase != PHASE_HANDSHAKE) || since >= oldest ||
+            (scan->exclude_loopback && connection->loopback))
             continue;
         oldest = since;
         scan->idlest = connection;

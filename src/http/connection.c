@@ -128,7 +128,7 @@ void connection_closed(struct connection *connection)
     atomic_store_explicit(&connection->phase, PHASE_FREE, memory_order_release);
     handshake_leave(connection);
     tls_credentials_unref(tl_steal(connection->credentials)); /* the GnuTLS session has ended */
-    if (connection->receiving != NULL) /* closed without a call of on_completed() */
+    if (connection->receiving != NULL)                        /* closed without a call of on_completed() */
         http_exchange_release(tl_steal(connection->receiving));
     pthread_mutex_lock(&connection->lock);
     INSIST(connection->exchange == NULL);

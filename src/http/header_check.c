@@ -149,8 +149,8 @@ static bool follows(struct headers *headers, struct slice name, struct slice val
     return headers->at[-2] == '\0' && headers->at[-1] == '\0';
 }
 
-static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const char *key, size_t key_len, const char *text,
-                            size_t text_len)
+static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const char *key, size_t key_len,
+                                   const char *text, size_t text_len)
 {
     (void)kind;
     struct headers *headers = context;
@@ -159,12 +159,13 @@ static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const
     struct slice value = text != NULL ? (struct slice){text, text_len} : SLICE_LIT("");
     if (!is_token(name))
         (void)refuse_malformed(hx,
-                          "a header's name has characters that no name may have, a space before its colon say");
+                               "a header's name has characters that no name may have, a space before its colon say");
     else if (text == NULL || !follows(headers, name, value))
-        (void)refuse_malformed(hx,
-                          "header [%.*s], or the line before it, has a NUL, goes on in another line, or does not end "
-                          "with CR LF",
-                          SLICE_ARG(name));
+        (void)refuse_malformed(
+            hx,
+            "header [%.*s], or the line before it, has a NUL, goes on in another line, or does not end "
+            "with CR LF",
+            SLICE_ARG(name));
     else if (has_control(value, '\t'))
         (void)refuse_malformed(hx, "header [%.*s] has a control character", SLICE_ARG(name));
     else

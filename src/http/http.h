@@ -43,10 +43,10 @@ struct http_options {
     size_t stream_bytes_max; /* written to a stream and not yet sent to its client */
     unsigned connections_max;
     unsigned address_connections_max; /* per address; 0: half of all, loopback without a limit */
-    uint64_t idle_us;          /* maximum time between requests of a connection */
-    uint64_t header_us;        /* maximum time to receive a header, or for a TLS handshake */
-    uint64_t stall_us;         /* grace period of a body or a response */
-    size_t stall_bytes_second; /* minimum average rate of it after the grace period */
+    uint64_t idle_us;                 /* maximum time between requests of a connection */
+    uint64_t header_us;               /* maximum time to receive a header, or for a TLS handshake */
+    uint64_t stall_us;                /* grace period of a body or a response */
+    size_t stall_bytes_second;        /* minimum average rate of it after the grace period */
 };
 
 struct http_options http_options_default(void);

@@ -266,7 +266,7 @@ void http_exchange_disconnected(struct http_exchange *hx)
          * The handler may set it concurrently; a call through the member would not be an atomic
          * load.
          */
-        void (*on_disconnect)(struct exchange *exchange) = atomic_load(&hx->exchange.on_disconnect);
+        void (*on_disconnect)(struct exchange * exchange) = atomic_load(&hx->exchange.on_disconnect);
         hx->disconnect_reported = on_disconnect != NULL;
         if (on_disconnect != NULL)
             on_disconnect(&hx->exchange);

@@ -61,18 +61,18 @@ struct connection {
     _Atomic bool hung_up;     /* the peer has closed its side */
     _Atomic bool read_closed; /* the server has shut the reading side; later hang-ups are ignored */
     _Atomic int phase;
-    _Atomic uint64_t since_ms; /* start of the phase */
-    _Atomic uint64_t phases;   /* number of phases entered; since_ms alone may repeat */
-    _Atomic size_t bytes;      /* received or to be sent in this phase */
-    _Atomic bool handshaking;  /* counted in http->handshakes */
-    bool tls_bytes_seen;       /* polling thread: the first bytes of the TLS handshake were read */
+    _Atomic uint64_t since_ms;           /* start of the phase */
+    _Atomic uint64_t phases;             /* number of phases entered; since_ms alone may repeat */
+    _Atomic size_t bytes;                /* received or to be sent in this phase */
+    _Atomic bool handshaking;            /* counted in http->handshakes */
+    bool tls_bytes_seen;                 /* polling thread: the first bytes of the TLS handshake were read */
     struct tls_credentials *credentials; /* polling thread; invariant 6; NULL: none */
-    uint64_t idle_phase;        /* watcher: the idle phase last examined, by `phases`; 0: none */
-    uint64_t idle_received;     /* watcher: bytes received when it first examined that phase */
-    uint64_t header_since_ms;   /* watcher: first sight of an unfinished header; 0: none */
-    bool unread;                /* watcher: the current input barrier waits for this connection */
-    uint32_t unread_generation; /* watcher: the connection that `unread` refers to */
-    uint64_t unread_until;      /* watcher: bytes it had received when the barrier started */
+    uint64_t idle_phase;                 /* watcher: the idle phase last examined, by `phases`; 0: none */
+    uint64_t idle_received;              /* watcher: bytes received when it first examined that phase */
+    uint64_t header_since_ms;            /* watcher: first sight of an unfinished header; 0: none */
+    bool unread;                         /* watcher: the current input barrier waits for this connection */
+    uint32_t unread_generation;          /* watcher: the connection that `unread` refers to */
+    uint64_t unread_until;               /* watcher: bytes it had received when the barrier started */
 };
 
 /* Invariant 2. */

@@ -96,7 +96,8 @@ static bool is_read(struct connection *connection)
          * If more bytes have arrived since, the handler has a later request, or the client
          * pipelines.
          */
-        return received != connection->unread_until || (state != HTTP_EXCHANGE_RECEIVING && state != HTTP_EXCHANGE_HANDLING);
+        return received != connection->unread_until ||
+               (state != HTTP_EXCHANGE_RECEIVING && state != HTTP_EXCHANGE_HANDLING);
     default: return true;
     }
 }

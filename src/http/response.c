@@ -17,8 +17,7 @@ static void add_headers(struct http_exchange *hx, struct MHD_Response *response)
     char digits[24];
     add_header(response, "content-type",
                exchange->content_type != NULL ? exchange->content_type : "application/json; charset=UTF-8");
-    add_header(response, "X-Elastic-Product",
-               "Elasticsearch"); /* client libraries since 7.14 require it */
+    add_header(response, "X-Elastic-Product", "Elasticsearch"); /* client libraries since 7.14 require it */
     struct slice opaque = exchange_header(exchange, "X-Opaque-Id");
     if (opaque.len > 0)
         add_header(response, "X-Opaque-Id", opaque.data);

@@ -107,7 +107,8 @@ static const char *idle_limit_exceeded(struct connection *connection, uint64_t s
     } else if (received != connection->idle_received && connection->header_since_ms == 0) {
         connection->header_since_ms = now;
     }
-    bool slow = connection->header_since_ms != 0 && elapsed_ms(http, connection->header_since_ms, now) > options->header_us / TL_MS;
+    bool slow = connection->header_since_ms != 0 &&
+                elapsed_ms(http, connection->header_since_ms, now) > options->header_us / TL_MS;
     return slow ? "header not finished" : NULL;
 }
 
@@ -130,7 +131,8 @@ static const char *limit_exceeded(struct connection *connection, uint64_t now)
     if (now <= since)
         return NULL;
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
-    case PHASE_HANDSHAKE: return elapsed_ms(http, since, now) > http->options.header_us / TL_MS ? "handshake not finished" : NULL;
+    case PHASE_HANDSHAKE:
+        return elapsed_ms(http, since, now) > http->options.header_us / TL_MS ? "handshake not finished" : NULL;
     case PHASE_IDLE: return idle_limit_exceeded(connection, since, now);
     case PHASE_RECEIVING: return stalled(http, since, now, bytes) ? "body too slow" : NULL;
     case PHASE_SENDING: return stalled(http, since, now, bytes) ? "response not read" : NULL;

@@ -83,12 +83,14 @@ void journal__check_clocks(struct journal *journal)
             "the clock of this machine was set %s by %.1f s; timestamps never go back, and leases, waits and timeouts "
             "do not follow it",
             journal->clock_steps.last < 0 ? "back" : "forward",
-            (double)(journal->clock_steps.last < 0 ? -journal->clock_steps.last : journal->clock_steps.last) / (double)TL_SECOND);
+            (double)(journal->clock_steps.last < 0 ? -journal->clock_steps.last : journal->clock_steps.last) /
+                (double)TL_SECOND);
 }
 
 void journal_clock_steps(struct journal *journal, struct journal_clock_steps *ret_steps)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    *ret_steps = (struct journal_clock_steps){.count = journal->clock_steps.count, .last_us = journal->clock_steps.last};
+    *ret_steps =
+        (struct journal_clock_steps){.count = journal->clock_steps.count, .last_us = journal->clock_steps.last};
     pthread_mutex_unlock(&journal->queue_lock);
 }

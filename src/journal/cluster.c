@@ -302,7 +302,8 @@ static void *keeper(void *context)
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
-static struct cluster *new_cluster(const struct core *core, const struct journal_options *options, struct cmdlog_cursor *cursor)
+static struct cluster *new_cluster(const struct core *core, const struct journal_options *options,
+                                   struct cmdlog_cursor *cursor)
 {
     const struct journal_cluster *identity = options->cluster;
     struct cluster *cluster = mem_zalloc(sizeof *cluster);

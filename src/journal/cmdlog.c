@@ -91,7 +91,8 @@ static bool next_head(struct journal *journal, struct command_group_header *head
     if (journal->ceiling_command != NULL) {
         journal->ceiling_command->mark.ceiling += head->ts;
     } else if (head->ts + TS_CEILING_MARGIN_US > journal->ts_ceiling) {
-        if ((journal->serving && !journal__recheck_ready(journal)) || !journal__put_ts_ceiling(journal, TS_CEILING_LEAD_US))
+        if ((journal->serving && !journal__recheck_ready(journal)) ||
+            !journal__put_ts_ceiling(journal, TS_CEILING_LEAD_US))
             return false;
         head->ts = journal__next_ts(journal);
     }
@@ -106,8 +107,8 @@ static bool next_head(struct journal *journal, struct command_group_header *head
  * refused ones go to `group`.
  * Returns: whether any command was encoded.
  */
-static bool fill_entry(struct journal *journal, const struct command_group_header *head, struct list *taken, struct list *entry,
-                         struct list *group)
+static bool fill_entry(struct journal *journal, const struct command_group_header *head, struct list *taken,
+                       struct list *entry, struct list *group)
 {
     bool any = false;
     buf_clear(&journal->entry);
@@ -197,7 +198,8 @@ static _Noreturn void apply_failed(struct journal *journal, const char *what, in
  * Applies the commands of an entry in order, as a replay does. Commands with COMMAND_UNLOGGED among
  * them are answered on this host only.
  */
-static void apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry, struct list *group)
+static void apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry,
+                        struct list *group)
 {
     core_group_begin(journal->core);
     while (!list_empty(entry)) {
@@ -324,7 +326,8 @@ static bool is_due(struct journal *journal)
     uint64_t work = journal->recovery_us;
     work = work > SAVE_COST_FACTOR * journal->save_us ? work : SAVE_COST_FACTOR * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
-           ((lacks_space(journal) && !journal->space_checkpoint_begun) || journal->work_us >= work || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
+           ((lacks_space(journal) && !journal->space_checkpoint_begun) || journal->work_us >= work ||
+            store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
 }
 
 /* Returns: whether the disk may become full during a flush. */

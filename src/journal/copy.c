@@ -35,7 +35,8 @@ static int read_position(const char *directory, cmdlog_position *ret_position, s
 }
 
 /* Makes an empty log that continues the lineage of the original log. */
-static int begin_log(const char *directory, cmdlog_position position, const struct cmdlog_lineage *lineage, char **ret_reason)
+static int begin_log(const char *directory, cmdlog_position position, const struct cmdlog_lineage *lineage,
+                     char **ret_reason)
 {
     const struct cmdlog_file_options options = {
         .segment_bytes = RECOVER_SEGMENT_BYTES, .after = position, .lineage = *lineage};

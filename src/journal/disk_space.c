@@ -69,7 +69,8 @@ bool journal__recheck_ready(struct journal *journal)
  */
 static bool claim_bytes(struct journal *journal, int64_t bytes)
 {
-    if (bytes <= LARGE_BYTES && atomic_fetch_sub_explicit(&journal->writable_bytes, bytes, memory_order_relaxed) >= bytes)
+    if (bytes <= LARGE_BYTES &&
+        atomic_fetch_sub_explicit(&journal->writable_bytes, bytes, memory_order_relaxed) >= bytes)
         return true;
     measure_space(journal);
     return atomic_fetch_sub_explicit(&journal->writable_bytes, bytes, memory_order_relaxed) >= bytes;

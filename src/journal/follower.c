@@ -69,10 +69,11 @@ static void collect_effect(struct entry_effects *effects, const struct command *
     if (command->type == COMMAND_JOIN)
         effects->joined_life = command->join.life;
     effects->hosts = effects->hosts || command->type == COMMAND_HEARTBEAT || command->type == COMMAND_JOIN ||
-                  command->type == COMMAND_HOST_GONE;
+                     command->type == COMMAND_HOST_GONE;
 }
 
-static void collect_effects(struct journal *journal, struct entry_effects *effects, struct list *commands, bool abandoned)
+static void collect_effects(struct journal *journal, struct entry_effects *effects, struct list *commands,
+                            bool abandoned)
 {
     list_init(&effects->heartbeats);
     list_for_each(link, commands)
@@ -153,8 +154,8 @@ static void free_commands(struct list *commands)
     }
 }
 
-static void apply(struct journal *journal, const struct command_group_header *head, cmdlog_position position, struct list *commands,
-                  struct inflight_entry *mine)
+static void apply(struct journal *journal, const struct command_group_header *head, cmdlog_position position,
+                  struct list *commands, struct inflight_entry *mine)
 {
     struct list group = LIST_INIT(group);
     bool own = mine != NULL && !mine->abandoned;

@@ -66,8 +66,7 @@ void journal__record_applied(struct journal *journal)
         journal->ts_ceiling_durable = journal->ts_ceiling;
     /* No reply may have a timestamp that a restart could issue again (invariant 6). */
     if (journal->applied_ts > journal->ts_ceiling_durable && journal->written_ts < journal->ts_ceiling_at)
-        journal->written_ts =
-            journal->ts_ceiling_at;
+        journal->written_ts = journal->ts_ceiling_at;
     if (journal->effects.catalog_changed) {
         catalog_unref(journal->applied_catalog);
         journal->applied_catalog = core_catalog(journal->core);

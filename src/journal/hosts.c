@@ -151,7 +151,8 @@ void cluster__update_hosts(struct journal *journal)
             continue;
         cluster->live_count++;
         cluster->is_keeper = cluster->is_keeper || (cluster->hosts[i].keeper && cluster->hosts[i].self);
-        cluster->barrier_clock_min = all[i].barrier_clock < cluster->barrier_clock_min ? all[i].barrier_clock : cluster->barrier_clock_min;
+        cluster->barrier_clock_min =
+            all[i].barrier_clock < cluster->barrier_clock_min ? all[i].barrier_clock : cluster->barrier_clock_min;
         cluster->history_low_min = all[i].low < cluster->history_low_min ? all[i].low : cluster->history_low_min;
     }
     if (cluster->live_count == 0)
@@ -177,7 +178,8 @@ static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host
 }
 
 /* Returns: whether HOST_GONE must be submitted for the host now. Requires: queue_lock. */
-static bool must_report_gone(struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in, uint64_t now)
+static bool must_report_gone(struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in,
+                             uint64_t now)
 {
     struct peer *peer = &cluster->peers[host->number];
     if (!host->live || host->self || is_in(in, host)) {
@@ -186,7 +188,8 @@ static bool must_report_gone(struct cluster *cluster, const struct journal_host 
     }
     if (peer->absent_since == 0)
         peer->absent_since = now;
-    return now - peer->absent_since >= ABSENT_US && (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
+    return now - peer->absent_since >= ABSENT_US &&
+           (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
 }
 
 static void report_gone(struct journal *journal, struct slice name, uint64_t life)

@@ -139,8 +139,8 @@ static bool apply_on_caller(struct journal *journal, struct command *command, en
         return false;
     bool held = journal__is_paused(journal);
     pthread_mutex_lock(&journal->queue_lock);
-    bool admitted =
-        !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_ended && journal__register_waiter(command);
+    bool admitted = !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_ended &&
+                    journal__register_waiter(command);
     pthread_mutex_unlock(&journal->queue_lock);
     if (!admitted) {
         pthread_mutex_unlock(&journal->core_lock);
@@ -171,7 +171,8 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         cluster__submit(journal, command);
         return;
     }
-    if ((may_block || needs_no_sync(journal, command)) && apply_on_caller(journal, command, may_block ? SYNC_ONCE : SYNC_NONE))
+    if ((may_block || needs_no_sync(journal, command)) &&
+        apply_on_caller(journal, command, may_block ? SYNC_ONCE : SYNC_NONE))
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;

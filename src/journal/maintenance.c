@@ -22,7 +22,8 @@ void journal__load_ts_history(struct journal *journal)
     tl_ts last = core_last_ts(journal->core);
     tl_ts begun = last > 0 ? last : journal__wall(journal); /* an empty store has no history */
     if (!ts_history_load(&journal->ts_history, span, now, begun, core_ts_ceiling_payload(journal->core)) ||
-        !ts_history_load(&journal->ts_history_recent, 2 * CORE_TOMBSTONE_US, now, begun, core_ts_ceiling_payload(journal->core)))
+        !ts_history_load(&journal->ts_history_recent, 2 * CORE_TOMBSTONE_US, now, begun,
+                         core_ts_ceiling_payload(journal->core)))
         log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
 }
 
@@ -36,9 +37,10 @@ static void record_ts(struct journal *journal, uint64_t now)
 /* Returns: the horizons before which the core may purge. Requires: core_lock. */
 static struct core_horizons horizons_now(struct journal *journal, uint64_t now)
 {
-    return (struct core_horizons){.history_low = store_history_low(journal->store),
-                              .tombstones = ts_history_at(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, CORE_TOMBSTONE_US),
-                              .outcomes = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, CORE_OUTCOME_US)};
+    return (struct core_horizons){
+        .history_low = store_history_low(journal->store),
+        .tombstones = ts_history_at(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, CORE_TOMBSTONE_US),
+        .outcomes = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, CORE_OUTCOME_US)};
 }
 
 /*

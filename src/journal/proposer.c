@@ -106,7 +106,8 @@ static void add_own(struct journal *journal, uint64_t barrier_clock, struct list
     struct cluster *cluster = journal->cluster;
     if (is_beat_due(journal)) {
         struct command *beat = own(journal, COMMAND_HEARTBEAT);
-        cluster->sent_barrier_clock = barrier_clock > cluster->sent_barrier_clock ? barrier_clock : cluster->sent_barrier_clock;
+        cluster->sent_barrier_clock =
+            barrier_clock > cluster->sent_barrier_clock ? barrier_clock : cluster->sent_barrier_clock;
         beat->heartbeat = (struct heartbeat_command){.barrier_clock = cluster->sent_barrier_clock,
                                                      .low = store_history_low(journal->store),
                                                      .position = cluster->applied.position,

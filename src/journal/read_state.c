@@ -48,7 +48,8 @@ bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn 
     /*
      * A stall not yet excluded makes this clock run ahead, so the core is asked too early at worst.
      */
-    uint64_t clock = journal__boot(journal) - atomic_load_explicit(&journal->run_clock_stalled_us, memory_order_relaxed);
+    uint64_t clock =
+        journal__boot(journal) - atomic_load_explicit(&journal->run_clock_stalled_us, memory_order_relaxed);
     *ret_ts = txn->read_ts;
     return query_txn_is_fresh(txn, clock) && txn->read_ts <= journal_stable(journal);
 }

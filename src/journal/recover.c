@@ -55,7 +55,8 @@ static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineag
 {
     struct slice identity;
     uint64_t chain;
-    if (!slice_take(record, CMDLOG_IDENTITY_BYTES, &identity) || !slice_take_varint(record, &chain) || chain > UINT32_MAX)
+    if (!slice_take(record, CMDLOG_IDENTITY_BYTES, &identity) || !slice_take_varint(record, &chain) ||
+        chain > UINT32_MAX)
         return false;
     memcpy(ret_lineage->identity, identity.data, CMDLOG_IDENTITY_BYTES);
     ret_lineage->history_crc = (uint32_t)chain;

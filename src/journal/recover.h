@@ -71,7 +71,8 @@ int recover_read_record(struct store *store, struct slice record, const struct c
  * Reads the log position and lineage in a checkpoint record. Returns: 0; TL_ERR_CORRUPT;
  * TL_ERR_VERSION.
  */
-int recover_read_position(struct slice record, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage) TL_MUST_USE;
+int recover_read_position(struct slice record, cmdlog_position *ret_position,
+                          struct cmdlog_lineage *ret_lineage) TL_MUST_USE;
 
 /*
  * Checks that the store was made from this log, and that all entries after the checkpoint can be

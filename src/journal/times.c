@@ -138,8 +138,9 @@ bool ts_history_load(struct ts_history *history, uint64_t span, uint64_t boot, t
     history->count = 0;
     while (saved.len > 0) {
         const struct ts_history_point *before = history->count > 0 ? &history->points[history->count - 1] : NULL;
-        if (history->count == TS_HISTORY_POINTS - 1 || !slice_take_varint(&saved, &age) || !slice_take_varint(&saved, &at) ||
-            age > boot || at > ts || (before != NULL && (boot - age < before->boot || at < before->ts))) {
+        if (history->count == TS_HISTORY_POINTS - 1 || !slice_take_varint(&saved, &age) ||
+            !slice_take_varint(&saved, &at) || age > boot || at > ts ||
+            (before != NULL && (boot - age < before->boot || at < before->ts))) {
             ts_history_init(history, span, boot, ts);
             return false;
         }

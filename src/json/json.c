@@ -73,7 +73,8 @@ static void arena_ignore_free(void *context, void *pointer)
 static char *padded_copy(struct arena *arena, struct slice text, bool interruptible)
 {
     char *copy = arena_alloc(arena, text.len + YYJSON_PADDING_SIZE);
-    for (size_t at = 0; at < text.len && (!interruptible || may_continue(arena, COPY_BLOCK_BYTES / 4)); at += COPY_BLOCK_BYTES)
+    for (size_t at = 0; at < text.len && (!interruptible || may_continue(arena, COPY_BLOCK_BYTES / 4));
+         at += COPY_BLOCK_BYTES)
         memcpy(copy + at, text.data + at, text.len - at < COPY_BLOCK_BYTES ? text.len - at : COPY_BLOCK_BYTES);
     memset(copy + text.len, 0, YYJSON_PADDING_SIZE);
     return copy;
@@ -83,9 +84,11 @@ static char *padded_copy(struct arena *arena, struct slice text, bool interrupti
  * Parses `copy` in place. `interruptible`: stops early if parsing must stop.
  * Returns: the root; NULL with *ret_error if yyjson refuses the text or was stopped.
  */
-static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, bool interruptible, yyjson_read_err *ret_error)
+static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, bool interruptible,
+                                 yyjson_read_err *ret_error)
 {
-    yyjson_alc alc = {interruptible ? arena_guarded_malloc : arena_malloc, interruptible ? arena_guarded_realloc : arena_realloc, arena_ignore_free, arena};
+    yyjson_alc alc = {interruptible ? arena_guarded_malloc : arena_malloc,
+                      interruptible ? arena_guarded_realloc : arena_realloc, arena_ignore_free, arena};
     yyjson_doc *doc = yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
     return doc == NULL ? NULL : yyjson_doc_get_root(doc);
 }
@@ -130,8 +133,8 @@ static bool is_too_deep(const struct arena *arena, struct slice text)
 }
 
 enum {
-    SMALL_OBJECT = 12, /* up to so many members, names are compared pairwise */
-    KEY_STEPS = 50,    /* account steps of one lookup in a table larger than the CPU caches */
+    SMALL_OBJECT = 12,        /* up to so many members, names are compared pairwise */
+    KEY_STEPS = 50,           /* account steps of one lookup in a table larger than the CPU caches */
     SCAN_BLOCK_VALUES = 4096, /* values examined between two checks of the account */
 };
 
@@ -214,8 +217,8 @@ static bool looks_like_object(struct slice text)
  * The slow path, for a text that yyjson or a check above refused: applies Jackson's grammar.
  * Returns: as json_parse(). `interruptible`: stops early if parsing must stop.
  */
-static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, bool interruptible,
-                            struct json_doc *ret_doc, struct problem *ret_problem)
+static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags,
+                            bool interruptible, struct json_doc *ret_doc, struct problem *ret_problem)
 {
     char *copy = padded_copy(arena, text, interruptible);
     struct json_error error;
@@ -250,7 +253,8 @@ int json_parse(struct arena *arena, struct slice text, enum dialect dialect, uns
     if (text.len > 0 && !is_too_deep(arena, text)) {
         char *copy = padded_copy(arena, text, true);
         yyjson_read_err refusal;
-        yyjson_val *root = may_continue(arena, text.len / 4) ? read_in_place(arena, copy, text.len, true, &refusal) : NULL;
+        yyjson_val *root =
+            may_continue(arena, text.len / 4) ? read_in_place(arena, copy, text.len, true, &refusal) : NULL;
         if (root != NULL && ((flags & JSON_DUPLICATES) || !has_duplicates(arena, root)) && may_continue(arena, 0)) {
             *ret_doc = (struct json_doc){root, text, copy};
             return 0;

@@ -41,7 +41,8 @@ static void look_at(struct slice key, yyjson_val *object, struct arena *arena, s
     if (index.data != NULL && id.data != NULL && json_get_lit(object, "path") != NULL)
         json_references_add(list, arena, &(struct json_reference){false, index, text_of(object, "type", arena), id});
     if (names_script(key) && (id.data != NULL || stored.data != NULL))
-        json_references_add(list, arena, &(struct json_reference){.script = true, .id = stored.data != NULL ? stored : id});
+        json_references_add(list, arena,
+                            &(struct json_reference){.script = true, .id = stored.data != NULL ? stored : id});
 }
 
 static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_references *list)

@@ -778,7 +778,8 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
     return r;
 }
 
-struct slice json_source_location(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column)
+struct slice json_source_location(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
+                                  size_t column)
 {
     return arena_printf(arena, "\n at %s", source_text(arena, text, dialect, line, column).data);
 }

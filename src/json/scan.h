@@ -36,6 +36,7 @@ void json_error_problem(struct arena *arena, struct slice text, enum dialect dia
                         struct problem *ret_problem);
 
 /* Returns: "\n at [Source: …; line: L, column: C]", the end of Jackson's messages; in `arena`. */
-struct slice json_source_location(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column);
+struct slice json_source_location(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
+                                  size_t column);
 
 #endif

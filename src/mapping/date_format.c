@@ -282,7 +282,8 @@ static int day_of_year(const struct date_parts *parts)
     return day;
 }
 
-static void print_element(struct buf *buf, const struct date_element *element, const struct date_parts *p, int64_t millis)
+static void print_element(struct buf *buf, const struct date_element *element, const struct date_parts *p,
+                          int64_t millis)
 {
     int width = element->count;
     switch (element->letter) {

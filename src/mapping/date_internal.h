@@ -27,7 +27,7 @@ struct date_element {
 
 struct date_alternative {
     enum date_kind kind;
-    bool strict; /* DATE_ISO only: each part has exactly two digits, the year at least four */
+    bool strict;                         /* DATE_ISO only: each part has exactly two digits, the year at least four */
     const struct date_element *elements; /* DATE_PATTERN only */
     size_t element_count;
 };

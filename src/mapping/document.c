@@ -38,9 +38,9 @@ struct walk {
     struct field_value *values;
     size_t count;
     size_t capacity;
-    yyjson_val *path;      /* as document.path; NULL: none */
-    yyjson_val *lock_path; /* as document.lock_path; NULL: none */
-    size_t paths;          /* number of values of the path field so far */
+    yyjson_val *path;                    /* as document.path; NULL: none */
+    yyjson_val *lock_path;               /* as document.lock_path; NULL: none */
+    size_t paths;                        /* number of values of the path field so far */
     const struct mapping_field *immense; /* field of the first term that is too long; NULL: none */
     struct slice immense_term;
 };
@@ -190,7 +190,7 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
     if (field->type == FIELD_KEYWORD && !slice_is(field->type_name, "wildcard"))
         check_term_length(walk, field, value.bytes);
     return field->type == FIELD_TEXT && !walk->whole_texts ? add_text(walk, field, value.bytes)
-                                                     : add_value(walk, field, &value);
+                                                           : add_value(walk, field, &value);
 }
 
 /* Adds the values of one scalar in a field and its multi-fields. */

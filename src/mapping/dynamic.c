@@ -205,7 +205,8 @@ static void fill_template(struct buf *buf, yyjson_val *value, struct slice name,
 }
 
 /* Appends the definition of a field as JSON: from a template (NULL: none) or the detected type. */
-static void write_definition(struct buf *buf, yyjson_val *template, struct slice name, const struct detection *detection)
+static void write_definition(struct buf *buf, yyjson_val *template, struct slice name,
+                             const struct detection *detection)
 {
     if (template != NULL) {
         bool has_type = json_get_lit(template, "type") != NULL;

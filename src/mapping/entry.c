@@ -73,8 +73,8 @@ static unsigned char *changed_fields(struct arena *arena, const struct field_val
 }
 
 /* Adds the values of the fields in the bit set `changed`; NULL: all values. */
-static void add_changed(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
-                        bool old, const unsigned char *changed)
+static void add_changed(struct entry_set *set, struct slice document_key, const struct field_value *values,
+                        size_t count, bool old, const unsigned char *changed)
 {
     for (size_t i = 0; i < count; i++) {
         if (changed == NULL || changed[values[i].field / 8] & (1u << values[i].field % 8))
@@ -82,7 +82,8 @@ static void add_changed(struct entry_set *set, struct slice document_key, const 
     }
 }
 
-static bool all_same(const struct field_value *values, size_t count, const struct field_value *old_values, size_t old_count)
+static bool all_same(const struct field_value *values, size_t count, const struct field_value *old_values,
+                     size_t old_count)
 {
     if (count != old_count)
         return false;
@@ -191,7 +192,7 @@ struct list_member {
 
 /* Collects the documents of one value. */
 struct posting_list_builder {
-    uint64_t hash; /* of `value` */
+    uint64_t hash;      /* of `value` */
     struct slice value; /* the key up to the shape: index, field, encoded value */
     struct list_member *first;
     struct list_member *last;
@@ -232,8 +233,7 @@ static struct posting_list_builder *builder_of(struct builder_table *builders, s
         if (builder->hash == hash && slice_equal(builder->value, value))
             return builder;
     }
-    builders->items =
-        arena_grow(arena, builders->items, builders->count, &builders->capacity, sizeof *builders->items);
+    builders->items = arena_grow(arena, builders->items, builders->count, &builders->capacity, sizeof *builders->items);
     struct posting_list_builder *builder = &builders->items[builders->count++];
     *builder = (struct posting_list_builder){.hash = hash, .value = arena_copy(arena, value)};
     builders->table[i] = (uint32_t)builders->count;
@@ -295,8 +295,8 @@ static void front_code(struct buf *buf, struct slice before, struct slice key)
 }
 
 /* Writes the posting lists of one value. Returns: their number. */
-static size_t emit_builder(struct entry_set *set, const struct posting_list_builder *builder, const struct entry_sink *sink,
-                         struct buf *key, struct buf *value)
+static size_t emit_builder(struct entry_set *set, const struct posting_list_builder *builder,
+                           const struct entry_sink *sink, struct buf *key, struct buf *value)
 {
     size_t count;
     struct slice *members = builder_members(builder, set->arena, &count);
@@ -320,7 +320,8 @@ static size_t emit_builder(struct entry_set *set, const struct posting_list_buil
 
 static int builder_compare(const void *a, const void *b)
 {
-    return slice_compare(((const struct posting_list_builder *)a)->value, ((const struct posting_list_builder *)b)->value);
+    return slice_compare(((const struct posting_list_builder *)a)->value,
+                         ((const struct posting_list_builder *)b)->value);
 }
 
 static size_t emit_posting_lists(struct entry_set *set, const struct entry_sink *sink, struct buf *scratch)

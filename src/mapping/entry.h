@@ -158,7 +158,8 @@ bool entry_value_encode(struct buf *buf, const struct field_value *value);
  * Decodes a value; its bytes are allocated in `arena`. ret_value->field is not set.
  * Returns: false if the bytes are not an encoded value of this kind.
  */
-bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena, struct field_value *ret_value);
+bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena,
+                        struct field_value *ret_value);
 
 /* --- For `tidelock check` --------------------------------------------------------------------- */
 

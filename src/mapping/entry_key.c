@@ -144,7 +144,8 @@ static bool decode_bytes(struct slice escaped, struct arena *arena, struct slice
     return true;
 }
 
-bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena, struct field_value *ret_value)
+bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena,
+                        struct field_value *ret_value)
 {
     bool cut;
     uint64_t bits;

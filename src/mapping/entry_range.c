@@ -45,7 +45,8 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
     return 2;
 }
 
-struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct field_value *prefix)
+struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field,
+                                         const struct field_value *prefix)
 {
     /* A path has a token with this prefix exactly if the path itself has the prefix. */
     struct entry_range range = whole_field(index, field);

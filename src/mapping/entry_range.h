@@ -27,7 +27,8 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
  *          value.
  * Requires: field_is_covered(field).
  */
-struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct field_value *prefix);
+struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field,
+                                         const struct field_value *prefix);
 
 /*
  * Finds the ranges of documents with a value between the bounds of `bounds`, whose index, bounds

@@ -26,7 +26,7 @@ struct entry_scan {
     size_t given; /* number of hits of the current key that were returned */
     size_t hits;  /* number of hits of the current key */
     struct entry_key key;
-    struct slice rest; /* document keys of the posting list that are not decoded yet */
+    struct slice rest;                         /* document keys of the posting list that are not decoded yet */
     char document_key[ENTRY_DOCUMENT_KEY_MAX]; /* of the last hit */
     size_t document_key_len;
 };

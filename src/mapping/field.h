@@ -82,14 +82,14 @@ struct mapping_field {
     const struct analyzer *quote_analyzer;  /* text: for phrase queries */
     const struct date_format *format;       /* dates only */
     /* Scoring. */
-    bool norms;            /* scores depend on the length of a document's values */
-    bool frequencies;      /* scores depend on the number of occurrences of a term */
-    bool positions;        /* text: phrase queries are allowed */
-    bool scored;           /* similarity is BM25; if false (`boolean`), a hit scores the boost */
-    double boost;          /* factor of the scores of queries on the field */
-    uint32_t position_gap; /* text: token positions between two values */
-    struct slice null_value;                /* JSON text; data NULL: not given */
-    struct slice constant;                  /* constant_keyword: its value; data NULL: not set */
+    bool norms;              /* scores depend on the length of a document's values */
+    bool frequencies;        /* scores depend on the number of occurrences of a term */
+    bool positions;          /* text: phrase queries are allowed */
+    bool scored;             /* similarity is BM25; if false (`boolean`), a hit scores the boost */
+    double boost;            /* factor of the scores of queries on the field */
+    uint32_t position_gap;   /* text: token positions between two values */
+    struct slice null_value; /* JSON text; data NULL: not given */
+    struct slice constant;   /* constant_keyword: its value; data NULL: not set */
 
     struct mapping_field *parent;    /* object, or field that has this multi-field; NULL: the root */
     struct mapping_field **children; /* objects: in order of name */

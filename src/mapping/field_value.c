@@ -65,7 +65,8 @@ static int refuse_token(struct conversion *conversion, const char *name, const c
         json_line_column(conversion->doc->source, end, &line, &column);
         place = json_source_location(conversion->arena, conversion->doc->source, conversion->dialect, line, column);
     }
-    problem_set(conversion->problem, conversion->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason), SLICE_ARG(place));
+    problem_set(conversion->problem, conversion->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason),
+                SLICE_ARG(place));
     if (name != NULL)
         conversion->problem->name = slice_from(name);
     return FIELD_VALUE_REFUSED;
@@ -220,7 +221,8 @@ static int integer_cast_from_text(struct conversion *conversion, struct slice te
     }
     integer = integer < range->min ? range->min : integer > range->max ? range->max : integer;
     if (type == FIELD_BYTE && (integer < INT8_MIN || integer > INT8_MAX))
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
+                      (long long)integer);
     *ret_integer = type == FIELD_SHORT ? (int16_t)integer : integer;
     return 0;
 }
@@ -270,7 +272,8 @@ static int integer_from_number(struct conversion *conversion, int64_t *ret_integ
     }
     bool is_byte = conversion->field->type == FIELD_BYTE;
     if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN && integer <= INT32_MAX)
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
+        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
+                      (long long)integer);
     if (integer < type->min || integer > type->max)
         return refuse_out_of_range(conversion);
     *ret_integer = integer;
@@ -342,8 +345,8 @@ static int refuse_infinite(struct conversion *conversion, const char *format, do
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_double_text(&buf, number);
     buf_byte(&buf, '\0');
-    int r = refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]", SLICE_ARG(conversion->field->type_name),
-                   format, buf.data);
+    int r = refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]",
+                   SLICE_ARG(conversion->field->type_name), format, buf.data);
     buf_deinit(&buf);
     return r;
 }
@@ -389,8 +392,8 @@ static int refuse_text_of_object(struct conversion *conversion)
         json_locate(conversion->doc, conversion->scalar, &start, &end);
         json_line_column(conversion->doc->source, start, &line, &column);
     }
-    return refuse(conversion, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu", token_name(conversion->scalar),
-                  line, column);
+    return refuse(conversion, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
+                  token_name(conversion->scalar), line, column);
 }
 
 static int read_date(struct conversion *conversion, struct field_value *value)

@@ -657,8 +657,8 @@ const struct analyzer *mapping_analyzer(const struct mapping *mapping, struct sl
     return analysis_find(mapping->analysis, name);
 }
 
-int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
-                  struct slice *ret_shown)
+int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect,
+                          struct arena *arena, struct slice *ret_shown)
 {
     struct json_doc doc;
     if (mapping_shows_whole_source(type) || source.data == NULL) {

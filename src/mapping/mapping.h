@@ -40,7 +40,7 @@ struct mapping_type {
     uint16_t number;            /* first part of its document keys; never reused in an index */
     struct mapping_field *root; /* a FIELD_OBJECT with an empty path */
     bool routing_required;
-    bool source_enabled; /* if false, replies omit the source, which is stored all the same */
+    bool source_enabled;                     /* if false, replies omit the source, which is stored all the same */
     const struct json_filter *source_filter; /* applied to the source in replies; NULL: none */
     bool date_detection;
     bool numeric_detection;
@@ -97,8 +97,8 @@ int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidd
  * with a path field the change is refused. Returns and Owns: as mapping_merge(); also
  * TL_ERR_CORRUPT.
  */
-int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
-                     struct problem *ret_problem) TL_MUST_USE;
+int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena,
+                           struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Applies the `_source` settings of a type to the source of a document, for replies. *ret_shown is
@@ -106,8 +106,8 @@ int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, str
  * NULL: no filter.
  * Returns: 0; TL_ERR_CORRUPT: the source is not JSON.
  */
-int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
-                  struct slice *ret_shown) TL_MUST_USE;
+int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect,
+                          struct arena *arena, struct slice *ret_shown) TL_MUST_USE;
 /* Returns: whether mapping_filter_source() returns sources unchanged. */
 static inline bool mapping_shows_whole_source(const struct mapping_type *type)
 {

@@ -33,7 +33,8 @@ static int merge_dynamic(struct merge *merge, struct mapping_field *object, yyjs
         java_text(&buf, value);
         struct problem *cause = arena_alloc(merge->arena, sizeof *cause);
         problem_set(cause, merge->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(buf_as_slice(&buf)));
+                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
+                    SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
         int r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Could not convert [dynamic.dynamic] to boolean");
         merge->problem->caused_by = cause;

@@ -181,10 +181,10 @@ static void read_subpattern(struct reader *r, struct subpattern *sub, bool first
 {
     bool more = true;
     *sub = (struct subpattern){.prefix = BUF_INIT(NUMBER_FORMAT_BYTES_MAX),
-                          .suffix = BUF_INIT(NUMBER_FORMAT_BYTES_MAX),
-                          .multiplier = 1,
-                          .point = -1,
-                          .group = -1};
+                               .suffix = BUF_INIT(NUMBER_FORMAT_BYTES_MAX),
+                               .multiplier = 1,
+                               .point = -1,
+                               .group = -1};
     sub->affix = &sub->prefix;
     while (more && r->at < r->pattern.len && r->why.data == NULL) {
         if (sub->digits)
@@ -211,7 +211,8 @@ static void subpattern_deinit(struct subpattern *sub)
 
 static struct affixes keep_affixes(struct arena *arena, const struct subpattern *sub)
 {
-    return (struct affixes){arena_copy(arena, buf_as_slice(&sub->prefix)), arena_copy(arena, buf_as_slice(&sub->suffix))};
+    return (struct affixes){arena_copy(arena, buf_as_slice(&sub->prefix)),
+                            arena_copy(arena, buf_as_slice(&sub->suffix))};
 }
 
 /* Sets a format from the first subpattern. */

@@ -194,8 +194,8 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     /* The default analyzer is stored too if given: a search_analyzer requires an analyzer. */
     bool is_default = parameter->otherwise != NULL && slice_is(buf_as_slice(&buf), parameter->otherwise);
     if (r == 0 && (!is_default || slice_is(slice_from(parameter->name), "analyzer")))
-        slots[parameter - parameters] =
-            (struct field_parameter){slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_as_slice(&buf))};
+        slots[parameter - parameters] = (struct field_parameter){
+            slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_as_slice(&buf))};
     buf_deinit(&buf);
     return r;
 }

@@ -107,11 +107,11 @@ static int refuse_meta_value(const struct parameter_at *at, yyjson_val *value)
     java_text(&text, value);
     bool string = yyjson_is_str(value);
     int r = string ? mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
-                                     "[meta] values can't be longer than %d chars, but got [%.*s] for field [%.*s]", META_VALUE_MAX,
-                                     SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(at->field))
+                                     "[meta] values can't be longer than %d chars, but got [%.*s] for field [%.*s]",
+                                     META_VALUE_MAX, SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(at->field))
                    : mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
-                                     "[meta] values can only be strings, but got %s[%.*s] for field [%.*s]", java_class(value),
-                                     SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(at->field));
+                                     "[meta] values can only be strings, but got %s[%.*s] for field [%.*s]",
+                                     java_class(value), SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(at->field));
     buf_deinit(&text);
     return r;
 }
@@ -160,10 +160,11 @@ static int check_index_prefixes(const struct parameter_at *at)
         int r = 0;
         if (!low && !high)
             r = mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
-                                "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]", SLICE_ARG(at->field),
-                                SLICE_ARG(json_slice(key)), SLICE_ARG(buf_as_slice(&text)));
+                                "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]",
+                                SLICE_ARG(at->field), SLICE_ARG(json_slice(key)), SLICE_ARG(buf_as_slice(&text)));
         else if (!slice_to_i64(buf_as_slice(&text), &number))
-            r = mapping__refuse(at->merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(buf_as_slice(&text)));
+            r = mapping__refuse(at->merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                                SLICE_ARG(buf_as_slice(&text)));
         buf_deinit(&text);
         if (r != 0)
             return r;

@@ -90,7 +90,7 @@ static bool is_copied_alone(const struct mapping *mapping, const struct mapping_
 
 /* Returns: the full-path field that covers `field`, a member of the group of `base`; or NULL. */
 static const struct mapping_field *find_full_path_field(const struct mapping *mapping, struct mapping_field *base,
-                                              const struct mapping_field *field)
+                                                        const struct mapping_field *field)
 {
     char delimiter;
     if (!is_path_hierarchy(field, &delimiter) || is_copied_alone(mapping, base, field))

@@ -354,7 +354,7 @@ static void mark_incomplete(struct mapping *mapping)
 
 /* Creates the mapping with the types of `base` and the settings of `empty`. */
 static int apply_settings(const struct mapping *base, const struct mapping *empty, struct arena *arena,
-                    struct mapping **ret_mapping, struct problem *ret_problem)
+                          struct mapping **ret_mapping, struct problem *ret_problem)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct json_doc doc, before, after;
@@ -370,8 +370,7 @@ static int apply_settings(const struct mapping *base, const struct mapping *empt
         r = json_parse_stored(arena, empty->settings, &after);
     if (r != 0)
         return tl_trace(r);
-    bool kept = contains_all(json_get_lit(before.root, "analysis"),
-                         json_get_lit(after.root, "analysis"));
+    bool kept = contains_all(json_get_lit(before.root, "analysis"), json_get_lit(after.root, "analysis"));
     if (!kept && base->path_name.data != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the analysis of an index whose field [%.*s] places documents in a tree cannot be changed, only added to",
@@ -388,8 +387,8 @@ static int apply_settings(const struct mapping *base, const struct mapping *empt
     return 0;
 }
 
-int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
-                     struct problem *ret_problem)
+int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena,
+                           struct mapping **ret_mapping, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
     int r = mapping_new(settings, arena, &empty, ret_problem);

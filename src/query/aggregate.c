@@ -197,9 +197,9 @@ static int bind_interval(struct binder *binder, const struct aggregation *aggreg
     return 0;
 }
 
-static int bind_inclusion(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
-                       const struct term_inclusion *inclusion, const struct term_pattern **ret_pattern, struct field_value **ret_values,
-                       size_t *ret_count)
+static int bind_inclusion(struct binder *binder, const struct aggregation *aggregation,
+                          const struct mapping_field *field, const struct term_inclusion *inclusion,
+                          const struct term_pattern **ret_pattern, struct field_value **ret_values, size_t *ret_count)
 {
     bool text = field == NULL || field_value_kind(field) == FIELD_VALUE_BYTES;
     struct slice reason;
@@ -244,8 +244,9 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
     if (metadata != NULL && !metadata_has_values(metadata))
         return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(metadata_refusal(binder->arena, metadata)));
     if (metadata != NULL)
-        return numeric && (metadata->traits & METADATA_NUMERIC) == 0 ? refuse_type(binder, aggregation, aggregation->field)
-                                                                : 0;
+        return numeric && (metadata->traits & METADATA_NUMERIC) == 0
+                   ? refuse_type(binder, aggregation, aggregation->field)
+                   : 0;
     if (field == NULL)
         return 0;
     int r = sort__check_doc_values(binder, field);
@@ -254,7 +255,8 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
         return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
                       "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]", SLICE_ARG(aggregation->hint));
     return r == 0 && numeric && field_value_kind(field) == FIELD_VALUE_BYTES
-               ? refuse_type(binder, aggregation, field->type_name) : r;
+               ? refuse_type(binder, aggregation, field->type_name)
+               : r;
 }
 
 static int refuse_formats(struct binder *binder, const struct aggregation *aggregation, struct slice type)
@@ -303,10 +305,10 @@ static int bind_field(struct binder *binder, struct aggregation *aggregation, st
     }
     if (r == 0 && aggregation->include.given)
         r = bind_inclusion(binder, aggregation, bound->field, &aggregation->include, &bound->include, &bound->included,
-                        &bound->included_count);
+                           &bound->included_count);
     if (r == 0 && aggregation->exclude.given)
         r = bind_inclusion(binder, aggregation, bound->field, &aggregation->exclude, &bound->exclude, &bound->excluded,
-                        &bound->excluded_count);
+                           &bound->excluded_count);
     return r;
 }
 
@@ -488,8 +490,8 @@ bool aggregation_is_global(const struct aggregation *list)
     return list != NULL;
 }
 
-static struct aggregator *new_aggregator(const struct search_context *context, const struct aggregation *list, struct account *account,
-                                    struct agg_usage *usage)
+static struct aggregator *new_aggregator(const struct search_context *context, const struct aggregation *list,
+                                         struct account *account, struct agg_usage *usage)
 {
     struct aggregator *aggregator = mem_zalloc(sizeof *aggregator);
     aggregator->context = context;
@@ -545,13 +547,14 @@ double aggregator__number(const struct mapping_field *field, const struct field_
 
 struct slice aggregator__key(const struct field_value *value)
 {
-    return value->kind == FIELD_VALUE_BYTES ? value->bytes : (struct slice){(const char *)&value->i64, sizeof value->i64};
+    return value->kind == FIELD_VALUE_BYTES ? value->bytes
+                                            : (struct slice){(const char *)&value->i64, sizeof value->i64};
 }
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
-static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct match_doc *match_doc,
-                        struct field_value **ret_values)
+static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound,
+                        struct match_doc *match_doc, struct field_value **ret_values)
 {
     const struct metadata_field *metadata = aggregation__metadata(aggregation);
     size_t count = 0;
@@ -580,7 +583,8 @@ static bool has_value(const struct field_value *values, size_t count, const stru
 static bool is_chosen(const struct aggregation *aggregation, const struct bound_aggregation *bound,
                       const struct field_value *value, struct account *account)
 {
-    if (aggregation->include.given && bound->include != NULL && !term_pattern_regexp(bound->include, value->bytes, account))
+    if (aggregation->include.given && bound->include != NULL &&
+        !term_pattern_regexp(bound->include, value->bytes, account))
         return false;
     if (aggregation->include.given && bound->include == NULL &&
         !has_value(bound->included, bound->included_count, value))
@@ -593,8 +597,10 @@ static bool is_chosen(const struct aggregation *aggregation, const struct bound_
 struct field_value aggregation__interval_key(const struct aggregation *aggregation, double number)
 {
     if (aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
-        return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = rounding_floor(&aggregation->rounding, aggregation__millis(number))};
-    return (struct field_value){.kind = FIELD_VALUE_F64, .f64 = floor((number - aggregation->offset) / aggregation->interval) + 0.0};
+        return (struct field_value){.kind = FIELD_VALUE_I64,
+                                    .i64 = rounding_floor(&aggregation->rounding, aggregation__millis(number))};
+    return (struct field_value){.kind = FIELD_VALUE_F64,
+                                .f64 = floor((number - aggregation->offset) / aggregation->interval) + 0.0};
 }
 
 /*
@@ -611,7 +617,8 @@ static bool round_value(const struct aggregation *aggregation, double number, st
     return begin >= hard->low && (dates && hard->high_json != NULL ? begin < hard->high : begin <= hard->high);
 }
 
-static bool in_range(const struct agg_range *range, const struct mapping_field *field, const struct field_value *values, size_t count)
+static bool in_range(const struct agg_range *range, const struct mapping_field *field, const struct field_value *values,
+                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         double number = aggregator__number(field, &values[i]);
@@ -642,7 +649,8 @@ static size_t filter_keys(const struct aggregation *aggregation, const struct bo
 }
 
 static size_t range_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct match_doc *match_doc, struct field_value *values, size_t value_count, struct field_value **ret_keys)
+                         struct match_doc *match_doc, struct field_value *values, size_t value_count,
+                         struct field_value **ret_keys)
 {
     struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->range_count + 1) * sizeof *keys);
     size_t count = 0;
@@ -655,7 +663,8 @@ static size_t range_keys(const struct aggregation *aggregation, const struct bou
 
 /* Computes the keys of terms and histograms. */
 static size_t value_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct match_doc *match_doc, struct field_value *values, size_t value_count, struct field_value **ret_keys)
+                         struct match_doc *match_doc, struct field_value *values, size_t value_count,
+                         struct field_value **ret_keys)
 {
     bool round = is_one_of(aggregation, KINDS_HISTOGRAM), choose = aggregation->include.given || aggregation->exclude.given;
     size_t count = 0;
@@ -674,8 +683,8 @@ static size_t value_keys(const struct aggregation *aggregation, const struct bou
     return count;
 }
 
-static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct match_doc *match_doc,
-                      struct field_value **ret_keys)
+static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound,
+                      struct match_doc *match_doc, struct field_value **ret_keys)
 {
     struct field_value *values = NULL;
     if (is_one_of(aggregation, KINDS_FILTER))
@@ -716,7 +725,7 @@ static void charge(const struct aggregator *aggregator, size_t bytes)
 }
 
 static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
-                                 const struct mapping_field *field, const struct field_value *key)
+                                     const struct mapping_field *field, const struct field_value *key)
 {
     struct agg_bucket *bucket = mem_zalloc(sizeof *bucket);
     bucket->key = *key;
@@ -724,15 +733,17 @@ static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const 
     if (key->kind == FIELD_VALUE_BYTES)
         bucket->key.bytes = (struct slice){mem_dup(key->bytes.data, key->bytes.len), key->bytes.len};
     if (aggregation->children != NULL)
-        bucket->children = new_aggregator(aggregator->context, aggregation->children, aggregator->account, aggregator->usage);
-    size_t below = bucket->children == NULL ? 0 : sizeof *bucket->children + bucket->children->count * sizeof(struct metric);
+        bucket->children =
+            new_aggregator(aggregator->context, aggregation->children, aggregator->account, aggregator->usage);
+    size_t below =
+        bucket->children == NULL ? 0 : sizeof *bucket->children + bucket->children->count * sizeof(struct metric);
     charge(aggregator, sizeof *bucket + below + aggregator__key(key).len);
     return bucket;
 }
 
-static int add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
-                         const struct mapping_field *field, const struct field_value *value, struct match_doc *match_doc,
-                         struct arena *arena, struct problem *ret_problem)
+static int add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                         struct metric *metric, const struct mapping_field *field, const struct field_value *value,
+                         struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
 {
     struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(value));
     if (bucket == NULL) {
@@ -785,8 +796,8 @@ static int add_keys(const struct aggregator *aggregator, const struct aggregatio
  * Adds the values of a document to a metric. Elasticsearch stores texts and addresses as a set,
  * numbers with duplicates.
  */
-static void add_numbers(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
-                        struct match_doc *match_doc)
+static void add_numbers(const struct aggregation *aggregation, struct metric *metric,
+                        const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
     struct field_value *values = NULL;
     size_t count = values_of(aggregation, bound, match_doc, &values);
@@ -803,7 +814,8 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
     map_deinit(&seen);
 }
 
-static int add(struct aggregator *aggregator, bool global, struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
+static int add(struct aggregator *aggregator, bool global, struct match_doc *match_doc, struct arena *arena,
+               struct problem *ret_problem)
 {
     size_t i = 0, position = (size_t)(match_doc->index - aggregator->context->indices);
     int r = 0;
@@ -811,7 +823,8 @@ static int add(struct aggregator *aggregator, bool global, struct match_doc *mat
         if ((a->kind == AGGREGATION_GLOBAL) != global)
             continue;
         if (a->kind == AGGREGATION_TOP_HITS)
-            charge(aggregator, aggregator__offer_hit(a, &aggregator->metrics[i], &a->bound[position], match_doc, position));
+            charge(aggregator,
+                   aggregator__offer_hit(a, &aggregator->metrics[i], &a->bound[position], match_doc, position));
         else if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
             add_numbers(a, &aggregator->metrics[i], &a->bound[position], match_doc);
         else
@@ -820,12 +833,14 @@ static int add(struct aggregator *aggregator, bool global, struct match_doc *mat
     return r;
 }
 
-int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
+int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
+                   struct problem *ret_problem)
 {
     return add(aggregator, false, match_doc, arena, ret_problem);
 }
 
-int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
+int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
+                          struct problem *ret_problem)
 {
     return add(aggregator, true, match_doc, arena, ret_problem);
 }

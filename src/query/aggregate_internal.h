@@ -51,8 +51,9 @@ static inline unsigned kind_bit(enum aggregation_kind kind)
 #define KINDS_HISTOGRAM (1u << AGGREGATION_HISTOGRAM | 1u << AGGREGATION_DATE_HISTOGRAM)
 #define KINDS_RANGE (1u << AGGREGATION_RANGE | 1u << AGGREGATION_DATE_RANGE)
 #define KINDS_FILTER (1u << AGGREGATION_FILTER | 1u << AGGREGATION_FILTERS)
-#define KINDS_SINGLE (1u << AGGREGATION_FILTER | 1u << AGGREGATION_MISSING | 1u << AGGREGATION_GLOBAL) /* single-bucket */
-#define KINDS_FIELD (~(KINDS_FILTER | 1u << AGGREGATION_GLOBAL | 1u << AGGREGATION_TOP_HITS))          /* read a field */
+#define KINDS_SINGLE \
+    (1u << AGGREGATION_FILTER | 1u << AGGREGATION_MISSING | 1u << AGGREGATION_GLOBAL)         /* single-bucket */
+#define KINDS_FIELD (~(KINDS_FILTER | 1u << AGGREGATION_GLOBAL | 1u << AGGREGATION_TOP_HITS)) /* read a field */
 
 extern const char *const aggregation__names[AGGREGATION_KIND_COUNT];
 
@@ -79,9 +80,9 @@ struct bounds {
 };
 
 struct agg_range {
-    struct slice key; /* data NULL: generated from its ends */
+    struct slice key;                /* data NULL: generated from its ends */
     yyjson_val *from_json, *to_json; /* NULL: open */
-    double from, to; /* `from` inclusive, `to` exclusive; valid once bound; infinite: open */
+    double from, to;                 /* `from` inclusive, `to` exclusive; valid once bound; infinite: open */
 };
 
 struct named_filter {
@@ -116,8 +117,7 @@ struct aggregation {
     struct slice field;
     yyjson_val *missing; /* NULL: none */
     struct slice meta;   /* JSON returned with the result; empty: none */
-    bool
-        has_rewritten_filter;     /* 7.10 rewrites one for the first index; meta then defaults to {} */
+    bool has_rewritten_filter;    /* 7.10 rewrites one for the first index; meta then defaults to {} */
     struct aggregation *children; /* list of the sub-aggregations; NULL: none */
 
     unsigned size;
@@ -173,10 +173,10 @@ struct agg_bucket {
 
 /* The result of one aggregation. */
 struct metric {
-    uint64_t values;       /* number of values; of TOP_HITS: of documents */
-    double sum, low, high; /* low is INFINITY and high is -INFINITY without values */
+    uint64_t values;            /* number of values; of TOP_HITS: of documents */
+    double sum, low, high;      /* low is INFINITY and high is -INFINITY without values */
     struct hit_queue *top_hits; /* of TOP_HITS, whose best score is `high`; NULL: no hit yet */
-    struct map buckets; /* encoded key -> struct agg_bucket *; of bucket kinds and CARDINALITY */
+    struct map buckets;         /* encoded key -> struct agg_bucket *; of bucket kinds and CARDINALITY */
 };
 
 /* Resources that the buckets of a search use. */
@@ -202,8 +202,8 @@ struct aggregator {
 int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation) TL_MUST_USE;
 int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation, const struct named_list *named,
                                struct bound_aggregation *bound) TL_MUST_USE;
-size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
-                            struct match_doc *match_doc, size_t index);
+size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric,
+                             const struct bound_aggregation *bound, struct match_doc *match_doc, size_t index);
 void aggregator__drop_hits(struct metric *metric);
 int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct metric *metric,
                                struct json_writer *w, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;

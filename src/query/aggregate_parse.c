@@ -214,7 +214,7 @@ static int refuse_partition(struct query_parser *parser, struct slice option, yy
 }
 
 static int take_inclusion(struct query_parser *parser, struct slice option, yyjson_val *value,
-                       struct aggregation *aggregation)
+                          struct aggregation *aggregation)
 {
     struct term_inclusion *inclusion = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
     if (yyjson_is_obj(value))
@@ -627,14 +627,47 @@ static int parse_global(struct query_parser *parser, yyjson_val *value, const st
 /* Refuses an unknown kind. Kinds that only Elasticsearch has get a message of their own. */
 static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjson_val *value)
 {
-    static const char *const unsupported[] = {
-        "adjacency_matrix", "auto_date_histogram", "avg_bucket", "bucket_script", "bucket_selector", "bucket_sort",
-        "children", "composite", "cumulative_sum", "derivative", "diversified_sampler", "extended_stats",
-        "extended_stats_bucket", "geo_bounds", "geo_centroid", "geo_distance", "geohash_grid", "geotile_grid",
-        "ip_range", "matrix_stats", "max_bucket", "median_absolute_deviation", "min_bucket", "moving_avg", "moving_fn",
-        "nested", "parent", "percentile_ranks", "percentiles", "percentiles_bucket", "rare_terms", "reverse_nested",
-        "sampler", "scripted_metric", "serial_diff", "significant_terms", "significant_text", "stats_bucket",
-        "sum_bucket", "variable_width_histogram", "weighted_avg"};
+    static const char *const unsupported[] = {"adjacency_matrix",
+                                              "auto_date_histogram",
+                                              "avg_bucket",
+                                              "bucket_script",
+                                              "bucket_selector",
+                                              "bucket_sort",
+                                              "children",
+                                              "composite",
+                                              "cumulative_sum",
+                                              "derivative",
+                                              "diversified_sampler",
+                                              "extended_stats",
+                                              "extended_stats_bucket",
+                                              "geo_bounds",
+                                              "geo_centroid",
+                                              "geo_distance",
+                                              "geohash_grid",
+                                              "geotile_grid",
+                                              "ip_range",
+                                              "matrix_stats",
+                                              "max_bucket",
+                                              "median_absolute_deviation",
+                                              "min_bucket",
+                                              "moving_avg",
+                                              "moving_fn",
+                                              "nested",
+                                              "parent",
+                                              "percentile_ranks",
+                                              "percentiles",
+                                              "percentiles_bucket",
+                                              "rare_terms",
+                                              "reverse_nested",
+                                              "sampler",
+                                              "scripted_metric",
+                                              "serial_diff",
+                                              "significant_terms",
+                                              "significant_text",
+                                              "stats_bucket",
+                                              "sum_bucket",
+                                              "variable_width_histogram",
+                                              "weighted_avg"};
     for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
         if (slice_is(name, unsupported[i]))
             return query__refuse(parser, value, false, PROBLEM_PARSING,

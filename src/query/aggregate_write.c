@@ -194,7 +194,8 @@ static int by_key(const struct agg_bucket *a, const struct agg_bucket *b)
 /* Buckets without a number are last in both directions. */
 static int by_result(const struct agg_bucket *a, const struct agg_bucket *b, const struct bucket_order *order)
 {
-    double x = a->children == NULL ? NAN : result_of(a->children, order), y = b->children == NULL ? NAN : result_of(b->children, order);
+    double x = a->children == NULL ? NAN : result_of(a->children, order),
+           y = b->children == NULL ? NAN : result_of(b->children, order);
     if (isnan(x) || isnan(y))
         return (int)isnan(x) - (int)isnan(y);
     if (x == y)
@@ -242,7 +243,8 @@ static void write_inside(struct output *out, const struct aggregator *aggregator
     }
     if (aggregation->children == NULL)
         return;
-    struct aggregator *empty = bucket == NULL ? aggregator_new(aggregator->context, aggregation->children, aggregator->account) : NULL;
+    struct aggregator *empty =
+        bucket == NULL ? aggregator_new(aggregator->context, aggregation->children, aggregator->account) : NULL;
     write_list(out, bucket == NULL ? empty : bucket->children);
     aggregator_free(empty);
 }
@@ -260,8 +262,8 @@ static struct agg_bucket **all_buckets(const struct metric *metric, uint64_t lea
 }
 
 /* Writes key_as_string. A long is formatted as an integer, since a double would lose digits. */
-static void write_number_key(struct json_writer *w, const struct aggregation *aggregation, const struct mapping_field *field,
-                             const struct field_value *key)
+static void write_number_key(struct json_writer *w, const struct aggregation *aggregation,
+                             const struct mapping_field *field, const struct field_value *key)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     if (key->kind == FIELD_VALUE_I64 && (field == NULL || field->type != FIELD_SCALED_FLOAT))
@@ -273,7 +275,8 @@ static void write_number_key(struct json_writer *w, const struct aggregation *ag
     buf_deinit(&text);
 }
 
-static void write_terms_key(struct json_writer *w, const struct aggregation *aggregation, const struct agg_bucket *bucket)
+static void write_terms_key(struct json_writer *w, const struct aggregation *aggregation,
+                            const struct agg_bucket *bucket)
 {
     const struct mapping_field *field = bucket->field;
     json_key(w, "key");
@@ -372,8 +375,8 @@ static bool histogram_span(const struct aggregation *aggregation, struct agg_buc
  * Returns: false if there are more than AGGREGATION_BUCKETS_MAX. Owns: the empty buckets live in
  * `empty`.
  */
-static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct agg_bucket ***buckets, size_t *count,
-                      struct arena *empty)
+static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct agg_bucket ***buckets,
+                      size_t *count, struct arena *empty)
 {
     struct field_value low = {0}, high = {0};
     size_t filled = 0, capacity = 0;
@@ -403,8 +406,9 @@ static double histogram_key(const struct aggregation *aggregation, const struct 
                                  : bucket->key.f64 * aggregation->interval + aggregation->offset;
 }
 
-static void write_interval(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
-                           const struct agg_bucket *bucket, const struct mapping_field *field)
+static void write_interval(struct output *out, const struct aggregator *aggregator,
+                           const struct aggregation *aggregation, const struct agg_bucket *bucket,
+                           const struct mapping_field *field)
 {
     bool text = has_text(aggregation, field) || aggregation->format != NULL;
     double key = histogram_key(aggregation, bucket);

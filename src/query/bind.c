@@ -181,7 +181,8 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
 
 /* --- bool and friends --------------------------------------------------------------------------------------------- */
 
-static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct bound_query_list *ret_list)
+static int bind_list(struct binder *binder, const struct query_list *list, bool scores,
+                     struct bound_query_list *ret_list)
 {
     bool parent_scores = binder->scores;
     int r = 0;
@@ -292,8 +293,7 @@ static int bind_bool(struct binder *binder, const struct query *query, struct bo
         return r;
     bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
     matcher->boolean.minimum = !required && query->boolean.should.count > 0;
-    bool negative =
-        !required && query->boolean.should.count == 0; /* only must_not: the minimum is ignored */
+    bool negative = !required && query->boolean.should.count == 0; /* only must_not: the minimum is ignored */
     if (query->boolean.minimum_should_match.len > 0 && !negative) {
         r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count,
                           &matcher->boolean.minimum);
@@ -393,10 +393,10 @@ static int bind_function(struct binder *binder, const struct query *query, struc
         if (r == 0 && function->spec->field_factor) {
             const struct metadata_field *metadata = metadata_find(function->spec->field);
             function->field = mapping_field(binder->index->mapping, function->spec->field);
-            function->metadata = function->field == NULL && metadata_has_values(metadata) &&
-                                         (metadata->traits & METADATA_NUMERIC) != 0
-                                     ? metadata
-                                     : NULL;
+            function->metadata =
+                function->field == NULL && metadata_has_values(metadata) && (metadata->traits & METADATA_NUMERIC) != 0
+                    ? metadata
+                    : NULL;
             if (function->field == NULL && metadata != NULL && binder->context->dialect == DIALECT_7 &&
                 !metadata_has_values(metadata))
                 r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s",

@@ -134,7 +134,8 @@ static struct bound_query *types_by_pattern(struct binder *binder, const struct 
     return matcher->types.count == count ? all(binder, boost) : matcher;
 }
 
-static struct bound_query *by_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
+static struct bound_query *by_pattern(struct binder *binder, const struct metadata_field *field,
+                                      const struct query *query)
 {
     struct slice text = query__scalar_text(binder->arena, query->pattern.value);
     struct name_pattern pattern = {text, binder->arena, query->pattern.case_insensitive};
@@ -162,7 +163,7 @@ static int refuse_pattern(struct binder *binder, const struct metadata_field *fi
  * nothing or is refused.
  */
 static int bind_case_insensitive(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                       struct bound_query **ret_matcher)
+                                 struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
     if ((field->traits & METADATA_CONSTANT) != 0)
@@ -258,7 +259,7 @@ static int bind_range(struct binder *binder, const struct metadata_field *field,
 static int refuse(struct binder *binder, const struct metadata_field *field, const char *words)
 {
     return (field->traits & METADATA_NO_CAUSE) != 0 ? bind__refuse_plain(binder, "%s", words)
-                                                 : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
+                                                    : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
 }
 
 static bool is_refused_in_dialect(const struct binder *binder, const struct metadata_field *field)
@@ -270,8 +271,8 @@ static int bind_exists(struct binder *binder, const struct metadata_field *field
                        struct bound_query **ret_matcher)
 {
     *ret_matcher = (field->traits & METADATA_ALWAYS_PRESENT) != 0 ? all(binder, query->boost)
-                   : field->number == METADATA_ROUTING        ? bind__new(binder, BOUND_ROUTING, query->boost)
-                                                              : none(binder);
+                   : field->number == METADATA_ROUTING            ? bind__new(binder, BOUND_ROUTING, query->boost)
+                                                                  : none(binder);
     bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;
     return refused ? refuse(binder, field, field->exists_refusal) : 0;
 }
@@ -302,7 +303,8 @@ static int bind_seq_no(struct binder *binder, const struct query *query, struct 
         if (r != 0)
             return r;
         one->range.has_low = one->range.has_high = true;
-        one->range.low = one->range.high = (struct field_value){.field = FIELD_NUMBER_NONE, .kind = FIELD_VALUE_I64, .i64 = number};
+        one->range.low = one->range.high =
+            (struct field_value){.field = FIELD_NUMBER_NONE, .kind = FIELD_VALUE_I64, .i64 = number};
         bind__list_add(binder, &any->boolean.should, one);
     }
     any->boolean.minimum = 1;
@@ -325,8 +327,7 @@ static int bind_terms(struct binder *binder, const struct metadata_field *field,
     case METADATA_INDEX: *ret_matcher = index_by_name(binder, query); return 0;
     case METADATA_TYPE: *ret_matcher = bind__types(binder, query); return 0;
     case METADATA_ROUTING: *ret_matcher = by_names(binder, BOUND_ROUTING, query); return 0;
-    case METADATA_SEQ_NO:
-        return binder->context->dialect == DIALECT_7 ? bind_seq_no(binder, query, ret_matcher) : 0;
+    case METADATA_SEQ_NO: return binder->context->dialect == DIALECT_7 ? bind_seq_no(binder, query, ret_matcher) : 0;
     case METADATA_VERSION:
     case METADATA_SOURCE:
     case METADATA_FIELD_NAMES:

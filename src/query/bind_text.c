@@ -50,8 +50,8 @@ static struct bound_query *zero_terms(struct binder *binder, const struct match_
 }
 
 static int bind_token(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                         const struct match_options *options, struct slice token, bool prefix,
-                         struct bound_query **ret_matcher)
+                      const struct match_options *options, struct slice token, bool prefix,
+                      struct bound_query **ret_matcher)
 {
     if (!prefix && options->fuzziness.len == 0)
         return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores, ret_matcher);
@@ -70,8 +70,8 @@ static int bind_token(struct binder *binder, const struct query *query, const st
  * Returns: 0; QUERY_REFUSED; fatal codes.
  */
 static int bind_position(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                            const struct match_options *options, const struct tokens *tokens, bool prefix_last,
-                            size_t *at, struct bound_query **ret_matcher)
+                         const struct match_options *options, const struct tokens *tokens, bool prefix_last, size_t *at,
+                         struct bound_query **ret_matcher)
 {
     struct bound_query *group = bind__new(binder, BOUND_DIS_MAX, 1);
     uint32_t position = tokens->items[*at].position;
@@ -171,10 +171,10 @@ static int match_field(struct binder *binder, const struct query *query, const s
             return refuse_phrase_prefix(binder, field->path, field->type_name);
         if (prefix_last && field->type == FIELD_KEYWORD)
             return bind_token(binder, query, field, options, query__scalar_text(binder->arena, value), true,
-                                 ret_matcher);
+                              ret_matcher);
         if (options->fuzziness.len > 0 && field->type == FIELD_KEYWORD)
             return bind_token(binder, query, field, options, query__scalar_text(binder->arena, value), false,
-                                 ret_matcher);
+                              ret_matcher);
         return bind__term(binder, field, value, query->boost, binder->scores, ret_matcher);
     }
     if (!field->indexed)

@@ -124,8 +124,8 @@ static int out_of_range(struct binder *binder, const struct mapping_field *field
 
 /* --- Terms -------------------------------------------------------------------------------------------------------- */
 
-static struct bound_query *single_value(struct binder *binder, const struct mapping_field *field, const struct field_value *value,
-                                    double boost, bool scored)
+static struct bound_query *single_value(struct binder *binder, const struct mapping_field *field,
+                                        const struct field_value *value, double boost, bool scored)
 {
     bool is_text = is_text_field(field) || field->type == FIELD_BOOLEAN;
     struct bound_query *matcher = bind__new(binder, BOUND_TERMS, is_text ? boost * field->boost : boost);
@@ -161,7 +161,7 @@ static int date_term(struct binder *binder, const struct mapping_field *field, y
  * address block.
  */
 static bool bind_ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
-                     struct bound_query **ret_matcher)
+                          struct bound_query **ret_matcher)
 {
     size_t slash = slice_find_byte(text, '/');
     uint64_t bits;
@@ -330,7 +330,7 @@ static int bind_bound(struct binder *binder, const struct query *query, const st
     if (scalar == NULL)
         return 0;
     *bound = (struct field_value){.field = field != NULL ? field->number : FIELD_NUMBER_NONE,
-                            .kind = field != NULL ? (uint8_t)field_value_kind(field) : FIELD_VALUE_I64};
+                                  .kind = field != NULL ? (uint8_t)field_value_kind(field) : FIELD_VALUE_I64};
     *(high ? &matcher->range.has_high : &matcher->range.has_low) = true;
     if (field == NULL || is_integer_field(field))
         return integer_bound(binder, field, scalar, high, matcher);
@@ -441,8 +441,9 @@ int bind__pattern_text(struct binder *binder, const struct query *query, struct 
     if (query->kind == QUERY_REGEXP)
         return bind_regexp(binder, query, text, matcher);
     if (query->kind == QUERY_FUZZY) {
-        matcher->pattern.pattern = term_pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
-                                                     query->pattern.prefix_length, !query->pattern.no_transpositions);
+        matcher->pattern.pattern =
+            term_pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
+                                   query->pattern.prefix_length, !query->pattern.no_transpositions);
         matcher->pattern.fits = term_pattern_fuzzy;
         matcher->pattern.prefix = SLICE_LIT("");
         return 0;

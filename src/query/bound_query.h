@@ -227,7 +227,7 @@ struct script_eval;
  * a problem.
  */
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
-                       struct script_eval *ret_value) TL_MUST_USE;
+                         struct script_eval *ret_value) TL_MUST_USE;
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
 
@@ -242,7 +242,7 @@ struct binder {
     struct named_list *named;      /* receives the queries that have a `_name`; NULL: not needed */
     struct script **scripts;       /* compiled by this binder; binder_deinit() releases them */
     size_t script_count, script_capacity;
-    unsigned depth;            /* of query_bind() calls, limited to twice QUERY_DEPTH_MAX */
+    unsigned depth; /* of query_bind() calls, limited to twice QUERY_DEPTH_MAX */
 };
 
 /*
@@ -292,8 +292,8 @@ int bind__range(struct binder *binder, const struct query *query, const struct m
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
                   struct bound_query **ret_matcher) TL_MUST_USE;
 /* Fills the `pattern` of a PATTERN or ROUTING_PATTERN, which does not depend on the field. */
-int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct bound_query *matcher)
-    TL_MUST_USE;
+int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text,
+                       struct bound_query *matcher) TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__multi_match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
@@ -327,11 +327,11 @@ bool term_pattern_fuzzy(const struct term_pattern *pattern, struct slice text, s
 bool term_pattern_regexp(const struct term_pattern *pattern, struct slice text, struct account *account);
 /* Makes a wildcard or prefix pattern. `case_insensitive` folds ASCII letters. */
 const struct term_pattern *term_pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
-const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
-                                        bool transpositions);
+const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits,
+                                                  unsigned prefix_length, bool transpositions);
 /* Compiles a regular expression. Returns: NULL with *ret_reason if it is malformed or too large. */
 const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
-                                         struct slice *ret_reason);
+                                                   struct slice *ret_reason);
 /*
  * Returns: the literal prefix that every matching text begins with; `wildcard`: it ends before the
  * first `*`, `?` or `\`.

@@ -48,7 +48,8 @@ static void put_field(struct buf *buf, const struct mapping_field *field)
 static void put_terms(struct buf *buf, const struct bound_query *matcher)
 {
     size_t count = matcher->terms.count;
-    bool number = count > 0 && matcher->terms.values[0].kind != FIELD_VALUE_BYTES && matcher->field->type != FIELD_BOOLEAN;
+    bool number =
+        count > 0 && matcher->terms.values[0].kind != FIELD_VALUE_BYTES && matcher->field->type != FIELD_BOOLEAN;
     bool point = number || matcher->field->type == FIELD_IP;
     put_field(buf, matcher->field);
     if (count == 1 && !point) {
@@ -239,7 +240,8 @@ static void put_bool(struct buf *buf, const struct bound_query *matcher, bool ne
     bool first = true;
     size_t optional = matcher->boolean.should.count, rest = matcher->boolean.must.count + matcher->boolean.filter.count;
     size_t implied = rest == 0 && optional > 0 ? 1 : 0;
-    bool prints_minimum = matcher->boolean.minimum > implied, brackets = nested || prints_minimum || matcher->boost != 1;
+    bool prints_minimum = matcher->boolean.minimum > implied,
+         brackets = nested || prints_minimum || matcher->boost != 1;
     if (is_empty(matcher)) {
         buf_lit(buf, "*:*");
         return;

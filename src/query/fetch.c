@@ -101,7 +101,8 @@ static void refuse_field(struct fields_writer *w, struct slice reason)
 static bool is_number(const struct mapping_field *field)
 {
     enum field_value_kind kind = field_value_kind(field);
-    return (kind == FIELD_VALUE_I64 || kind == FIELD_VALUE_F64) && field->type != FIELD_DATE && field->type != FIELD_BOOLEAN;
+    return (kind == FIELD_VALUE_I64 || kind == FIELD_VALUE_F64) && field->type != FIELD_DATE &&
+           field->type != FIELD_BOOLEAN;
 }
 
 /*
@@ -194,7 +195,8 @@ static void write_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
     struct field_value *values = NULL;
-    if (field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 || !set_format(w, field))
+    if (field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 ||
+        !set_format(w, field))
         return;
     size_t count = match_doc_field(w->match_doc, field, &values);
     if (count == 0)
@@ -421,7 +423,7 @@ static void write_head(const struct fetcher *fetcher, const struct match_doc *ma
 
 /* Writes the source filtered by the mapping, and then by the request. */
 static int write_filtered(const struct fetcher *fetcher, const struct mapping_type *type, struct slice source,
-                       struct buf *buf)
+                          struct buf *buf)
 {
     struct arena arena = ARENA_INIT;
     struct slice filtered;

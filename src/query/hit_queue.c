@@ -24,7 +24,7 @@ void hit_queue_deinit(struct hit_queue *queue)
 }
 
 struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
-                               size_t count, struct slice group)
+                                   size_t count, struct slice group)
 {
     size_t bytes = sizeof(struct queued_hit) + count * sizeof *values + key.len + group.len;
     for (size_t i = 0; i < count; i++)
@@ -54,7 +54,7 @@ static int compare(const struct hit_queue *queue, uint32_t index, float score, s
                    const struct sort_value *values, const struct queued_hit *b)
 {
     int order = queue->key_count > 0 ? sort_compare(queue->keys, queue->key_count, values, b->values)
-                                    : (score < b->score) - (score > b->score);
+                                     : (score < b->score) - (score > b->score);
     if (order == 0)
         order = (index > b->index) - (index < b->index);
     return order != 0 ? order : slice_compare(key, b->key);

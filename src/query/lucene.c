@@ -231,8 +231,7 @@ static struct query *make_pattern(struct lucene *p, struct slice field, enum que
     model.pattern.in_query_string = true;
     if (field.data == NULL && p->field_count == 0 && (kind == QUERY_WILDCARD || kind == QUERY_REGEXP))
         return each_field(p, SLICE_LIT("*"), on_field, &model);
-    if (field.data == NULL &&
-        p->field_count == 0) { /* as the former `_all`: match the words of every text field */
+    if (field.data == NULL && p->field_count == 0) { /* as the former `_all`: match the words of every text field */
         struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
         words->multi.options.fuzziness = fuzziness;
         words->multi.options.prefix_anywhere = true;

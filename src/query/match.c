@@ -149,7 +149,8 @@ static bool sort_values_if_worthwhile(struct match_doc *match_doc, struct match_
  * Returns: the number of values that equal one of the terms; at most 1 if the query ignores
  * frequencies.
  */
-static size_t term_frequency(const struct bound_query *matcher, struct match_doc *match_doc, struct match_doc_values *values)
+static size_t term_frequency(const struct bound_query *matcher, struct match_doc *match_doc,
+                             struct match_doc_values *values)
 {
     bool once = !matcher->terms.weight.frequencies;
     size_t frequency = 0;
@@ -231,8 +232,8 @@ static bool match_exists(const struct bound_query *matcher, struct match_doc *ma
         bool found = false;
         if (field_value_kind(field) != FIELD_VALUE_NONE && match_doc_field(match_doc, field, &values) > 0)
             return true;
-        bool unread =
-            field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT; /* a text without tokens exists, too */
+        bool unread = field_value_kind(field) == FIELD_VALUE_NONE ||
+                      field->type == FIELD_TEXT; /* a text without tokens exists, too */
         yyjson_val *root = unread ? match_doc_root(match_doc) : NULL;
         if (root != NULL)
             json_path_each(root, field->path, found_leaf, &found);
@@ -303,7 +304,8 @@ static bool match_boosting(const struct bound_query *matcher, struct match_doc *
 static bool match_script(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     struct script_eval value;
-    return match_doc_run_script(match_doc, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
+    return match_doc_run_script(match_doc, matcher->script.script, matcher->script.params, 0, &value) == 0 &&
+           value.boolean;
 }
 
 /* --- Functions ---------------------------------------------------------------------------------------------------- */
@@ -389,8 +391,9 @@ static bool match_function(const struct bound_query *matcher, struct match_doc *
     if (spec->function.score_mode == COMBINE_AVG && applied > 0 && weights != 0)
         factor /= weights;
     factor = factor > spec->function.max_boost ? spec->function.max_boost : factor;
-    double combined = spec->function.boost_mode == COMBINE_AVG ? (score + factor) / 2
-                                                               : combine_scores(spec->function.boost_mode, score, factor);
+    double combined = spec->function.boost_mode == COMBINE_AVG
+                          ? (score + factor) / 2
+                          : combine_scores(spec->function.boost_mode, score, factor);
     if (applied == 0)
         combined = score;
     *ret_score = (float)combined * matcher->boost;
@@ -438,7 +441,8 @@ bool bound_query_match(const struct bound_query *matcher, struct match_doc *matc
     case BOUND_ROUTING_RANGE:
         return match_doc->doc->routing.data != NULL &&
                in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = match_doc->doc->routing});
-    case BOUND_SEQ_NO: return in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_I64, .i64 = match_doc->doc->seq_no});
+    case BOUND_SEQ_NO:
+        return in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_I64, .i64 = match_doc->doc->seq_no});
     case BOUND_TERMS: return match_terms(matcher, match_doc, ret_score);
     case BOUND_RANGE: return match_range(matcher, match_doc);
     case BOUND_PATTERN: return match_pattern(matcher, match_doc);

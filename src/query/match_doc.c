@@ -164,19 +164,18 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
 }
 
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
-                       struct script_eval *ret_value)
+                         struct script_eval *ret_value)
 {
     struct problem problem;
     *ret_value = (struct script_eval){.params = params,
-                                       .source = match_doc->doc->source,
-                                       .zones = match_doc->index->zones,
-                                       .doc = doc_lookup,
-                                       .doc_user = match_doc,
-                                       .score = score,
-                                       .account = match_doc->account};
+                                      .source = match_doc->doc->source,
+                                      .zones = match_doc->index->zones,
+                                      .doc = doc_lookup,
+                                      .doc_user = match_doc,
+                                      .score = score,
+                                      .account = match_doc->account};
     if (match_doc->account != NULL && match_doc->account->steps_max == SEARCH_SHORT_STEPS) {
-        match_doc->account->end =
-            ACCOUNT_SPENT; /* a short search runs no scripts: one may take 100 ms */
+        match_doc->account->end = ACCOUNT_SPENT; /* a short search runs no scripts: one may take 100 ms */
         return SCRIPT_FAILED;
     }
     (void)match_doc_root(match_doc); /* marks the arena as used */

@@ -73,7 +73,8 @@ static unsigned query_bit(struct slice query)
     return 0;
 }
 
-static int check_value(struct query_parser *parser, struct slice query, const struct noop_option *found, yyjson_val *value)
+static int check_value(struct query_parser *parser, struct slice query, const struct noop_option *found,
+                       yyjson_val *value)
 {
     struct slice text = query__scalar_text(parser->arena, value);
     if (found->values[0] == NULL || yyjson_is_null(value))

@@ -129,7 +129,7 @@ static bool fits_prefix(const struct bound_query *matcher, struct slice text)
  * has ended.
  */
 static struct occurrences *find_occurrences(const struct bound_query *matcher, struct match_doc *match_doc,
-                                  const struct match_doc_text *text)
+                                            const struct match_doc_text *text)
 {
     size_t words = matcher->phrase.word_count + matcher->phrase.last_is_prefix, total = 0;
     struct occurrences *occurrences = arena_zalloc(&match_doc->arena, (words + 1) * sizeof *occurrences);
@@ -182,8 +182,8 @@ static size_t rarest(const struct bound_query *matcher, const struct occurrences
  * first unread occurrence of each token. `begin` must not decrease from call to call, so each
  * occurrence is read once.
  */
-static bool occurs_at(const struct bound_query *matcher, struct match_doc *match_doc, const struct occurrences *occurrences, size_t *next,
-                   int64_t begin)
+static bool occurs_at(const struct bound_query *matcher, struct match_doc *match_doc,
+                      const struct occurrences *occurrences, size_t *next, int64_t begin)
 {
     for (size_t i = 0; i < matcher->phrase.count; i++) {
         const struct occurrences *of = &occurrences[matcher->phrase.word_of[i]];
@@ -191,14 +191,16 @@ static bool occurs_at(const struct bound_query *matcher, struct match_doc *match
         size_t from = next[i];
         while (next[i] < of->count && of->items[next[i]] < wanted)
             next[i]++;
-        if (!account_take(match_doc->account, 2 + next[i] - from) || next[i] == of->count || of->items[next[i]] != wanted)
+        if (!account_take(match_doc->account, 2 + next[i] - from) || next[i] == of->count ||
+            of->items[next[i]] != wanted)
             return false;
     }
     return true;
 }
 
 /* Returns: the phrase's frequency: each token that can be its first counts once. */
-static size_t exact_frequency(const struct bound_query *matcher, struct match_doc *match_doc, const struct occurrences *occurrences)
+static size_t exact_frequency(const struct bound_query *matcher, struct match_doc *match_doc,
+                              const struct occurrences *occurrences)
 {
     size_t token = rarest(matcher, occurrences), frequency = 0;
     const struct occurrences *of = &occurrences[matcher->phrase.word_of[token]];
@@ -221,7 +223,7 @@ struct word {
     struct heap_node queued; /* member of sloppy.queue, if linked */
     struct occurrences occurrences;
     size_t next;
-    int64_t at; /* text position less `offset`; all words are equal at an exact match */
+    int64_t at;          /* text position less `offset`; all words are equal at an exact match */
     int64_t offset;      /* position of the word in the phrase */
     size_t next_equal;   /* index of the next equal word, in a ring; its own index: no equal word */
     size_t equal_before; /* number of equal words that precede it in the phrase */
@@ -286,7 +288,8 @@ static struct word *first_queued(struct sloppy *sloppy)
 /* Returns: an equal word at the same text position; NULL: none. */
 static struct word *find_collision(struct sloppy *sloppy, const struct word *word)
 {
-    for (struct word *other = &sloppy->words[word->next_equal]; other != word; other = &sloppy->words[other->next_equal]) {
+    for (struct word *other = &sloppy->words[word->next_equal]; other != word;
+         other = &sloppy->words[other->next_equal]) {
         (void)account_take(sloppy->account, 1);
         if (other->at + other->offset == word->at + word->offset)
             return other;
@@ -340,7 +343,8 @@ static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
     return frequency;
 }
 
-static float frequency_with_slop(const struct bound_query *matcher, struct match_doc *match_doc, const struct occurrences *occurrences)
+static float frequency_with_slop(const struct bound_query *matcher, struct match_doc *match_doc,
+                                 const struct occurrences *occurrences)
 {
     size_t count = matcher->phrase.count, words = matcher->phrase.word_count;
     struct sloppy sloppy = {.words = arena_zalloc(&match_doc->arena, count * sizeof *sloppy.words),

@@ -78,7 +78,8 @@ static void add_document(struct planner *planner, struct access *access, struct 
 /* Returns: whether entries name all documents that have a value of a field. */
 static bool is_found(const struct planner *planner, const struct mapping_field *field)
 {
-    return field_is_covered(field) && (!path_lookup_affects(&planner->path_lookup, field) || path_lookup_can_find(&planner->path_lookup, field));
+    return field_is_covered(field) &&
+           (!path_lookup_affects(&planner->path_lookup, field) || path_lookup_can_find(&planner->path_lookup, field));
 }
 
 struct range_sink {
@@ -103,23 +104,25 @@ static void check_lookup(struct planner *planner, struct access *access, int r)
 
 /* Adds the ranges of a path's entries that were written under its origin. */
 static void add_ranges_of_origin(struct planner *planner, struct access *access, const struct mapping_field *field,
-                          const struct field_value *value)
+                                 const struct field_value *value)
 {
     struct range_sink range_sink = {planner, access};
     if (!access->usable || !path_lookup_affects(&planner->path_lookup, field))
         return;
     check_lookup(planner, access,
-                path_lookup_value(&planner->path_lookup, value->bytes, field->full_path_field != NULL, planner->arena, add_origin_range, &range_sink));
+                 path_lookup_value(&planner->path_lookup, value->bytes, field->full_path_field != NULL, planner->arena,
+                                   add_origin_range, &range_sink));
 }
 
 /* Adds the ranges of entries that were written under the origins of all paths with a prefix. */
-static void add_ranges_of_origin_prefix(struct planner *planner, struct access *access, const struct mapping_field *field,
-                            struct slice prefix)
+static void add_ranges_of_origin_prefix(struct planner *planner, struct access *access,
+                                        const struct mapping_field *field, struct slice prefix)
 {
     struct range_sink range_sink = {planner, access};
     if (!access->usable || !path_lookup_affects(&planner->path_lookup, field) || prefix.len == 0)
         return;
-    check_lookup(planner, access, path_lookup_prefix(&planner->path_lookup, prefix, planner->arena, add_origin_range, &range_sink));
+    check_lookup(planner, access,
+                 path_lookup_prefix(&planner->path_lookup, prefix, planner->arena, add_origin_range, &range_sink));
 }
 
 /* --- Leaves ------------------------------------------------------------------------------------------------------- */
@@ -150,8 +153,8 @@ static struct access terms_access(struct planner *planner, const struct bound_qu
 
 static struct access range_access(struct planner *planner, const struct bound_query *matcher)
 {
-    struct access access = {.usable =
-                                field_is_covered(matcher->field) && !path_lookup_affects(&planner->path_lookup, matcher->field)};
+    struct access access = {.usable = field_is_covered(matcher->field) &&
+                                      !path_lookup_affects(&planner->path_lookup, matcher->field)};
     struct entry_range bounds = {.index = planner->index->number,
                                  .low = matcher->range.has_low ? &matcher->range.low : NULL,
                                  .high = matcher->range.has_high ? &matcher->range.high : NULL,
@@ -305,8 +308,8 @@ static struct access phrase_access(struct planner *planner, const struct bound_q
     struct access *accesses = arena_alloc(planner->arena, (count + 1) * sizeof *accesses);
     struct field_value *values = arena_zalloc(planner->arena, (count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++) {
-        values[i] =
-            (struct field_value){.field = matcher->field->number, .kind = FIELD_VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
+        values[i] = (struct field_value){
+            .field = matcher->field->number, .kind = FIELD_VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
         accesses[i] = value_access(planner, matcher->field, &values[i], 1);
     }
     return count > 0 ? cheapest(planner, accesses, count) : unusable();
@@ -359,7 +362,8 @@ struct value_match {
 static bool fit_token(void *context, const struct analysis_token *token)
 {
     struct value_match *value_match = context;
-    value_match->fits = value_match->pattern->pattern.fits(value_match->pattern->pattern.pattern, token->text, value_match->account);
+    value_match->fits =
+        value_match->pattern->pattern.fits(value_match->pattern->pattern.pattern, token->text, value_match->account);
     return !value_match->fits;
 }
 
@@ -482,7 +486,8 @@ static size_t first_after(const struct plan *plan, struct slice after)
     return low;
 }
 
-void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, const struct view *view, uint32_t index, struct slice after)
+void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, const struct view *view, uint32_t index,
+                      struct slice after)
 {
     *plan_cursor = (struct plan_cursor){.plan = plan, .view = view, .index = index};
     if (plan->kind == PLAN_KEYS) {
@@ -494,7 +499,8 @@ void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, 
         doc_scan_seek(plan_cursor->scan, after, true);
 }
 
-static int next_key(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
+static int next_key(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id,
+                    const struct doc **ret_doc)
 {
     doc_release(&plan_cursor->doc);
     while (plan_cursor->position < plan_cursor->plan->count) {
@@ -510,7 +516,8 @@ static int next_key(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct 
     return PLAN_CURSOR_END;
 }
 
-int plan_cursor_next(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
+int plan_cursor_next(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id,
+                     const struct doc **ret_doc)
 {
     if (plan_cursor->plan->kind == PLAN_KEYS)
         return next_key(plan_cursor, ret_type, ret_id, ret_doc);

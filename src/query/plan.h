@@ -44,13 +44,14 @@ enum { PLAN_CURSOR_END = 1, PLAN_CURSOR_TOO_OLD = 2 };
  * plan_cursor_deinit.
  */
 void plan_cursor_init(struct plan_cursor *plan_cursor, const struct plan *plan, const struct view *view, uint32_t index,
-                struct slice after);
+                      struct slice after);
 /*
  * Reads the next document. The results are valid until the next call.
  * Returns: 0; PLAN_CURSOR_END; PLAN_CURSOR_TOO_OLD if the view is older than the history; fatal
  * codes.
  */
-int plan_cursor_next(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc) TL_MUST_USE;
+int plan_cursor_next(struct plan_cursor *plan_cursor, uint16_t *ret_type, struct slice *ret_id,
+                     const struct doc **ret_doc) TL_MUST_USE;
 void plan_cursor_deinit(struct plan_cursor *plan_cursor);
 
 #endif

@@ -189,7 +189,9 @@ static struct piece *parse_atom(struct regexp_parser *p)
     case '[': return parse_class(p);
     case '(': return parse_group(p);
     case '"': return parse_quoted(p);
-    case '\\': return more(p) ? literal(p, term_pattern__next_code_point(p->text, &p->at)) : refuse(p, "unexpected end-of-string");
+    case '\\':
+        return more(p) ? literal(p, term_pattern__next_code_point(p->text, &p->at))
+                       : refuse(p, "unexpected end-of-string");
     case '~':
     case '<':
     case '&': return refuse(p, "the operators ~ & < are not supported");
@@ -312,7 +314,7 @@ static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32
 }
 
 const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
-                                         struct slice *ret_reason)
+                                                   struct slice *ret_reason)
 {
     struct term_pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     struct regexp *regexp = arena_zalloc(arena, sizeof *regexp);

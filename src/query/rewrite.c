@@ -48,7 +48,7 @@ static bool has_entry(struct binder *binder, const struct mapping_field *field, 
  * none is, it matches nothing.
  */
 static struct rewrite_result rewrite_date_range(struct binder *binder, const struct query *query,
-                                      const struct mapping_field *field)
+                                                const struct mapping_field *field)
 {
     struct bound_query *matcher;
     if (!field_has_entries(field))
@@ -119,7 +119,8 @@ static struct rewrite_result rewrite_bool(struct binder *binder, const struct qu
 
 static struct rewrite_result rewrite_functions(struct binder *binder, const struct query *query)
 {
-    struct rewrite_result inner = query->function.query != NULL ? rewrite(binder, query->function.query) : (struct rewrite_result){0};
+    struct rewrite_result inner =
+        query->function.query != NULL ? rewrite(binder, query->function.query) : (struct rewrite_result){0};
     if (inner.none)
         return to_none();
     for (size_t i = 0; i < query->function.count; i++)
@@ -155,7 +156,8 @@ static struct rewrite_result rewrite(struct binder *binder, const struct query *
         if (rewrite(binder, query->compound.queries.items[0]).none)
             return to_none();
         return (struct rewrite_result){.changed = rewrite_list(binder, &query->compound.queries, &none)};
-    case QUERY_DIS_MAX: return (struct rewrite_result){.changed = rewrite_list(binder, &query->compound.queries, &none)};
+    case QUERY_DIS_MAX:
+        return (struct rewrite_result){.changed = rewrite_list(binder, &query->compound.queries, &none)};
     case QUERY_FUNCTION_SCORE: return rewrite_functions(binder, query);
     default: return (struct rewrite_result){0};
     }

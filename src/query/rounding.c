@@ -46,7 +46,8 @@ static struct zone_instants instants_of(const struct rounding *rounding, int64_t
 static int64_t first_instant(const struct rounding *rounding, int64_t local)
 {
     struct zone_instants instants = instants_of(rounding, local);
-    return (instants.count == 0 ? instants.transition : instants.first) * SECOND_MS + floor_mod(local, SECOND_MS) * (instants.count != 0);
+    return (instants.count == 0 ? instants.transition : instants.first) * SECOND_MS +
+           floor_mod(local, SECOND_MS) * (instants.count != 0);
 }
 
 static int64_t floor_months(int64_t day, int months)
@@ -75,7 +76,8 @@ static int64_t floor_local(const struct rounding *rounding, int64_t local)
 static int64_t latest_instant(const struct rounding *rounding, int64_t local, int64_t millis)
 {
     struct zone_instants instants = instants_of(rounding, local);
-    int64_t rest = floor_mod(local, SECOND_MS), second = instants.second * SECOND_MS + rest, first = instants.first * SECOND_MS + rest;
+    int64_t rest = floor_mod(local, SECOND_MS), second = instants.second * SECOND_MS + rest,
+            first = instants.first * SECOND_MS + rest;
     if (instants.count == 0)
         return INT64_MIN;
     return second <= millis ? second : first <= millis ? first : INT64_MIN;
@@ -88,7 +90,8 @@ static int64_t latest_instant(const struct rounding *rounding, int64_t local, in
 static int64_t floor_time(const struct rounding *rounding, int64_t millis)
 {
     for (;;) {
-        int64_t begin = latest_instant(rounding, floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis, millis);
+        int64_t begin = latest_instant(
+            rounding, floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis, millis);
         int64_t transition = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
         if (transition < INT64_MIN / SECOND_MS || transition * SECOND_MS <= begin)
             return begin;
@@ -108,7 +111,8 @@ static int64_t floor_fixed(const struct rounding *rounding, int64_t millis)
     if (transition >= INT64_MIN / SECOND_MS) {
         int64_t before = zone_offset(rounding->zone, transition - 1), after = zone_offset(rounding->zone, transition);
         if (before > after && local < (transition + after) * SECOND_MS)
-            return floor_div((transition + before) * SECOND_MS - 1, rounding->millis) * rounding->millis - before * SECOND_MS;
+            return floor_div((transition + before) * SECOND_MS - 1, rounding->millis) * rounding->millis -
+                   before * SECOND_MS;
     }
     int64_t begin = latest_instant(rounding, local, millis);
     return begin != INT64_MIN ? begin : first_instant(rounding, local);
@@ -154,7 +158,7 @@ int64_t rounding_next(const struct rounding *rounding, int64_t begin)
         next = next_fixed(rounding, shifted);
     else
         next = first_instant(rounding, floor_local(rounding, floor_local(rounding, local_of(rounding, shifted)) +
-                                                                days[rounding->unit] * DAY_MS));
+                                                                 days[rounding->unit] * DAY_MS));
     /* A large backward transition must not stop a caller that iterates over intervals. */
     return (next > shifted ? next : shifted + (rounding->millis > 0 ? rounding->millis : DAY_MS)) + rounding->offset;
 }

@@ -39,9 +39,8 @@ struct part {
     struct binder binder;
     struct bound_query *matcher;
     struct bound_query *post_filter; /* NULL: none */
-    struct bound_query
-        *visible;            /* documents visible to the caller, for global aggregations; NULL: none */
-    struct named_list named; /* named queries of matcher and post_filter */
+    struct bound_query *visible;     /* documents visible to the caller, for global aggregations; NULL: none */
+    struct named_list named;         /* named queries of matcher and post_filter */
     struct bound_key *keys;
     const struct mapping_field *collapse; /* NULL: hits are not collapsed */
     struct fetcher fetcher;
@@ -233,7 +232,7 @@ static int read_after(struct search *search)
     struct problem problem;
     struct part *part = search->part_count > 0 ? &search->parts[0] : NULL;
     int r = sort_parse_search_after(context->arena, search->request, part == NULL ? NULL : part->keys, context->dialect,
-                       &search->after, &problem);
+                                    &search->after, &problem);
     if (r == 0)
         return 0;
     if (part != NULL)
@@ -342,7 +341,8 @@ enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
 
 static uint32_t shard_number(const struct part *part)
 {
-    struct slice routing = part->match_doc.doc->routing.data != NULL ? part->match_doc.doc->routing : part->match_doc.id;
+    struct slice routing =
+        part->match_doc.doc->routing.data != NULL ? part->match_doc.doc->routing : part->match_doc.id;
     return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
 }
 
@@ -603,8 +603,7 @@ static bool is_constant(const struct bound_query *matcher)
         return matcher->boolean.should.count == 0 ||
                (matcher->boolean.should.count == 1 && matcher->boolean.minimum == 1 &&
                 is_constant(matcher->boolean.should.items[0]));
-    case BOUND_DIS_MAX:
-        return matcher->compound.queries.count == 1 && is_constant(matcher->compound.queries.items[0]);
+    case BOUND_DIS_MAX: return matcher->compound.queries.count == 1 && is_constant(matcher->compound.queries.items[0]);
     case BOUND_BOOSTING:
     case BOUND_FUNCTION: return false;
     default: return true;
@@ -645,8 +644,8 @@ struct stream {
     bool planned;
     struct arena arena; /* memory of the plan */
     size_t candidates_max;
-    size_t skip; /* hits still to be skipped */
-    size_t want; /* hits still to be emitted */
+    size_t skip;     /* hits still to be skipped */
+    size_t want;     /* hits still to be emitted */
     bool count_rest; /* the total is not yet known, so matches are counted to the end */
     search_emit *emit;
     void *user;
@@ -739,14 +738,14 @@ static int stream_run(struct search *search, struct stream *stream)
         struct part *part = &search->parts[stream->part];
         struct plan_cursor plan_cursor;
         uint64_t reads = part->matcher->kind == BOUND_ALL && !stream->count_rest ? stream->skip + stream->want
-                                                                                   : part->index->document_count;
+                                                                                 : part->index->document_count;
         int r =
             stream->planned ? 0 : plan_hits(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
         if (r != 0)
             return r;
         stream->planned = true;
         plan_cursor_init(&plan_cursor, &stream->plan, search->context->view, part->index->number,
-                   stream->key.len > 0 ? buf_as_slice(&stream->key) : SLICE_NONE);
+                         stream->key.len > 0 ? buf_as_slice(&stream->key) : SLICE_NONE);
         r = stream_part(search, stream, part, &plan_cursor);
         plan_cursor_deinit(&plan_cursor);
         if (r != 0 || stream_full(search, stream) || search->result->timed_out)
@@ -861,8 +860,8 @@ static int run_collecting(struct search *search, size_t from, size_t size)
 }
 
 /* Checks the number of fields of one kind requested per hit against an index setting. */
-static int check_field_count(struct search *search, const struct search_index *index, const char *what, const char *setting,
-                       size_t count, uint64_t most)
+static int check_field_count(struct search *search, const struct search_index *index, const char *what,
+                             const char *setting, size_t count, uint64_t most)
 {
     struct problem problem;
     if (count <= most)
@@ -881,10 +880,11 @@ static int check_fields(struct search *search)
     for (size_t i = 0; i < search->context->index_count; i++) {
         const struct search_index *index = &search->context->indices[i];
         uint64_t docvalues = index->docvalue_fields_end, scripts = index->script_fields_end;
-        if (check_field_count(search, index, "docvalue_fields", "max_docvalue_fields_search", search->request->docvalue_count,
-                        docvalues != 0 ? docvalues - 1 : SEARCH_DOCVALUE_FIELDS_MAX) != 0 ||
+        if (check_field_count(search, index, "docvalue_fields", "max_docvalue_fields_search",
+                              search->request->docvalue_count,
+                              docvalues != 0 ? docvalues - 1 : SEARCH_DOCVALUE_FIELDS_MAX) != 0 ||
             check_field_count(search, index, "script_fields", "max_script_fields", search->request->script_field_count,
-                        scripts != 0 ? scripts - 1 : SEARCH_SCRIPT_FIELDS_MAX) != 0)
+                              scripts != 0 ? scripts - 1 : SEARCH_SCRIPT_FIELDS_MAX) != 0)
             return SEARCH_REFUSED;
     }
     return 0;
@@ -976,7 +976,8 @@ struct cached_context {
     struct search_context context;
 };
 
-static const struct search_context *cached_context_init(struct cached_context *cached_context, const struct search_context *context)
+static const struct search_context *cached_context_init(struct cached_context *cached_context,
+                                                        const struct search_context *context)
 {
     view_cache_init(&cached_context->cache, SPACE_TREE);
     cached_context->view = *context->view;
@@ -1009,8 +1010,10 @@ int search_run(const struct search_context *context, const struct search_request
                struct search_result *ret_result, struct problem *ret_problem)
 {
     tl_cleanup(cached_context_deinit) struct cached_context cached_context;
-    struct search search = {
-        .context = cached_context_init(&cached_context, context), .request = request, .result = ret_result, .problem = ret_problem};
+    struct search search = {.context = cached_context_init(&cached_context, context),
+                            .request = request,
+                            .result = ret_result,
+                            .problem = ret_problem};
     size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
     result_init(context, ret_result);
     search.count_to = count_to(context, request, false);
@@ -1061,10 +1064,10 @@ struct page_start {
     bool begun;
     bool ended;
     uint64_t ordinal;
-    size_t part;           /* streaming: index of the part */
-    struct buf key;        /* streaming: key of the last document emitted */
-    size_t position;       /* collecting: position in the window */
-    bool replaced;         /* collecting: a later window has replaced that window */
+    size_t part;             /* streaming: index of the part */
+    struct buf key;          /* streaming: key of the last document emitted */
+    size_t position;         /* collecting: position in the window */
+    bool replaced;           /* collecting: a later window has replaced that window */
     struct queued_hit *last; /* collecting, if replaced: last hit of the window before that one; NULL: none */
 };
 
@@ -1077,10 +1080,10 @@ struct search_cursor {
     bool has_max_score;
     float max_score;
     struct stream stream;
-    struct hit_queue queue; /* collecting: the current window */
-    size_t position;       /* in the current window */
+    struct hit_queue queue;  /* collecting: the current window */
+    size_t position;         /* in the current window */
     struct queued_hit *last; /* last hit of the preceding window; NULL: this is the first */
-    bool refill;           /* the current window must be found again */
+    bool refill;             /* the current window must be found again */
     struct page_start start;
 };
 
@@ -1214,7 +1217,8 @@ static int fill_window(struct search *search, struct search_cursor *cursor)
             cursor->start.last = tl_steal(cursor->last);
         }
         mem_free(cursor->last);
-        cursor->last = queued_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
+        cursor->last =
+            queued_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
     }
     hit_queue_deinit(&cursor->queue);
     hit_queue_init(&cursor->queue, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
@@ -1257,8 +1261,10 @@ static int next_page(const struct search_context *context, const struct search_r
                      struct problem *ret_problem)
 {
     tl_cleanup(cached_context_deinit) struct cached_context cached_context;
-    struct search search = {
-        .context = cached_context_init(&cached_context, context), .request = request, .result = result, .problem = ret_problem};
+    struct search search = {.context = cached_context_init(&cached_context, context),
+                            .request = request,
+                            .result = result,
+                            .problem = ret_problem};
     search.count_to = UINT64_MAX;
     record_page_start(cursor);
     int r = cursor->begun ? 0 : check_fields(&search);
@@ -1330,7 +1336,7 @@ int search_next_each(const struct search_context *context, const struct search_r
  * Replaces the script compiler, which is not available here. Records that the query has a script.
  */
 static int record_script(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
-                       struct arena *arena, struct problem *ret_problem)
+                         struct arena *arena, struct problem *ret_problem)
 {
     (void)spec, (void)script_context, (void)ret_script;
     *(bool *)user = true;

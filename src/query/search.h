@@ -75,7 +75,7 @@ struct search_context {
     int64_t now_ms;              /* for date math */
     struct slice node;           /* node id reported in shard failures */
     struct budget_guard *memory; /* for response and aggregations; NULL: unlimited */
-    const bool *end_page; /* search_next_each(): set by the visitor to end the page; NULL: never */
+    const bool *end_page;        /* search_next_each(): set by the visitor to end the page; NULL: never */
     /*
      * Account of the request: its deadline, its cancellation and the clock for `timeout`. Each
      * search copies it into an account of its own. NULL: searches cannot be cancelled and have no

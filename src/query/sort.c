@@ -274,7 +274,7 @@ static struct sort_value field_value(const struct bound_key *bound, struct match
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
         return values[0].kind == FIELD_VALUE_BYTES ? from_value(bound->field, &values[0])
-                                             : in_unit(bound, reduce(bound, values, count));
+                                                   : in_unit(bound, reduce(bound, values, count));
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
     const struct field_value *best = &values[0];
     for (size_t i = 1; i < count; i++) {
@@ -298,7 +298,7 @@ static struct sort_value own_value(const struct bound_key *bound, const struct m
 {
     struct field_value value = metadata_value(bound->metadata, match_doc);
     return value.kind == FIELD_VALUE_I64 ? (struct sort_value){.kind = SORT_I64, .i64 = value.i64}
-                                   : (struct sort_value){.kind = SORT_BYTES, .bytes = value.bytes};
+                                         : (struct sort_value){.kind = SORT_BYTES, .bytes = value.bytes};
 }
 
 static struct sort_value script_value(const struct bound_key *bound, struct match_doc *match_doc, float score)
@@ -320,9 +320,8 @@ void sort_read(const struct bound_key *keys, size_t count, struct match_doc *mat
         case SORT_ID: ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = match_doc->id}; break;
         case SORT_SCRIPT: ret_values[i] = script_value(&keys[i], match_doc, score); break;
         case SORT_FIELD:
-            ret_values[i] = keys[i].metadata != NULL
-                                ? own_value(&keys[i], match_doc)
-                                : as_numbers(&keys[i], field_value(&keys[i], match_doc));
+            ret_values[i] = keys[i].metadata != NULL ? own_value(&keys[i], match_doc)
+                                                     : as_numbers(&keys[i], field_value(&keys[i], match_doc));
             break;
         }
     }
@@ -401,8 +400,8 @@ void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, cons
  * Converts a value of search_after to the kind of its key. Returns: false: the value is invalid for
  * it.
  */
-static bool parse_after_value(struct arena *arena, const struct bound_key *bound, yyjson_val *item, enum dialect dialect,
-                        struct sort_value *ret_value)
+static bool parse_after_value(struct arena *arena, const struct bound_key *bound, yyjson_val *item,
+                              enum dialect dialect, struct sort_value *ret_value)
 {
     struct problem ignored;
     struct field_value value;
@@ -429,7 +428,7 @@ static bool parse_after_value(struct arena *arena, const struct bound_key *bound
 }
 
 int sort_parse_search_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
-               enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem)
+                            enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem)
 {
     size_t count = unsafe_yyjson_get_len(request->search_after);
     if (request->sort_count == 0) {

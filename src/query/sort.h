@@ -70,7 +70,8 @@ void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, cons
  * *ret_problem.
  */
 int sort_parse_search_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
-               enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem) TL_MUST_USE;
+                            enum dialect dialect, struct sort_value **ret_values,
+                            struct problem *ret_problem) TL_MUST_USE;
 
 /* A collected hit: its document and its sort values. One allocation, released with mem_free(). */
 struct queued_hit {
@@ -108,6 +109,6 @@ void hit_queue_offer_group(struct hit_queue *queue, uint32_t index, float score,
 void hit_queue_finish(struct hit_queue *queue);
 /* Copies a hit with its bytes. Owns: the caller; mem_free. */
 struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
-                               size_t count, struct slice group);
+                                   size_t count, struct slice group);
 
 #endif

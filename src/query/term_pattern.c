@@ -46,8 +46,8 @@ const struct term_pattern *term_pattern_new(struct arena *arena, struct slice te
     return pattern;
 }
 
-const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
-                                        bool transpositions)
+const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits,
+                                                  unsigned prefix_length, bool transpositions)
 {
     struct term_pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->text = text;

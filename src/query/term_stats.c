@@ -121,7 +121,8 @@ static void sample_document(struct sample *sample, struct match_doc *match_doc)
         if (!account_take(match_doc->account, (1 + value_count) * STEPS_OF_VALUE))
             return;
         counts->documents += value_count > 0;
-        counts->length += counts->frequencies ? value_count : field_value_distinct(values, value_count, &match_doc->arena);
+        counts->length +=
+            counts->frequencies ? value_count : field_value_distinct(values, value_count, &match_doc->arena);
         count_values(counts, values, value_count, sample->documents);
     }
 }
@@ -250,8 +251,8 @@ static bool add_range(void *context, const struct entry_range *range)
     return true;
 }
 
-static int find_ranges(const struct binder *binder, const struct path_lookup *path_lookup, const struct scored_term *term,
-                       struct term_ranges *ranges)
+static int find_ranges(const struct binder *binder, const struct path_lookup *path_lookup,
+                       const struct scored_term *term, struct term_ranges *ranges)
 {
     struct entry_range *plain;
     size_t count = entry_ranges_of_value(binder->index->number, term->field, &term->value, binder->arena, &plain);
@@ -259,8 +260,8 @@ static int find_ranges(const struct binder *binder, const struct path_lookup *pa
     for (size_t i = 0; i < count; i++)
         add_range(ranges, &plain[i]);
     int r = !term->moves ? 0
-                         : path_lookup_value(path_lookup, term->value.bytes, term->field->full_path_field != NULL, binder->arena,
-                                           add_range, ranges);
+                         : path_lookup_value(path_lookup, term->value.bytes, term->field->full_path_field != NULL,
+                                             binder->arena, add_range, ranges);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -269,7 +270,7 @@ static int find_ranges(const struct binder *binder, const struct path_lookup *pa
  * Returns: 0; ENTRY_SCAN_END: too many documents, or the account has ended; fatal codes.
  */
 static int add_documents_of_range(const struct binder *binder, const struct view *view, const struct entry_range *range,
-                        bool repeat, struct key_set *keys)
+                                  bool repeat, struct key_set *keys)
 {
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
     struct entry_hit hit;
@@ -287,7 +288,7 @@ static int add_documents_of_range(const struct binder *binder, const struct view
 
 /* Counts the documents that still have the term at their current path. Returns: 0; fatal codes. */
 static int count_at_current_path(const struct binder *binder, const struct view *view, const struct scored_term *term,
-                          const struct key_set *keys, uint64_t *ret_count)
+                                 const struct key_set *keys, uint64_t *ret_count)
 {
     struct scored_term counted = *term;
     struct sample sample;
@@ -323,7 +324,7 @@ static int count_at_current_path(const struct binder *binder, const struct view 
  * Returns: 0 with the count; ENTRY_SCAN_END: there are too many; fatal codes.
  */
 static int count_documents_exactly(const struct binder *binder, const struct view *view, const struct scored_term *term,
-                         const struct term_ranges *ranges, uint64_t *ret_count)
+                                   const struct term_ranges *ranges, uint64_t *ret_count)
 {
     struct key_set keys = {arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys.items), 0};
     for (size_t i = 0; i < ranges->count; i++) {
@@ -364,7 +365,7 @@ static int term_documents(const struct binder *binder, const struct view *view, 
 
 /* Computes the weight of a term. Extrapolates from the sample if it is not the whole index. */
 static int compute_weight(const struct binder *binder, const struct view *view, const struct path_lookup *path_lookup,
-                      struct scored_term *term, const struct sample *sample)
+                          struct scored_term *term, const struct sample *sample)
 {
     double scale = 1;
     uint64_t total = binder->index->document_count;
@@ -400,8 +401,8 @@ static size_t collect_terms(const struct binder *binder, struct scored_term *ter
             struct scored_term term = {.matcher = matcher, .field = matcher->field, .boost = matcher->boost};
             term.weight = phrase ? &matcher->phrase.weights[t] : &matcher->terms.weight;
             term.value = phrase ? (struct field_value){.field = matcher->field->number,
-                                                 .kind = FIELD_VALUE_BYTES,
-                                                 .bytes = matcher->phrase.tokens[t]}
+                                                       .kind = FIELD_VALUE_BYTES,
+                                                       .bytes = matcher->phrase.tokens[t]}
                                 : matcher->terms.values[0];
             if (terms != NULL)
                 terms[count] = term;
@@ -438,7 +439,8 @@ int query_load_term_stats(struct binder *binder, const struct view *view)
         return tl_trace(r);
     for (size_t i = 0; i < count; i++) {
         terms[i].moves = path_lookup_can_find(&path_lookup, terms[i].field);
-        terms[i].found = field_is_covered(terms[i].field) && (terms[i].moves || !path_lookup_affects(&path_lookup, terms[i].field));
+        terms[i].found =
+            field_is_covered(terms[i].field) && (terms[i].moves || !path_lookup_affects(&path_lookup, terms[i].field));
     }
     bool sampling = needs_sample(binder, terms, count);
     sample_init(&sample, binder->arena, terms, count);

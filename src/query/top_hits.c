@@ -121,8 +121,8 @@ int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *
 
 /* --- Collecting --------------------------------------------------------------------------------------------------- */
 
-size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
-                            struct match_doc *match_doc, size_t index)
+size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric,
+                             const struct bound_aggregation *bound, struct match_doc *match_doc, size_t index)
 {
     const struct search_request *hits = aggregation->hits;
     struct sort_value *values = arena_zalloc(&match_doc->arena, (hits->sort_count + 1) * sizeof *values);
@@ -135,7 +135,8 @@ size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metri
     sort_read(bound->keys, hits->sort_count, match_doc, match_doc->score, metric->values, values);
     struct slice key = doc_key(key_bytes, bound->fetcher->index->number, match_doc->type, match_doc->id);
     hit_queue_offer(metric->top_hits, (uint32_t)index, match_doc->score, slice_from_offset(key, 4), values);
-    metric->high = metric->values == 0 || (double)match_doc->score > metric->high ? (double)match_doc->score : metric->high;
+    metric->high =
+        metric->values == 0 || (double)match_doc->score > metric->high ? (double)match_doc->score : metric->high;
     metric->values++;
     return metric->top_hits->bytes > before ? metric->top_hits->bytes - before : 0;
 }
@@ -150,8 +151,8 @@ void aggregator__drop_hits(struct metric *metric)
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-static int fetch(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct queued_hit *hit,
-                 struct match_doc *match_doc, struct buf *buf)
+static int fetch(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                 const struct queued_hit *hit, struct match_doc *match_doc, struct buf *buf)
 {
     const struct search_context *context = aggregator->context;
     const struct search_request *hits = aggregation->hits;
@@ -166,14 +167,15 @@ static int fetch(const struct aggregator *aggregator, const struct aggregation *
         return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : r == DOC_NOT_FOUND ? TL_ERR_CORRUPT : tl_trace(r);
     match_doc_set(match_doc, type, id, &doc);
     (void)account_take(match_doc->account, 500 + doc.source.len);
-    r = fetch_hit(fetcher, match_doc, has_scores(hits) ? &hit->score : NULL, hits->sort_count > 0 ? hit->values : NULL, buf);
+    r = fetch_hit(fetcher, match_doc, has_scores(hits) ? &hit->score : NULL, hits->sort_count > 0 ? hit->values : NULL,
+                  buf);
     doc_release(&doc);
     return r;
 }
 
 /* Reads the document of a hit again and writes the hit to `buf`. */
-static int write_hit(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct queued_hit *hit,
-                     struct buf *buf, struct arena *arena, struct problem *ret_problem)
+static int write_hit(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                     const struct queued_hit *hit, struct buf *buf, struct arena *arena, struct problem *ret_problem)
 {
     const struct search_context *context = aggregator->context;
     const struct search_index *index = &context->indices[hit->index];
@@ -230,7 +232,8 @@ int aggregator__write_top_hits(const struct aggregator *aggregator, const struct
     json_begin(w, '[');
     if (queue != NULL)
         hit_queue_finish(queue);
-    for (size_t i = (size_t)hits->from; queue != NULL && i < queue->count && r == 0 && !account_ended(aggregator->account); i++) {
+    for (size_t i = (size_t)hits->from;
+         queue != NULL && i < queue->count && r == 0 && !account_ended(aggregator->account); i++) {
         if (i > (size_t)hits->from)
             buf_byte(w->buf, ',');
         r = write_hit(aggregator, aggregation, queue->items[i], w->buf, arena, ret_problem);

@@ -120,7 +120,7 @@ void rocks__batch_put(struct store_batch *base, enum store_space space, struct s
 void rocks__batch_put_nocopy(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
     append_change((struct rocks_batch *)base,
-           &(struct pending_change){.space = space, .borrowed = value.data, .value_len = value.len}, key);
+                  &(struct pending_change){.space = space, .borrowed = value.data, .value_len = value.len}, key);
 }
 
 void rocks__batch_delete(struct store_batch *base, enum store_space space, struct slice key)

@@ -113,7 +113,8 @@ static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reas
         return 0;
     if (errno != EWOULDBLOCK)
         return fail_errno(ret_reason, "lock the data directory", dir->path);
-    rocks__set_reason(ret_reason, "the data directory %s is in use by another process: a server, or a check", dir->path);
+    rocks__set_reason(ret_reason, "the data directory %s is in use by another process: a server, or a check",
+                      dir->path);
     return TL_ERR_BUSY;
 }
 
@@ -128,8 +129,9 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
         return TL_ERR_CORRUPT;
     }
     if (number > ROCKS_FORMAT) {
-        rocks__set_reason(ret_reason, "%s says format %llu, and this program knows formats up to %d: a newer one wrote it",
-                   path, (unsigned long long)number, ROCKS_FORMAT);
+        rocks__set_reason(ret_reason,
+                          "%s says format %llu, and this program knows formats up to %d: a newer one wrote it", path,
+                          (unsigned long long)number, ROCKS_FORMAT);
         return TL_ERR_VERSION;
     }
     *ret_number = number;
@@ -156,7 +158,7 @@ static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reas
     int r = read_only ? 0 : is_vacant(dir->path, ret_reason);
     if (r == 0) {
         rocks__set_reason(ret_reason, "%s is not a data directory (it has no file FORMAT): %s", dir->path,
-                   read_only ? "name one that a server has made" : guess(dir->path));
+                          read_only ? "name one that a server has made" : guess(dir->path));
         return TL_ERR_IO;
     }
     dir->fresh = r > 0;
@@ -168,9 +170,10 @@ static int check_older(const struct rocks_dir *dir, bool read_only, char **ret_r
 {
     if (!read_only || dir->format == ROCKS_FORMAT)
         return 0;
-    rocks__set_reason(ret_reason,
-               "%s is of format %u, and this program reads format %d: a server that is started on it converts it, once",
-               dir->path, dir->format, ROCKS_FORMAT);
+    rocks__set_reason(
+        ret_reason,
+        "%s is of format %u, and this program reads format %d: a server that is started on it converts it, once",
+        dir->path, dir->format, ROCKS_FORMAT);
     return TL_ERR_VERSION;
 }
 

@@ -160,11 +160,12 @@ static int check_convertible(struct rocks_store *rocks, char **ret_reason)
     rocks__close_database(rocks);
     if (found == expected)
         return 0;
-    rocks__set_reason(ret_reason,
-               "%s is of format %u and was not closed in order: its log ends at change %llu, and was synced up to "
-               "%llu; start the version that "
-               "wrote it, end it in order, and start this one again",
-               rocks->dir.path, rocks->dir.format, (unsigned long long)found, (unsigned long long)expected);
+    rocks__set_reason(
+        ret_reason,
+        "%s is of format %u and was not closed in order: its log ends at change %llu, and was synced up to "
+        "%llu; start the version that "
+        "wrote it, end it in order, and start this one again",
+        rocks->dir.path, rocks->dir.format, (unsigned long long)found, (unsigned long long)expected);
     return TL_ERR_VERSION;
 }
 
@@ -177,8 +178,9 @@ static int check_free_space(const struct rocks_store *rocks, char **ret_reason)
     uint64_t free_bytes = rocks_dir_free_bytes(&rocks->dir);
     if (free_bytes >= OPEN_BYTES_MIN)
         return 0;
-    rocks__set_reason(ret_reason, "the disk is full: %llu bytes are free, and to open the store takes %d; make room and start again",
-               (unsigned long long)free_bytes, OPEN_BYTES_MIN);
+    rocks__set_reason(
+        ret_reason, "the disk is full: %llu bytes are free, and to open the store takes %d; make room and start again",
+        (unsigned long long)free_bytes, OPEN_BYTES_MIN);
     return TL_ERR_NO_SPACE;
 }
 

@@ -79,8 +79,9 @@ static const struct omap_entry *find_record(struct view_cache *cache, struct sli
 static bool find_cached(struct view_cache *cache, struct slice key, int *ret_outcome, struct store_value *ret_value)
 {
     const struct omap_entry *entry = find_record(cache, key);
-    bool none = entry != NULL ? omap_value(entry).len == 0
-                              : cache->complete && slice_starts_with(key, slice_make(cache->prefix, sizeof cache->prefix));
+    bool none = entry != NULL
+                    ? omap_value(entry).len == 0
+                    : cache->complete && slice_starts_with(key, slice_make(cache->prefix, sizeof cache->prefix));
     if (entry == NULL && !none)
         return false;
     *ret_outcome = none ? STORE_NOT_FOUND : 0;

@@ -127,7 +127,8 @@ static void process_pending(struct cmdlog_double *log)
         if (out)
             mem_free((char *)(uintptr_t)log->pending[i].bytes.data);
         else
-            store_entry(log->medium, (struct stored_entry){log->pending[i].bytes, log->host, log->life, log->pending[i].number});
+            store_entry(log->medium,
+                        (struct stored_entry){log->pending[i].bytes, log->host, log->life, log->pending[i].number});
     }
     log->pending_count = 0;
     changed(log->medium);
@@ -281,10 +282,10 @@ static int double_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
         *ret_entry = (struct cmdlog_entry){.position = at * STEP,
-                                        .bytes = slice_make(cursor->copy, entry->bytes.len),
-                                        .host = slice_from(medium->hosts[entry->host].name),
-                                        .life = entry->life,
-                                        .number = entry->number};
+                                           .bytes = slice_make(cursor->copy, entry->bytes.len),
+                                           .host = slice_from(medium->hosts[entry->host].name),
+                                           .life = entry->life,
+                                           .number = entry->number};
         cursor->next = at * STEP + 1;
         cursor->position = at * STEP;
         r = 0;
@@ -350,7 +351,8 @@ static int double_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkp
     return 0;
 }
 
-static int double_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
+static int double_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer,
+                                 struct cmdlog_checkpoint *ret_checkpoint)
 {
     pthread_mutex_lock(&of(base)->medium->lock);
     cmdlog_position position = of(base)->medium->hosts[of(base)->host].checkpoint;
@@ -456,8 +458,8 @@ static int double_list_hosts(struct cmdlog *base, uint64_t version, uint64_t unt
     hosts->version = medium->version;
     for (int i = 0; i < medium->host_count; i++)
         if (medium->hosts[i].life != 0)
-            hosts->hosts[hosts->count++] = (struct cmdlog_host){slice_from(medium->hosts[i].name), medium->hosts[i].life,
-                                                             slice_from(medium->hosts[i].about)};
+            hosts->hosts[hosts->count++] = (struct cmdlog_host){
+                slice_from(medium->hosts[i].name), medium->hosts[i].life, slice_from(medium->hosts[i].about)};
     pthread_mutex_unlock(&medium->lock);
     *ret_hosts = hosts;
     return 0;

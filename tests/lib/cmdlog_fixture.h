@@ -24,7 +24,8 @@ struct cmdlog_fixture {
  * log's fields of `options`.
  * Owns: the caller; core_close(), then cmdlog_fixture_end().
  */
-static inline struct core *cmdlog_fixture_begin(struct cmdlog_fixture *fixture, struct store *store, struct journal_options *options)
+static inline struct core *cmdlog_fixture_begin(struct cmdlog_fixture *fixture, struct store *store,
+                                                struct journal_options *options)
 {
     struct core_limits limits = core_limits_default();
     struct recovered recovered;

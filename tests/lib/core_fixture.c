@@ -12,8 +12,8 @@
 
 void fixture_open(struct core_fixture *box)
 {
-    *box =
-        (struct core_fixture){.limits = core_limits_default(), .now = FIXTURE_START, .clock = FIXTURE_CLOCK, .dialect = DIALECT_7};
+    *box = (struct core_fixture){
+        .limits = core_limits_default(), .now = FIXTURE_START, .clock = FIXTURE_CLOCK, .dialect = DIALECT_7};
     box->store = store_open_mem();
     effects_init(&box->effects);
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
@@ -65,7 +65,7 @@ struct command *fixture_run(struct core_fixture *box, struct command *command, u
     if (command->type == COMMAND_TICK && command->tick.barrier_clock == 0)
         command->tick.barrier_clock = box->clock;
     int r = command_is(command->type, COMMAND_UNLOGGED) ? core_inspect(box->core, command, &box->effects)
-                                                     : core_step(box->core, command, &box->effects);
+                                                        : core_step(box->core, command, &box->effects);
     assert_int_equal(r, 0);
     check_work(box);
     assert_false(list_empty(&box->effects.completed));
@@ -75,7 +75,8 @@ struct command *fixture_run(struct core_fixture *box, struct command *command, u
     return command;
 }
 
-struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id, const char *source)
+struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id,
+                               const char *source)
 {
     return (struct write_item){
         .op = op,
@@ -116,7 +117,8 @@ struct write_result *fixture_delete(struct core_fixture *box, const char *index,
     return fixture_write_one(box, fixture_item(WRITE_DELETE, index, "", id, NULL));
 }
 
-struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id, struct write_update update)
+struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id,
+                                    struct write_update update)
 {
     struct write_item item = fixture_item(WRITE_UPDATE, index, "", id, NULL);
 
@@ -124,7 +126,8 @@ struct write_result *fixture_update(struct core_fixture *box, const char *index,
     return fixture_write_one(box, item);
 }
 
-struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name, const char *body)
+struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name,
+                                      const char *body)
 {
     struct command *command = command_new(type, box->dialect);
 
@@ -133,7 +136,8 @@ struct command *fixture_index_command(struct core_fixture *box, enum command_typ
     return fixture_run(box, command, 1);
 }
 
-struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name, const char *body)
+struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name,
+                                       const char *body)
 {
     struct command *command = command_new(type, box->dialect);
 

@@ -44,17 +44,21 @@ struct command *fixture_run(struct core_fixture *box, struct command *command, u
 
 /* Return a write of `count` empty items, and an item with defaults, for the caller to change. */
 struct command *fixture_write_command(struct core_fixture *box, size_t count);
-struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id, const char *source);
+struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id,
+                               const char *source);
 /* Runs a write of one item. Returns: its result. */
 struct write_result *fixture_write_one(struct core_fixture *box, struct write_item item);
 
 struct write_result *fixture_index(struct core_fixture *box, const char *index, const char *id, const char *source);
 struct write_result *fixture_delete(struct core_fixture *box, const char *index, const char *id);
-struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id, struct write_update update);
+struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id,
+                                    struct write_update update);
 
 /* Run DDL and other commands of the catalog. Return: the command. */
-struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name, const char *body);
-struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name, const char *body);
+struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name,
+                                      const char *body);
+struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name,
+                                       const char *body);
 
 /*
  * Return the source of a document, as of `ts` or now; NULL: no document. Valid until the next call.

@@ -201,8 +201,8 @@ const char *etcd_fixture_url(struct etcd_fixture *fixture, const char *prefix)
 {
     fixture->url[0] = '\0';
     for (int i = 0; i < fixture->count; i++)
-        snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "%shttp://127.0.0.1:%d", i == 0 ? "" : ",",
-                 fixture->members[i].client_port);
+        snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "%shttp://127.0.0.1:%d",
+                 i == 0 ? "" : ",", fixture->members[i].client_port);
     snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "/%s", prefix);
     return fixture->url;
 }

@@ -30,8 +30,8 @@ static inline int apply_maintenance(struct core *core, struct command *command, 
 static inline struct core_horizons horizons_of(struct store *store, tl_ts ts)
 {
     return (struct core_horizons){.history_low = store_history_low(store),
-                              .tombstones = ts > CORE_TOMBSTONE_US ? ts - CORE_TOMBSTONE_US : 0,
-                              .outcomes = ts > CORE_OUTCOME_US ? ts - CORE_OUTCOME_US : 0};
+                                  .tombstones = ts > CORE_TOMBSTONE_US ? ts - CORE_TOMBSTONE_US : 0,
+                                  .outcomes = ts > CORE_OUTCOME_US ? ts - CORE_OUTCOME_US : 0};
 }
 
 /*

@@ -54,7 +54,8 @@ static inline void zone_sample(struct buf *buf, const char *version)
     static const uint8_t to[] = {1, 2, 1, 2, 1};
     struct buf file = BUF_INIT(BUF_UNLIMITED);
     zone_sample_file(&file, times, to, 5, types, 3, ZONE_SAMPLE_RULE);
-    struct zone_file files[] = {{SLICE_LIT("Europe/Berlin"), buf_as_slice(&file)}, {SLICE_LIT("Bad/File"), SLICE_LIT("TZif2")}};
+    struct zone_file files[] = {{SLICE_LIT("Europe/Berlin"), buf_as_slice(&file)},
+                                {SLICE_LIT("Bad/File"), SLICE_LIT("TZif2")}};
     zones_write(buf, slice_from(version), files, 2);
     buf_deinit(&file);
 }

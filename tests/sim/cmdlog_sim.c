@@ -182,7 +182,7 @@ static int put_checkpoint(struct world *world)
 {
     bool late = rng_below(&world->rng, 4) == 0; /* perhaps below the newest: ignored */
     struct cmdlog_checkpoint checkpoint = {late ? rng_below(&world->rng, world->durable + 1) : world->durable,
-                                        SLICE_LIT("some place")};
+                                           SLICE_LIT("some place")};
     if (checkpoint.position == 0)
         return 0;
     if (checkpoint.position > world->checkpoint)

@@ -164,8 +164,8 @@ static struct command *run(struct host *host, struct command *command)
     struct slice part = buf_as_slice(&bytes);
     if (cmdlog_append(host->log, &part, 1, &host->position) != 0)
         fail("the log takes no more", (long long)host->now);
-    if (command_group_decode(part, &head, &commands) != 0 || command_group_apply(host->core, &head, &commands, &host->effects) != 0 ||
-        list_empty(&host->effects.completed))
+    if (command_group_decode(part, &head, &commands) != 0 ||
+        command_group_apply(host->core, &head, &commands, &host->effects) != 0 || list_empty(&host->effects.completed))
         fail("a step failed", (long long)host->now);
     bounded_check(host->core);
     command = list_entry(host->effects.completed.next, struct command, link);
@@ -251,7 +251,8 @@ static void do_transactions(struct host *host, struct expected *expected)
         record_step(host, expected, run(host, write_accounts(names[i], 10 * i + 1, false)));
         record_step(host, expected, run(host, write_accounts(names[i], 10 * i + 2, true)));
         expected->committed[i] = i == 2 ? -1 : expected->count;
-        record_step(host, expected, run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
+        record_step(host, expected,
+                    run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
         record_step(host, expected, run(host, write_accounts(NULL, 10 * i + 3, i % 2 == 0)));
         if (i == 1)
             record_step(host, expected, run(host, lock_accounts()));
@@ -517,8 +518,8 @@ static void check_feed(struct host *host, off_t bytes)
 }
 
 /* Opens one image of a crash and checks it. Returns: the step that it is at. */
-static int check_cut(const char *base, const char *cut, const struct expected *expected, int at_least, unsigned at, off_t bytes,
-                struct rng *rng)
+static int check_cut(const char *base, const char *cut, const struct expected *expected, int at_least, unsigned at,
+                     off_t bytes, struct rng *rng)
 {
     struct host host;
 

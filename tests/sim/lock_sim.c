@@ -147,7 +147,7 @@ static bool covers(const struct sim *sim, struct thing above, struct thing thing
 }
 
 static bool conflicts(const struct sim *sim, struct thing a, enum lock_mode mode_a, bool insert_a, struct thing b,
-                    enum lock_mode mode_b, bool insert_b)
+                      enum lock_mode mode_b, bool insert_b)
 {
     if (are_compatible(mode_a, mode_b) || (insert_a && insert_b))
         return false;
@@ -171,26 +171,26 @@ static bool precedes(const struct sim *sim, const struct model_request *a, const
 }
 
 static bool request_conflicts_with_lock(const struct sim *sim, const struct model_request *request,
-                                 const struct model_lock *lock)
+                                        const struct model_lock *lock)
 {
     if (ignores(sim, request->owner, lock->owner))
         return false;
     for (size_t i = 0; i < request->spec_count; i++)
         if (conflicts(sim, request->specs[i].on, request->specs[i].mode, request->specs[i].within, lock->on, lock->mode,
-                    lock->place))
+                      lock->place))
             return true;
     return false;
 }
 
 static bool request_conflicts_with_request(const struct sim *sim, const struct model_request *request,
-                                    const struct model_request *other)
+                                           const struct model_request *other)
 {
     if (ignores(sim, request->owner, other->owner))
         return false;
     for (size_t i = 0; i < request->spec_count; i++)
         for (size_t j = 0; j < other->spec_count; j++)
-            if (conflicts(sim, request->specs[i].on, request->specs[i].mode, request->specs[i].within, other->specs[j].on,
-                        other->specs[j].mode, other->specs[j].within))
+            if (conflicts(sim, request->specs[i].on, request->specs[i].mode, request->specs[i].within,
+                          other->specs[j].on, other->specs[j].mode, other->specs[j].within))
                 return true;
     return false;
 }
@@ -210,7 +210,8 @@ static bool waits_for_ignored(const struct sim *sim, const struct model_request 
 /* Returns: whether q blocks r because it precedes it. */
 static bool blocks(const struct sim *sim, const struct model_request *q, const struct model_request *r)
 {
-    return q != r && precedes(sim, q, r) && request_conflicts_with_request(sim, r, q) && !waits_for_ignored(sim, q, r->owner);
+    return q != r && precedes(sim, q, r) && request_conflicts_with_request(sim, r, q) &&
+           !waits_for_ignored(sim, q, r->owner);
 }
 
 static bool model_grantable(const struct sim *sim, const struct model_request *request)
@@ -555,14 +556,15 @@ static void check_can_grant_ignoring_waiters(struct sim *sim, const struct model
     bool unheld = true, held = false;
     for (size_t i = 0; i < request->spec_count; i++) {
         struct lock_spec spec = {name_of(sim, request->specs[i].on), request->specs[i].mode, request->specs[i].within};
-        unheld = unheld && lock_table_can_grant_ignoring_waiters(&sim->table, session < 0 ? NULL : &sim->actors[session].owner, &spec);
+        unheld = unheld && lock_table_can_grant_ignoring_waiters(
+                               &sim->table, session < 0 ? NULL : &sim->actors[session].owner, &spec);
     }
     for (size_t i = 0; i < sim->lock_count; i++)
         held = held || request_conflicts_with_lock(sim, request, &sim->locks[i]);
     for (size_t i = 0; i < sim->waiting_count; i++)
-        held = held ||
-               (sim->actors[sim->waiting[i]->owner].cleanup && request_conflicts_with_request(sim, request, sim->waiting[i]) &&
-                (session < 0 || !waits_for_ignored(sim, sim->waiting[i], session)));
+        held = held || (sim->actors[sim->waiting[i]->owner].cleanup &&
+                        request_conflicts_with_request(sim, request, sim->waiting[i]) &&
+                        (session < 0 || !waits_for_ignored(sim, sim->waiting[i], session)));
     CHECK(sim, unheld == !held);
 }
 
@@ -804,7 +806,7 @@ static void step_atomic(struct sim *sim)
 /* --- Serialization ------------------------------------------------------------------------------ */
 
 static void collect_refs(struct sim *sim, struct lock_codec_refs *refs, struct lock_owner **owners,
-                           struct lock_request **requests)
+                         struct lock_request **requests)
 {
     *refs = (struct lock_codec_refs){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
     for (int i = 0; i < ACTORS; i++)
@@ -908,8 +910,8 @@ static const struct {
     int weight;
     void (*run)(struct sim *sim);
 } kinds[] = {
-    {"acquire", 30, step_acquire},  {"write", 20, step_write}, {"release", 24, step_release},
-    {"withdraw", 4, step_withdraw}, {"time", 10, step_time},   {"move", 5, step_move},
+    {"acquire", 30, step_acquire},  {"write", 20, step_write},  {"release", 24, step_release},
+    {"withdraw", 4, step_withdraw}, {"time", 10, step_time},    {"move", 5, step_move},
     {"death", 3, step_death},       {"moment", 4, step_atomic},
 };
 enum { SERIALIZE_EVERY = 40 };

@@ -110,7 +110,8 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
         write_zeros(writer, "missing_time_in_millis current");
         break;
     default:
-        write_member(writer, "open_contexts", open_scrolls + figures[INDEX_STAT_PITS_OPENED] - figures[INDEX_STAT_PITS_ENDED]);
+        write_member(writer, "open_contexts",
+                     open_scrolls + figures[INDEX_STAT_PITS_OPENED] - figures[INDEX_STAT_PITS_ENDED]);
         write_member(writer, "query_total", figures[INDEX_STAT_SEARCHES]);
         write_member(writer, "query_time_in_millis", figures[INDEX_STAT_SEARCH_US] / 1000); /* with that of fetching */
         write_zeros(writer, "query_current");

@@ -77,8 +77,9 @@ static int read_script(struct request *request, struct by_query *by, const struc
                             &script->script_params};
     int r = update_script_parse(request, doc, key, value, "UpdateByQuery", by->call.dialect, script);
     if (r == 0 && script->script_id.len > 0)
-        json_references_add(&by->call.refers, by->call.arena,
-                        &(struct json_reference){.script = true, .id = arena_copy(by->call.arena, script->script_id)});
+        json_references_add(
+            &by->call.refers, by->call.arena,
+            &(struct json_reference){.script = true, .id = arena_copy(by->call.arena, script->script_id)});
     for (size_t i = 0; r == 0 && i < sizeof kept / sizeof *kept; i++) {
         if (kept[i]->data != NULL)
             *kept[i] = arena_copy(by->call.arena, *kept[i]);
@@ -405,7 +406,8 @@ static int check_dest(struct request *request, struct slice name)
                     "no such index [%.*s] and [action.auto_create_index] is [false]", SLICE_ARG(name));
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&quoted, name);
-    problem_details(problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_as_slice(&quoted)));
+    problem_details(problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return REQUEST_REFUSED;
 }

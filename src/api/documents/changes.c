@@ -194,7 +194,8 @@ static void separate(struct changes *changes, struct buf *to)
 static int put_moved(const struct expansion *expansion, struct slice key)
 {
     uint16_t type = (uint16_t)((uint8_t)key.data[0] << 8 | (uint8_t)key.data[1]);
-    const struct feed_change change = {.kind = FEED_WRITTEN, .index = expansion->index->number, .type = type, .name = slice_from_offset(key, 2)};
+    const struct feed_change change = {
+        .kind = FEED_WRITTEN, .index = expansion->index->number, .type = type, .name = slice_from_offset(key, 2)};
     if (memory_stops(expansion->request, CHANGE_STEPS))
         return memory_refuse(expansion->request);
     separate(expansion->changes, expansion->to);
@@ -284,8 +285,12 @@ static int put_expanded(struct request *request, struct changes *changes, const 
 
 static void put_index_change(const struct catalog_index *index, const struct feed_change *change, struct buf *to)
 {
-    static const char *const ops[] = {[FEED_INDEX_CREATED] = "index_created", [FEED_INDEX_DELETED] = "index_deleted", [FEED_MAPPING] = "mapping",
-                                      [FEED_ALIASES] = "aliases",          [FEED_SETTINGS] = "settings",           [FEED_RENAMED] = "rename"};
+    static const char *const ops[] = {[FEED_INDEX_CREATED] = "index_created",
+                                      [FEED_INDEX_DELETED] = "index_deleted",
+                                      [FEED_MAPPING] = "mapping",
+                                      [FEED_ALIASES] = "aliases",
+                                      [FEED_SETTINGS] = "settings",
+                                      [FEED_RENAMED] = "rename"};
     buf_printf(to, "{\"op\":\"%s\"", ops[change->kind]);
     put_text(to, change->kind == FEED_RENAMED ? "index" : "_index", index != NULL ? index->name : change->name);
     if (change->kind == FEED_RENAMED) {

@@ -40,8 +40,8 @@ static int run(struct request *request, const struct catalog *catalog, const str
         return 0;
     const struct mapping_type *type = mapping_type(index->mapping, name);
     struct prefetch *seen = type == NULL || (alias != NULL && alias->index_routing.data != NULL)
-                            ? NULL
-                            : prefetch_read(&view, index->number, type->number, item->id, scratch);
+                                ? NULL
+                                : prefetch_read(&view, index->number, type->number, item->id, scratch);
     struct update update = {.dialect = request->dialect,
                             .item = item,
                             .index = index->name,

@@ -191,7 +191,9 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
 static int check_there(struct request *request, const struct tree_ask *ask)
 {
     bool at = ask->told > 0 || ask->path.len == 0 || ask->after.len > 0;
-    int r = at ? 0 : path_lookup_exists(&request->view, ask->index->number, ask->index->mapping, ask->path, &request->account, &at, NULL);
+    int r = at ? 0
+               : path_lookup_exists(&request->view, ask->index->number, ask->index->mapping, ask->path,
+                                    &request->account, &at, NULL);
     if (r < 0)
         return r;
     return at ? 0

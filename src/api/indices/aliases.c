@@ -261,7 +261,8 @@ static int no_such_alias(struct request *request, struct slice names)
         names = slice_from_offset(names, len + 1);
     }
     buf_slice(&list, many ? SLICE_LIT("]") : SLICE_LIT(""));
-    int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(buf_as_slice(&text)));
+    int r =
+        request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(buf_as_slice(&text)));
     problem_details(&request->problem, request->arena, "\"resource.type\":\"aliases\",\"resource.id\":%.*s",
                     SLICE_ARG(buf_as_slice(&list)));
     buf_deinit(&text);

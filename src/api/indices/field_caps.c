@@ -122,8 +122,8 @@ static void note_field(void *context, const struct mapping_field *found)
     const struct mapping_field *field = mapping_field(mapping, found->path);
     if (field == NULL || memory_stops(caps->request, 1))
         return;
-    note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE, is_aggregatable(field),
-         parameter(field, "meta"));
+    note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE,
+         is_aggregatable(field), parameter(field, "meta"));
     for (const struct mapping_field *above = field->parent; above != NULL && above->parent != NULL; above = above->parent)
         if (above->type == FIELD_OBJECT || above->type == FIELD_NESTED)
             note(caps, above->path, above->type == FIELD_NESTED ? SLICE_LIT("nested") : SLICE_LIT("object"), false, false, SLICE_NONE);

@@ -580,7 +580,7 @@ static int finish_on_worker(struct request *request)
 void request_count(const struct request *request)
 {
     traffic_record(request->api->traffic, route_line(request->route, request->exchange->method),
-                 request->exchange->status, clock_boot_us() - request->begun_us);
+                   request->exchange->status, clock_boot_us() - request->begun_us);
 }
 
 /* Who writes may look at a view, too, but what came of that was ordered. */

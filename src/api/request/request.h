@@ -83,7 +83,7 @@ struct request {
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
-    struct query_txn *query;      /* the transaction, when that is an open query transaction; journal_query_txn_release() */
+    struct query_txn *query;  /* the transaction, when that is an open query transaction; journal_query_txn_release() */
     bool on_worker;           /* owner's: it is a worker, as far as is known, and may take its time */
     bool gated;               /* owner's: the request is at the gate or has passed it */
 

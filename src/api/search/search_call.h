@@ -27,7 +27,7 @@ struct search_call {
     struct catalog *catalog;       /* the same; borrowed */
     struct search_context context; /* by search_call_open() */
     unsigned shard_count;          /* of the indices, or those of the routing */
-    struct json_references refers;     /* what its body refers to by name, for the locks of a transaction */
+    struct json_references refers; /* what its body refers to by name, for the locks of a transaction */
     bool total_as_int;             /* rest_total_hits_as_int */
     bool typed_keys;
     bool whole;                    /* allow_partial_search_results=false: a search that times out fails */

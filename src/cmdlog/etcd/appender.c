@@ -148,7 +148,7 @@ static void handle_refusal(struct cmdlog_etcd *log, struct put *put, const struc
     } else {
         /* The predecessor was in the log: etcd has lost it. Nothing can be appended after that. */
         etcd_client_set_error(log->client, "etcd has lost an entry that it had: number %lu of %lu",
-                    (unsigned long)refusal->version, (unsigned long)put->number);
+                              (unsigned long)refusal->version, (unsigned long)put->number);
         appender__settle(log, put->number, refusal->revision);
         membership__record_end(log);
     }
@@ -174,7 +174,8 @@ static int take_answer(struct cmdlog_etcd *log, struct put *put)
     if (r < 0)
         return r;
     uint64_t took = clock_boot_us() - put->call.started;
-    log->smoothed_rtt_us = log->smoothed_rtt_us == 0 ? took : log->smoothed_rtt_us - log->smoothed_rtt_us / 8 + took / 8;
+    log->smoothed_rtt_us =
+        log->smoothed_rtt_us == 0 ? took : log->smoothed_rtt_us - log->smoothed_rtt_us / 8 + took / 8;
     if (txn.succeeded)
         put_committed(log, put, header.revision);
     else
@@ -316,8 +317,8 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
             break;
         if (put->call.channel != NULL || put->position != 0)
             continue;
-        if (before != NULL && (put->disordered || (before->position == 0 &&
-                                                   (before->call.channel == NULL || !grpc_call_is_sent(&before->call)))))
+        if (before != NULL && (put->disordered || (before->position == 0 && (before->call.channel == NULL ||
+                                                                             !grpc_call_is_sent(&before->call)))))
             break;
         put->disordered = false;
         if (now < put->retry) {
@@ -460,7 +461,8 @@ int appender__submit(struct cmdlog *base, const struct slice *parts, size_t coun
 }
 
 /* Requires: the lock. */
-static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, uint64_t until, cmdlog_position *ret_position)
+static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, uint64_t until,
+                            cmdlog_position *ret_position)
 {
     while (!entry->done && !log->closing && clock_boot_us() < until)
         (void)clock_wait(&log->changed, &log->lock, until);

@@ -333,7 +333,7 @@ int channel_fd(const struct channel *channel)
 short channel_poll_events(struct channel *channel)
 {
     return transport_poll_events(channel->transport,
-                           channel->out.len > channel->out_sent || nghttp2_session_want_write(channel->session));
+                                 channel->out.len > channel->out_sent || nghttp2_session_want_write(channel->session));
 }
 
 static int fill(struct channel *channel)

@@ -117,8 +117,7 @@ bool etcd_client_may_retry(int status, struct slice text)
     case GRPC_DEADLINE_EXCEEDED:
     case GRPC_INTERNAL:
     case GRPC_UNAVAILABLE: return true;
-    case GRPC_RESOURCE_EXHAUSTED: /* rate limit, or no space */
-        return memmem(text.data, text.len, "space", 5) == NULL;
+    case GRPC_RESOURCE_EXHAUSTED: /* rate limit, or no space */ return memmem(text.data, text.len, "space", 5) == NULL;
     default: return false;
     }
 }
@@ -135,7 +134,7 @@ bool etcd_client_same_cluster(struct etcd_client *client, struct slice reply)
     if (header.cluster == client->cluster || header.cluster == 0) /* some replies of 3.4 omit it */
         return true;
     etcd_client_set_error(client, "a member of etcd belongs to another cluster (%lx) than the first (%lx)",
-                (unsigned long)header.cluster, (unsigned long)client->cluster);
+                          (unsigned long)header.cluster, (unsigned long)client->cluster);
     return false;
 }
 
@@ -185,7 +184,8 @@ static bool open_lane(struct etcd_client *client, struct lane *lane, uint64_t no
     return true;
 }
 
-bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, struct grpc_call *call, uint64_t now, uint64_t *ret_retry)
+bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, struct grpc_call *call, uint64_t now,
+                      uint64_t *ret_retry)
 {
     struct lane *lane = &client->lanes[which];
     *ret_retry = lane->retry > now ? lane->retry : now + RETRY_MIN_US;
@@ -217,7 +217,8 @@ static void probe_ended(struct grpc_call *call, int status, struct slice text)
  */
 static uint64_t probe(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
-    uint64_t heard = channel_last_received(lane->channel), quiet = (heard > lane->opened ? heard : lane->opened) + IDLE_US;
+    uint64_t heard = channel_last_received(lane->channel),
+             quiet = (heard > lane->opened ? heard : lane->opened) + IDLE_US;
     if (list_empty(channel_calls(lane->channel)) || lane->probe.channel != NULL)
         return UINT64_MAX;
     if (now < quiet)
@@ -333,15 +334,16 @@ static uint64_t run_requests(struct etcd_client *client, uint64_t now)
     return next;
 }
 
-int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request, uint64_t until,
-               struct buf *reply, int *ret_status)
+int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request,
+                        uint64_t until, struct buf *reply, int *ret_status)
 {
-    struct pending_request pending = {.lane = lane,
-                      .client = client,
-                      .until = until,
-                      .timeout = REQUEST_US,
-                      .answer = BUF_INIT(CHANNEL_MESSAGE_MAX),
-                      .call = {.path = path, .request = request, .on_message = request_answered, .on_end = request_ended}};
+    struct pending_request pending = {
+        .lane = lane,
+        .client = client,
+        .until = until,
+        .timeout = REQUEST_US,
+        .answer = BUF_INIT(CHANNEL_MESSAGE_MAX),
+        .call = {.path = path, .request = request, .on_message = request_answered, .on_end = request_ended}};
     pending.call.context = &pending;
     pthread_cond_init(&pending.finished, NULL);
     pthread_mutex_lock(&client->lock);

@@ -52,14 +52,14 @@ void etcd_client_wake(struct etcd_client *client);
  * Returns: 0 and the reply, appended to `reply`; CMDLOG_UNREACHABLE: no reply; TL_ERR_IO: refused
  * with the gRPC status *ret_status, for the reason of etcd_client_last_error().
  */
-int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request, uint64_t until,
-               struct buf *reply, int *ret_status) TL_MUST_USE;
+int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request,
+                        uint64_t until, struct buf *reply, int *ret_status) TL_MUST_USE;
 
 /* --- On the client's thread ---------------------------------------------------------------------------------------- */
 
 /* Starts a call. Returns: false: not possible now; retry at *ret_retry. */
 bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane lane, struct grpc_call *call, uint64_t now,
-                 uint64_t *ret_retry) TL_MUST_USE;
+                      uint64_t *ret_retry) TL_MUST_USE;
 
 /*
  * Schedules the lane's connection to be closed, which ends all its calls with CALL_LOST. Allowed in

@@ -37,7 +37,8 @@ static void cmdlog_etcd_head(struct cmdlog *base, struct cmdlog_head *ret_head)
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     pthread_mutex_lock(&log->lock);
     cmdlog_position newest = log->newest > log->oldest ? log->newest : log->oldest > 0 ? log->oldest - 1 : 0;
-    *ret_head = (struct cmdlog_head){.oldest = log->oldest == 0 ? 1 : log->oldest, .appended = newest, .durable = newest};
+    *ret_head =
+        (struct cmdlog_head){.oldest = log->oldest == 0 ? 1 : log->oldest, .appended = newest, .durable = newest};
     if (ret_head->oldest > newest + 1)
         ret_head->oldest = newest + 1;
     pthread_mutex_unlock(&log->lock);

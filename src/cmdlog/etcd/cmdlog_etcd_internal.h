@@ -150,8 +150,8 @@ cmdlog_position follower__position(const struct cmdlog_cursor *cursor);
  * Reads a key's last put before a revision. Returns: 0, with *ret_kv pointing into `reply`;
  * CMDLOG_UNREACHABLE; CMDLOG_TRIMMED; TL_ERR_CORRUPT.
  */
-int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t revision, uint64_t until, struct buf *reply,
-                         struct etcd_kv *ret_kv) TL_MUST_USE;
+int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t revision, uint64_t until,
+                         struct buf *reply, struct etcd_kv *ret_kv) TL_MUST_USE;
 
 /* metadata.c: genesis, checkpoints, trimming */
 int metadata__read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position);

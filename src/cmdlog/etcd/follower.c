@@ -256,13 +256,13 @@ static void discard_parts(struct host_stream *stream)
 static int report_damage(struct etcd_cursor *cursor, const struct etcd_kv *kv, const char *how)
 {
     etcd_client_set_error(cursor->log->client, "the log in etcd is damaged: the entry of %.*s at revision %lu %s",
-                SLICE_ARG(kv->key), (unsigned long)kv->modified, how);
+                          SLICE_ARG(kv->key), (unsigned long)kv->modified, how);
     cursor->damaged = true;
     return tl_trace(TL_ERR_CORRUPT);
 }
 
-int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t revision, uint64_t until, struct buf *reply,
-                         struct etcd_kv *ret_kv)
+int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t revision, uint64_t until,
+                         struct buf *reply, struct etcd_kv *ret_kv)
 {
     struct buf request = BUF_INIT(BUF_UNLIMITED);
     int status;
@@ -335,8 +335,9 @@ static int process_put(struct etcd_cursor *cursor, const struct etcd_kv *kv, str
         return report_damage(cursor, kv, r == TL_ERR_VERSION ? "is of a newer form" : "is not what was written");
     if (envelope.number != kv->version || (stream->version != 0 && kv->version != stream->version + 1))
         return report_damage(cursor, kv,
-                       kv->version > stream->version + 1 ? "comes behind one that is missing" : "comes twice");
-    bool continues = stream->parts == envelope.parts && stream->life == envelope.life && stream->received + 1 == envelope.part;
+                             kv->version > stream->version + 1 ? "comes behind one that is missing" : "comes twice");
+    bool continues =
+        stream->parts == envelope.parts && stream->life == envelope.life && stream->received + 1 == envelope.part;
     if (envelope.part > 1 && !continues) {
         if (stream->version != 0)
             return report_damage(cursor, kv, "is a part whose beginning is missing");
@@ -443,12 +444,12 @@ int follower__follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cu
     cursor->position = from - 1;
     cursor->request = BUF_INIT(BUF_UNLIMITED);
     cursor->call = (struct grpc_call){.path = ETCD_WATCH,
-                                 .is_stream = true,
-                                 .requires_leader = true,
-                                 .deadline = UINT64_MAX,
-                                 .context = cursor,
-                                 .on_message = watch_received,
-                                 .on_end = watch_ended};
+                                      .is_stream = true,
+                                      .requires_leader = true,
+                                      .deadline = UINT64_MAX,
+                                      .context = cursor,
+                                      .on_message = watch_received,
+                                      .on_end = watch_ended};
     pthread_mutex_init(&cursor->lock, NULL);
     pthread_cond_init(&cursor->arrived, NULL);
     list_init(&cursor->messages);

@@ -38,7 +38,8 @@ static void keepalive_answered(struct grpc_call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     struct etcd_lease_reply reply;
-    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) || etcd_read_lease(buf_as_slice(message), &reply) != 0)
+    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) ||
+        etcd_read_lease(buf_as_slice(message), &reply) != 0)
         return;
     log->keepalive_ttl_s = reply.ttl_s;
     log->keepalive_answered = true;
@@ -76,10 +77,10 @@ static uint64_t run_keepalive(struct cmdlog_etcd *log, uint64_t now)
     etcd_put_lease(&log->keepalive_request, log->lease_id);
     grpc_frame_end(&log->keepalive_request);
     log->keepalive_call = (struct grpc_call){.path = ETCD_LEASE_KEEP_ALIVE,
-                                   .requires_leader = true,
-                                   .context = log,
-                                   .on_message = keepalive_answered,
-                                   .on_end = keepalive_ended};
+                                             .requires_leader = true,
+                                             .context = log,
+                                             .on_message = keepalive_answered,
+                                             .on_end = keepalive_ended};
     log->keepalive_call.request = buf_as_slice(&log->keepalive_request);
     log->keepalive_call.deadline = now + log->ttl_us / 4;
     log->keepalive_answered = false;
@@ -128,7 +129,7 @@ static struct cmdlog_hosts *copy_hosts(const struct cmdlog_hosts *from)
     hosts->version = from->version;
     for (size_t i = 0; i < from->count; i++)
         hosts->hosts[i] = (struct cmdlog_host){copy_into(&tail, from->hosts[i].name), from->hosts[i].life,
-                                            copy_into(&tail, from->hosts[i].about)};
+                                               copy_into(&tail, from->hosts[i].about)};
     return hosts;
 }
 
@@ -151,7 +152,7 @@ static struct cmdlog_hosts *read_hosts(const struct cmdlog_etcd *log, struct sli
     char *tail = (char *)&hosts->hosts[count];
     for (size_t i = 0; i < count && etcd_take_kv(&reply, &kv) > 0; i++)
         hosts->hosts[i] = (struct cmdlog_host){copy_into(&tail, slice_from_offset(kv.key, log->hosts.len)), kv.created,
-                                            copy_into(&tail, kv.value)};
+                                               copy_into(&tail, kv.value)};
     return hosts;
 }
 
@@ -168,7 +169,8 @@ static void list_ended(struct grpc_call *call, int status, struct slice text)
     struct cmdlog_etcd *log = call->context;
     struct cmdlog_hosts *hosts = NULL;
     (void)text;
-    if (status == GRPC_OK && log->list_answered && etcd_client_same_cluster(log->client, buf_as_slice(&log->list_answer)))
+    if (status == GRPC_OK && log->list_answered &&
+        etcd_client_same_cluster(log->client, buf_as_slice(&log->list_answer)))
         hosts = read_hosts(log, buf_as_slice(&log->list_answer));
     pthread_mutex_lock(&log->lock);
     if (hosts == NULL) {
@@ -243,13 +245,14 @@ static void status_answered(struct grpc_call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     struct etcd_status status;
-    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) || etcd_read_status(buf_as_slice(message), &status) != 0)
+    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) ||
+        etcd_read_status(buf_as_slice(message), &status) != 0)
         return;
     pthread_mutex_lock(&log->lock);
     struct cmdlog_space space = {.used = status.used > 0 ? status.used : status.size,
-                              .size = status.size,
-                              .quota =
-                                  status.quota > 0 && status.quota < (uint64_t)1 << 60 ? status.quota : log->quota};
+                                 .size = status.size,
+                                 .quota =
+                                     status.quota > 0 && status.quota < (uint64_t)1 << 60 ? status.quota : log->quota};
     space.full = log->alarmed || space.used / FULL_PERCENT >= space.quota / 100;
     space.tight = space.full || space.used / TIGHT_PERCENT >= space.quota / 100;
     log->space = space;
@@ -260,7 +263,8 @@ static void alarm_answered(struct grpc_call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     bool alarmed;
-    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) || etcd_read_alarms(buf_as_slice(message), &alarmed) != 0)
+    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) ||
+        etcd_read_alarms(buf_as_slice(message), &alarmed) != 0)
         return;
     pthread_mutex_lock(&log->lock);
     log->alarmed = alarmed;
@@ -281,8 +285,10 @@ static uint64_t run_status(struct cmdlog_etcd *log, uint64_t now)
         return log->status_next;
     log->status_next = now + STATUS_US;
     log->status_call.deadline = log->alarm_call.deadline = now + CONTROL_US;
-    if ((log->alarm_call.channel == NULL && !etcd_client_call(log->client, LANE_CONTROL, &log->alarm_call, now, &retry)) ||
-        (log->status_call.channel == NULL && !etcd_client_call(log->client, LANE_CONTROL, &log->status_call, now, &retry)))
+    if ((log->alarm_call.channel == NULL &&
+         !etcd_client_call(log->client, LANE_CONTROL, &log->alarm_call, now, &retry)) ||
+        (log->status_call.channel == NULL &&
+         !etcd_client_call(log->client, LANE_CONTROL, &log->status_call, now, &retry)))
         log->status_next = retry;
     return log->status_next;
 }
@@ -306,7 +312,7 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
 void membership__init(struct cmdlog_etcd *log)
 {
     struct buf *requests[] = {&log->keepalive_request, &log->list_request,   &log->hosts_watch_request,
-                              &log->list_answer,  &log->status_request, &log->alarm_request};
+                              &log->list_answer,       &log->status_request, &log->alarm_request};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         *requests[i] = BUF_INIT(BUF_UNLIMITED);
     grpc_frame_begin(&log->list_request);
@@ -320,28 +326,28 @@ void membership__init(struct cmdlog_etcd *log)
     grpc_frame_begin(&log->alarm_request);
     grpc_frame_end(&log->alarm_request);
     log->list_call = (struct grpc_call){.path = ETCD_RANGE,
-                                   .request = buf_as_slice(&log->list_request),
-                                   .context = log,
-                                   .on_message = list_answered,
-                                   .on_end = list_ended};
+                                        .request = buf_as_slice(&log->list_request),
+                                        .context = log,
+                                        .on_message = list_answered,
+                                        .on_end = list_ended};
     log->hosts_watch_call = (struct grpc_call){.path = ETCD_WATCH,
-                                   .request = buf_as_slice(&log->hosts_watch_request),
-                                   .is_stream = true,
-                                   .requires_leader = true,
-                                   .deadline = UINT64_MAX,
-                                   .context = log,
-                                   .on_message = hosts_watch_fired,
-                                   .on_end = hosts_watch_ended};
+                                               .request = buf_as_slice(&log->hosts_watch_request),
+                                               .is_stream = true,
+                                               .requires_leader = true,
+                                               .deadline = UINT64_MAX,
+                                               .context = log,
+                                               .on_message = hosts_watch_fired,
+                                               .on_end = hosts_watch_ended};
     log->status_call = (struct grpc_call){.path = ETCD_STATUS,
-                                     .request = buf_as_slice(&log->status_request),
-                                     .context = log,
-                                     .on_message = status_answered,
-                                     .on_end = status_ended};
+                                          .request = buf_as_slice(&log->status_request),
+                                          .context = log,
+                                          .on_message = status_answered,
+                                          .on_end = status_ended};
     log->alarm_call = (struct grpc_call){.path = ETCD_ALARM,
-                                    .request = buf_as_slice(&log->alarm_request),
-                                    .context = log,
-                                    .on_message = alarm_answered,
-                                    .on_end = status_ended};
+                                         .request = buf_as_slice(&log->alarm_request),
+                                         .context = log,
+                                         .on_message = alarm_answered,
+                                         .on_end = status_ended};
     log->membership_task.run = run;
     list_append(&log->tasks, &log->membership_task.link);
 }
@@ -349,7 +355,7 @@ void membership__init(struct cmdlog_etcd *log)
 void membership__deinit(struct cmdlog_etcd *log)
 {
     struct buf *requests[] = {&log->keepalive_request, &log->list_request,   &log->hosts_watch_request,
-                              &log->list_answer,  &log->status_request, &log->alarm_request};
+                              &log->list_answer,       &log->status_request, &log->alarm_request};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         buf_deinit(requests[i]);
     mem_free(log->live_hosts);
@@ -432,7 +438,8 @@ int membership__leave(struct cmdlog *base, uint64_t until)
     grpc_frame_end(&request);
     /* If this fails, the lease expires by itself; no key is attached to it any more. */
     if (r == 0)
-        (void)!etcd_client_request(log->client, LANE_CONTROL, ETCD_LEASE_REVOKE, buf_as_slice(&request), until, &reply, NULL);
+        (void)!etcd_client_request(log->client, LANE_CONTROL, ETCD_LEASE_REVOKE, buf_as_slice(&request), until, &reply,
+                                   NULL);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r;
@@ -474,7 +481,8 @@ static int read_registration(struct slice reply, uint64_t lease, struct registra
  * Puts the host key if it does not exist, and reads the log key's version. From then on no other
  * life can put the log key.
  */
-static int put_host_key(struct cmdlog_etcd *log, struct slice about, uint64_t lease, uint64_t until, struct registration *ret)
+static int put_host_key(struct cmdlog_etcd *log, struct slice about, uint64_t lease, uint64_t until,
+                        struct registration *ret)
 {
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     const struct etcd_range host = {.key = log->key_host, .keys_only = true},
@@ -486,7 +494,8 @@ static int put_host_key(struct cmdlog_etcd *log, struct slice about, uint64_t le
     etcd_branch_range(&request, ETCD_ELSE, &host);
     etcd_branch_range(&request, ETCD_ELSE, &own);
     grpc_frame_end(&request);
-    int status, r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, &status);
+    int status,
+        r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, &status);
     if (r == TL_ERR_IO && status == GRPC_NOT_FOUND)
         r = CMDLOG_UNREACHABLE; /* the lease has expired already */
     if (r == 0)
@@ -503,7 +512,8 @@ static int grant_lease(struct cmdlog_etcd *log, uint64_t lease, uint64_t until)
     grpc_frame_begin(&request);
     etcd_put_lease_grant(&request, lease, log->ttl_us / TL_SECOND);
     grpc_frame_end(&request);
-    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_LEASE_GRANT, buf_as_slice(&request), until, &reply, &status);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_LEASE_GRANT, buf_as_slice(&request), until, &reply,
+                                &status);
     if (r == TL_ERR_IO && status == GRPC_FAILED_PRECONDITION)
         r = 0; /* the lease exists: an earlier attempt succeeded, its answer was lost */
     buf_deinit(&request);

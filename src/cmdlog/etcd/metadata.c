@@ -159,8 +159,8 @@ int metadata__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint
         grpc_frame_begin(&request);
         etcd_put_put(&request, log->key_checkpoint, buf_as_slice(&value), 0);
         grpc_frame_end(&request);
-        r = etcd_client_request(log->client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request), clock_boot_us() + TIMEOUT_US, &reply,
-                       NULL);
+        r = etcd_client_request(log->client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request),
+                                clock_boot_us() + TIMEOUT_US, &reply, NULL);
     }
     buf_deinit(&request);
     buf_deinit(&reply);
@@ -223,8 +223,8 @@ int metadata__forget_host(struct cmdlog *base, struct slice name, uint64_t until
  * Finds whether a put that is a part of an entry will never be continued: it is still the newest of
  * its key, and its life has ended.
  */
-static int is_abandoned(struct cmdlog_etcd *log, const struct etcd_kv *kv, const struct envelope *envelope, uint64_t until,
-                   bool *ret_left)
+static int is_abandoned(struct cmdlog_etcd *log, const struct etcd_kv *kv, const struct envelope *envelope,
+                        uint64_t until, bool *ret_left)
 {
     struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv now = {0}, host = {0};
@@ -290,7 +290,8 @@ static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t unti
     grpc_frame_begin(&request);
     etcd_put_compact(&request, up_to);
     grpc_frame_end(&request);
-    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_COMPACT, buf_as_slice(&request), until, &reply, &status);
+    int r =
+        etcd_client_request(log->client, LANE_CONTROL, ETCD_COMPACT, buf_as_slice(&request), until, &reply, &status);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? 0 : r; /* it has been trimmed already */

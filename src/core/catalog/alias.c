@@ -96,7 +96,8 @@ static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena,
 }
 
 /* Adds or replaces an alias. `positions`: name to position in the set, counted from 1. */
-static void put_alias(struct alias_set *set, struct map *positions, struct arena *arena, const struct catalog_alias *alias)
+static void put_alias(struct alias_set *set, struct map *positions, struct arena *arena,
+                      const struct catalog_alias *alias)
 {
     uintptr_t position = (uintptr_t)map_get(positions, alias->name);
 

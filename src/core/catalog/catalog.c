@@ -552,9 +552,8 @@ const struct catalog_alias *catalog_index_alias(const struct catalog_index *inde
 {
     struct catalog_alias key = {.name = name};
 
-    return index->alias_count == 0
-               ? NULL
-               : bsearch(&key, index->aliases, index->alias_count, sizeof(key), compare_aliases);
+    return index->alias_count == 0 ? NULL
+                                   : bsearch(&key, index->aliases, index->alias_count, sizeof(key), compare_aliases);
 }
 
 bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum catalog_kind kind)
@@ -562,7 +561,8 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
     return a->objects[kind] == b->objects[kind];
 }
 
-struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name), const void *context)
+struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name),
+                               const void *context)
 {
     size_t first = 0;
     while (first < catalog->count && is_visible(context, catalog->by_name[first]->index.name))

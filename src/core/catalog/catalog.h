@@ -146,8 +146,7 @@ enum { CATALOG_REFUSED = 1 /* *ret_problem has the reason */ };
  */
 int catalog_find_any(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
                      struct arena *arena, const struct catalog_index **ret_index,
-                     const struct catalog_alias **ret_alias,
-                     struct problem *ret_problem) TL_MUST_USE;
+                     const struct catalog_alias **ret_alias, struct problem *ret_problem) TL_MUST_USE;
 int catalog_find(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
                  struct arena *arena, const struct catalog_index **ret_index, const struct catalog_alias **ret_alias,
                  struct problem *ret_problem) TL_MUST_USE;
@@ -238,7 +237,7 @@ enum catalog_kind {
     /* JSON with the hash of a password; README-rights.md, also for the next two */
     CATALOG_USERS,
     CATALOG_ROLES,
-    CATALOG_API_KEYS,     /* by id; JSON with the hash of the secret */
+    CATALOG_API_KEYS, /* by id; JSON with the hash of the secret */
     CATALOG_KIND_COUNT
 };
 
@@ -270,7 +269,8 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
  *   `catalog`. Nothing is copied; `catalog` itself if all indices remain. Owns: the caller;
  *   catalog_unref().
  */
-struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name), const void *context);
+struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name),
+                               const void *context);
 
 /*
  * Appends the aliases of an index as GET renders them: {"a": {"filter": …, "index_routing": …}, …}.

@@ -215,7 +215,8 @@ static bool is_visible(const struct resolver *work, struct slice pattern, bool h
  * Returns: whether a wildcard matches an alias: a visible alias of a hidden index matches, but not
  *   by `_all` or `*`.
  */
-static bool alias_is_visible(const struct resolver *work, struct slice pattern, const struct catalog_index *index, size_t alias)
+static bool alias_is_visible(const struct resolver *work, struct slice pattern, const struct catalog_index *index,
+                             size_t alias)
 {
     if (index->hidden && !work->options->expand_hidden && slice_is(pattern, "*"))
         return false;
@@ -309,7 +310,8 @@ static int refuse_reserved(struct resolver *work, struct slice part)
     buf_json_string(&quoted, part);
     problem_set(work->problem, work->arena, PROBLEM_INVALID_INDEX_NAME,
                 "Invalid index name [%.*s], must not start with '_'.", SLICE_ARG(part));
-    problem_details(work->problem, work->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_as_slice(&quoted)));
+    problem_details(work->problem, work->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return CATALOG_REFUSED;
 }

@@ -287,7 +287,7 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
 }
 
 static int check_can_put(struct core *core, struct command *command, enum catalog_kind kind, const char *what,
-                       size_t limit)
+                         size_t limit)
 {
     const struct object_command *object = &command->object;
     bool exists = catalog_object(core->catalog, kind, object->name) != NULL;
@@ -431,7 +431,8 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
 
 static void keep(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
 {
-    core__put_object(core, kind, &(struct catalog_object){.name = command->object.name, .body = buf_as_slice(rendered)});
+    core__put_object(core, kind,
+                     &(struct catalog_object){.name = command->object.name, .body = buf_as_slice(rendered)});
 }
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */

@@ -73,7 +73,8 @@ struct counter *counters__of(struct counters *counters, uint32_t index)
         counters->capacity = counters->capacity == 0 ? 16 : counters->capacity * 2;
         counters->items = mem_realloc(counters->items, counters->capacity * sizeof(*counters->items));
     }
-    memmove(counters->items + position + 1, counters->items + position, (counters->count - position) * sizeof(*counters->items));
+    memmove(counters->items + position + 1, counters->items + position,
+            (counters->count - position) * sizeof(*counters->items));
     struct counter *counter = mem_zalloc(sizeof(*counter));
     counter->index = index;
     counter->shared = catalog__counters_new();
@@ -99,7 +100,8 @@ void counters__drop(struct counters *counters, uint32_t index)
     REQUIRE(!counters->items[position]->dirty);
     counter_free(counters->items[position]);
     counters->count--;
-    memmove(counters->items + position, counters->items + position + 1, (counters->count - position) * sizeof(*counters->items));
+    memmove(counters->items + position, counters->items + position + 1,
+            (counters->count - position) * sizeof(*counters->items));
 }
 
 void counters__deinit(struct counters *counters)

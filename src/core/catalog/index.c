@@ -560,7 +560,8 @@ void index__delete(struct core *core, const struct catalog_index *index)
     uint32_t number = index->number;
 
     buf_u32be(&bytes, number);
-    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_INDEX, core->ts, buf_as_slice(&bytes)), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_INDEX, core->ts, buf_as_slice(&bytes)),
+                    SLICE_LIT(""));
     core__drop_index(core, number);
     owners__drop_index(core, number);
 }

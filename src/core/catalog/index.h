@@ -17,7 +17,7 @@ struct index_draft {
     struct slice name;
     struct slice uuid; /* empty: derived from the timestamp */
     enum dialect dialect;
-    bool typed;                 /* mappings are keyed by type */
+    bool typed; /* mappings are keyed by type */
     /* Of a composable template: a field replaces an earlier one of its name completely */
     bool composed;
     bool hidden;                /* patterns that match everything do not match it */

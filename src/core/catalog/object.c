@@ -292,8 +292,8 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
 
     if (settings_parse(json_get(stored, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
             0 ||
-        settings_parse(json_get(requested, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) !=
-            0 ||
+        settings_parse(json_get(requested, slice_from(name)), SLICE_LIT(""), &core->arena, &changes,
+                       &command->problem) != 0 ||
         cluster_settings__check(name, &changes, &before, command->dialect, &command->arena, &command->problem) != 0)
         return REFUSED;
     after = settings_merge(&before, &changes, false, &core->arena);
@@ -312,8 +312,8 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     struct json_doc requested, before = {0};
     struct json_writer writer;
 
-    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &requested, &command->problem) !=
-        0)
+    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &requested,
+                   &command->problem) != 0)
         return 0;
     if (stored != NULL && json_parse_stored(&core->arena, stored->body, &before) < 0)
         return tl_trace(TL_ERR_CORRUPT);

@@ -15,7 +15,13 @@
 #include "base/buf.h"
 #include "base/types.h"
 
-enum { PURGE_TOMBSTONE = 'g', PURGE_INDEX = 'd', PURGE_SESSION_TOMBSTONE = 'V', PURGE_OUTCOME = 'X', PURGE_EPHEMERAL_KEYS = 'E' };
+enum {
+    PURGE_TOMBSTONE = 'g',
+    PURGE_INDEX = 'd',
+    PURGE_SESSION_TOMBSTONE = 'V',
+    PURGE_OUTCOME = 'X',
+    PURGE_EPHEMERAL_KEYS = 'E'
+};
 enum { PURGE_PREFIX_BYTES = 9 }; /* bytes before the last part */
 
 /*

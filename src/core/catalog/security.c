@@ -71,7 +71,8 @@ static int put(struct core *core, struct command *command, bool change)
 {
     const struct object_command *request = &command->object;
     const struct security_kind *kind = kind_of(command);
-    const struct catalog_object *before = kind == NULL ? NULL : catalog_object(core->catalog, kind->kind, request->name);
+    const struct catalog_object *before =
+        kind == NULL ? NULL : catalog_object(core->catalog, kind->kind, request->name);
     struct json_doc body, was = {0};
 
     if (kind == NULL || check(core, command, kind, before != NULL) != 0 ||
@@ -93,9 +94,10 @@ static int put(struct core *core, struct command *command, bool change)
         return 0;
     }
     command->object.existed = before != NULL;
-    core__put_object(core, kind->kind,
-                     &(struct catalog_object){.name = request->name,
-                                              .body = object__merge(core, was.root, body.root, change ? NULL : "hash")});
+    core__put_object(
+        core, kind->kind,
+        &(struct catalog_object){.name = request->name,
+                                 .body = object__merge(core, was.root, body.root, change ? NULL : "hash")});
     return 0;
 }
 

@@ -14,7 +14,15 @@
 
 #include "core/documents/session_tombstone.h"
 
-enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLE_FIELDS = 16, DOC_PATH_TRACKED = 32, DOC_FLAGS = 63 };
+enum {
+    DOC_DELETED = 1,
+    DOC_BATCH = 2,
+    DOC_ROUTING = 4,
+    DOC_LEASE = 8,
+    DOC_SINGLE_FIELDS = 16,
+    DOC_PATH_TRACKED = 32,
+    DOC_FLAGS = 63
+};
 
 enum { DOC_TS_BYTES = 8 };
 
@@ -69,7 +77,8 @@ void doc_encode(struct buf *buf, const struct doc *doc)
 {
     unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
                      (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
-                     (doc->single_fields.len != 0 ? DOC_SINGLE_FIELDS : 0u) | (doc->path_tracked ? DOC_PATH_TRACKED : 0u);
+                     (doc->single_fields.len != 0 ? DOC_SINGLE_FIELDS : 0u) |
+                     (doc->path_tracked ? DOC_PATH_TRACKED : 0u);
 
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
@@ -102,8 +111,8 @@ static bool decode_path_info(struct slice *rest, bool present, struct doc *doc)
     if (!present)
         return true;
     if (!slice_take_varint(rest, &at) || !slice_take_varint(rest, &len) || !slice_take_varint(rest, &rename_base) ||
-        !slice_take_varint(rest, &origin_len) || !slice_take(rest, (size_t)origin_len, &doc->origin) || at > rest->len ||
-        len > rest->len - at || (origin_len == 0 && len == 0) || doc->deleted)
+        !slice_take_varint(rest, &origin_len) || !slice_take(rest, (size_t)origin_len, &doc->origin) ||
+        at > rest->len || len > rest->len - at || (origin_len == 0 && len == 0) || doc->deleted)
         return false;
     doc->path_tracked = true;
     doc->path_offset = (size_t)at;
@@ -141,7 +150,8 @@ int doc_decode(struct slice record, struct doc *ret_doc)
 bool doc_has_single_entries(const struct doc *doc, uint16_t field)
 {
     for (size_t i = 0; i + 1 < doc->single_fields.len; i += 2)
-        if ((uint16_t)((unsigned char)doc->single_fields.data[i] << 8 | (unsigned char)doc->single_fields.data[i + 1]) == field)
+        if ((uint16_t)((unsigned char)doc->single_fields.data[i] << 8 |
+                       (unsigned char)doc->single_fields.data[i + 1]) == field)
             return true;
     return false;
 }

@@ -32,7 +32,8 @@ struct doc_multiget *doc_multiget_new(const struct view *view, struct slice firs
     buf_slice(&multiget->first, first);
     buf_slice(&multiget->last, last);
     buf_byte(&multiget->last, '\0');
-    multiget->iter = view_iter_new(view, SPACE_DOCUMENTS, buf_as_slice(&multiget->first), buf_as_slice(&multiget->last));
+    multiget->iter =
+        view_iter_new(view, SPACE_DOCUMENTS, buf_as_slice(&multiget->first), buf_as_slice(&multiget->last));
     return multiget;
 }
 
@@ -88,7 +89,8 @@ int doc_multiget_get(struct doc_multiget *multiget, struct slice key, struct doc
 {
     struct slice last = slice_make(multiget->last.data, multiget->last.len - 1);
 
-    if (multiget->iter == NULL || slice_compare(key, buf_as_slice(&multiget->first)) < 0 || slice_compare(key, last) > 0)
+    if (multiget->iter == NULL || slice_compare(key, buf_as_slice(&multiget->first)) < 0 ||
+        slice_compare(key, last) > 0)
         return DOC_MULTIGET_UNKNOWN;
     multiget->lookups++;
     if (!multiget->started) {

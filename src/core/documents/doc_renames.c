@@ -69,7 +69,8 @@ static void add_totals(struct doc *doc, const struct tree_totals *totals)
         doc->ts = totals->ts;
 }
 
-int doc_apply_renames_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of, struct doc *doc)
+int doc_apply_renames_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of,
+                            struct doc *doc)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct tree tree = {.view = view, .index = index, .pending = pending, .as_of = as_of};

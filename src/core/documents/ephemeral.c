@@ -143,12 +143,14 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
  * Takes a document for deletion, or defers it. Returns: 0: the write will remove its index key; 1:
  * the caller must remove it; fatal codes.
  */
-static int take_document(struct purge_state *purge, struct slice key, const struct doc *doc, const struct catalog_index *index,
-                const struct mapping_type *type, struct slice id)
+static int take_document(struct purge_state *purge, struct slice key, const struct doc *doc,
+                         const struct catalog_index *index, const struct mapping_type *type, struct slice id)
 {
     struct write_item item = write__removal_of(&purge->core->arena, index, type, id, purge->session, doc->routing);
     tl_ts hidden_ts = TL_TS_MAX;
-    int r = map_get(&purge->core->pending, key) != NULL ? 0 : session_tombstone_ts(purge->core->store, key, doc, &hidden_ts);
+    int r = map_get(&purge->core->pending, key) != NULL
+                ? 0
+                : session_tombstone_ts(purge->core->store, key, doc, &hidden_ts);
 
     if (r < 0)
         return tl_trace(r);
@@ -287,7 +289,8 @@ int ephemeral__record_deletes(struct core *core, struct slice session)
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct slice from = index_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
 
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
         struct slice key = slice_from_offset(store_iter_key(iter), from.len), rest = key;
@@ -308,7 +311,8 @@ int ephemeral__list(struct core *core, struct slice session, struct slice **ret_
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct slice from = index_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
     struct slice *keys = NULL;
     size_t count = 0, capacity = 0;
 

@@ -42,8 +42,7 @@ struct listing {
     struct candidate candidate;
     struct buf candidate_key;
     struct buf candidate_document;
-    struct omap
-        truncated; /* key, zero, document key, batch → length of key; entries with one truncated value */
+    struct omap truncated; /* key, zero, document key, batch → length of key; entries with one truncated value */
     bool has_pushed_back;  /* the entry that follows them */
     struct entry_hit pushed_back;
     struct buf pushed_back_bytes;
@@ -521,7 +520,8 @@ struct listing *listing_new(const struct view *view, uint32_t index, const struc
     l->lookup.tree = (struct tree){.view = &l->view, .index = index};
     l->mapping = mapping;
     l->arena = l->scan_arena = l->at_arena = ARENA_INIT;
-    l->last = l->candidate_key = l->candidate_document = l->pushed_back_bytes = l->document_key = BUF_INIT(BUF_UNLIMITED);
+    l->last = l->candidate_key = l->candidate_document = l->pushed_back_bytes = l->document_key =
+        BUF_INIT(BUF_UNLIMITED);
     omap_init(&l->dirents);
     omap_init(&l->truncated);
     l->path = arena_copy(&l->arena, path);

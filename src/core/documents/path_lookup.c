@@ -7,7 +7,8 @@
 #include "mapping/entry.h"
 #include "mapping/field.h"
 
-int path_lookup_init(const struct view *view, uint32_t index, const struct mapping *mapping, struct path_lookup *ret_lookup)
+int path_lookup_init(const struct view *view, uint32_t index, const struct mapping *mapping,
+                     struct path_lookup *ret_lookup)
 {
     const struct mapping_field *path = mapping_path_field(mapping);
     struct path_lookup lookup = {.tree = {.view = view, .index = index}};
@@ -59,7 +60,8 @@ static int visit_range(const struct range_visitor *visitor, struct slice text, b
     struct field_value *value = arena_zalloc(visitor->arena, sizeof *value);
     struct entry_range range = {.index = visitor->lookup->tree.index, .field = visitor->lookup->path->number};
 
-    *value = (struct field_value){.field = range.field, .kind = FIELD_VALUE_BYTES, .bytes = arena_copy(visitor->arena, text)};
+    *value = (struct field_value){
+        .field = range.field, .kind = FIELD_VALUE_BYTES, .bytes = arena_copy(visitor->arena, text)};
     range.low = value;
     range.high = prefix ? NULL : value;
     range.prefix = prefix;
@@ -111,8 +113,8 @@ int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool
     return r == 0 ? visit_relocated_below(&visitor, directory) : r;
 }
 
-int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena, path_lookup_visit *visit,
-                     void *context)
+int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena,
+                       path_lookup_visit *visit, void *context)
 {
     struct range_visitor visitor = {lookup, arena, visit, context};
     struct slice directory = slice_make(prefix.data, tree_parent_length(prefix, lookup->tree.delimiter)), origin;
@@ -279,7 +281,8 @@ static bool search_range(void *context, const struct entry_range *range)
     if (r < 0 || search->misses > search->misses_max)
         search->r = r;
     bool over = search->account != NULL && account_ended(search->account);
-    return r >= 0 && search->misses <= search->misses_max && !over && !(search->at && (search->below || !search->find_below));
+    return r >= 0 && search->misses <= search->misses_max && !over &&
+           !(search->at && (search->below || !search->find_below));
 }
 
 static int run_search(struct path_search *search, uint32_t index, const struct mapping *mapping)
@@ -339,7 +342,8 @@ static int check_seq_no(struct seq_no_search *max, uint16_t field, const struct 
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (doc.path_tracked && doc_entry_batch(&doc, field) == hit->batch) {
-        r = max->documents_read++ >= PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX ? PATH_LOOKUP_INCOMPLETE : path_of(search, &doc, &arena, &path);
+        r = max->documents_read++ >= PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX ? PATH_LOOKUP_INCOMPLETE
+                                                                      : path_of(search, &doc, &arena, &path);
         if (r == 0 && slice_equal(path, search->path) && doc.seq_no > max->seq_no)
             max->seq_no = doc.seq_no;
     }
@@ -401,7 +405,8 @@ static int check_length(struct length_search *longest, uint16_t field, const str
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (doc.path_tracked && doc_entry_batch(&doc, field) == hit->batch) {
-        r = longest->documents_read++ >= PATH_LOOKUP_LONGEST_MAX ? PATH_LOOKUP_INCOMPLETE : path_of(search, &doc, &arena, &path);
+        r = longest->documents_read++ >= PATH_LOOKUP_LONGEST_MAX ? PATH_LOOKUP_INCOMPLETE
+                                                                 : path_of(search, &doc, &arena, &path);
         if (r == 0 && path.len > longest->bytes && tree_within(path, search->path, search->lookup.tree.delimiter))
             longest->bytes = path.len;
     }
@@ -482,7 +487,8 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
     view_iter_seek_first(iter);
     while (r == 0 && ret_id->data == NULL && view_iter_valid(iter)) {
         struct slice document = tree_key_text(view_iter_key(iter));
-        r = ++documents_read > PATH_LOOKUP_HIGH_VERSIONS_MAX ? PATH_LOOKUP_INCOMPLETE : has_max_version(&search, document);
+        r = ++documents_read > PATH_LOOKUP_HIGH_VERSIONS_MAX ? PATH_LOOKUP_INCOMPLETE
+                                                             : has_max_version(&search, document);
         if (r == 1 && documents_read <= PATH_LOOKUP_HIGH_VERSIONS_MAX) {
             *ret_id = arena_copy(arena, slice_from_offset(document, DOC_KEY_PREFIX_BYTES - sizeof(index)));
             r = 0;

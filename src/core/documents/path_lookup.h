@@ -54,8 +54,8 @@ typedef bool path_lookup_visit(void *context, const struct entry_range *range);
 enum { PATH_LOOKUP_INCOMPLETE = 1 };
 int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool below, struct arena *arena,
                       path_lookup_visit *visit, void *context) TL_MUST_USE;
-int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena, path_lookup_visit *visit,
-                     void *context) TL_MUST_USE;
+int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena,
+                       path_lookup_visit *visit, void *context) TL_MUST_USE;
 
 /*
  * Replaces a document's path by its origin in `values`, as its entries have it. No-op for a

@@ -10,7 +10,8 @@
 /* Far more than the writes between a prefetch and its use. 128 KiB. */
 enum { RECENT_WRITES_SLOTS = 1 << 14 };
 
-struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct arena *arena)
+struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t type, struct slice id,
+                               struct arena *arena)
 {
     REQUIRE(view->overlay == NULL);
     if (id.len > DOC_ID_BYTES_MAX)

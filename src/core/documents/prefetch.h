@@ -30,7 +30,8 @@ struct prefetch {
  *   the error.
  * Owns: the caller; prefetch_release().
  */
-struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct arena *arena);
+struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t type, struct slice id,
+                               struct arena *arena);
 /* Releases the document; NULL is allowed. */
 void prefetch_release(struct prefetch *prefetch);
 

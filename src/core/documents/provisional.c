@@ -38,7 +38,8 @@ static struct slice undo_key_transaction(struct slice key)
     return key.len < around ? SLICE_LIT("") : slice_make(key.data + 1, key.len - around);
 }
 
-void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction, uint32_t *undo_count)
+void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction,
+                      uint32_t *undo_count)
 {
     size_t before = store_batch_count(core->batch);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);

@@ -48,7 +48,8 @@ static inline void provisional_clear(struct provisional_entries *entries)
  * from *undo_count, which is advanced. If the batch contains nothing else, the reply need not wait
  * for a sync.
  */
-void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction, uint32_t *undo_count);
+void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction,
+                      uint32_t *undo_count);
 /* Deletes the first `undo_count` undo records of a transaction that commits in the open unit. */
 void provisional__commit(struct core *core, struct slice transaction, uint32_t undo_count);
 /*

@@ -95,7 +95,8 @@ int session_tombstone_hides(const struct view *view, struct slice key, const str
     return ts <= view->ts && ts != TL_TS_MAX ? 1 : 0;
 }
 
-void session_tombstone__put(struct core *core, struct slice session, const struct session_tombstone_exclusions *exclusions)
+void session_tombstone__put(struct core *core, struct slice session,
+                            const struct session_tombstone_exclusions *exclusions)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
 

@@ -43,7 +43,8 @@ struct session_tombstone_exclusions {
     size_t document_count;
 };
 /* Hides all documents of a session except the exclusions, in the open unit and at its timestamp. */
-void session_tombstone__put(struct core *core, struct slice session, const struct session_tombstone_exclusions *exclusions);
+void session_tombstone__put(struct core *core, struct slice session,
+                            const struct session_tombstone_exclusions *exclusions);
 /*
  * Queues the deletion of a session's tombstone, after the open unit has purged the last document.
  * Harmless if the session has no tombstone.

@@ -204,7 +204,8 @@ static int merge(struct update *update, struct problem *ret_problem)
     }
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
     update->op = changed || !params->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
-    update->source = update->op == UPDATE_NOOP ? update->visible_source : arena_copy(update->arena, buf_as_slice(&merged));
+    update->source =
+        update->op == UPDATE_NOOP ? update->visible_source : arena_copy(update->arena, buf_as_slice(&merged));
     buf_deinit(&merged);
     return 0;
 }
@@ -237,7 +238,8 @@ int update_run(struct update *update, struct problem *ret_problem)
 {
     if (update->old == NULL)
         return make_new(update, ret_problem);
-    int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena, &update->visible_source);
+    int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,
+                                  &update->visible_source);
     if (r != 0)
         return tl_trace(r);
     if (update->visible_source.data == NULL)

@@ -76,7 +76,8 @@ static int count(struct write_executor *exec, const struct write_item_state *at,
     return 0;
 }
 
-static void update_ephemeral_index(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
+static void update_ephemeral_index(struct write_executor *exec, const struct write_item_state *at,
+                                   const struct doc *doc)
 {
     struct slice before = at->state.live ? at->old.lease : SLICE_NONE;
     struct slice after = doc->deleted ? SLICE_NONE : doc->lease;
@@ -252,7 +253,8 @@ static int run_items(struct write_executor *exec, bool *failed)
     return 0;
 }
 
-struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at, struct arena *arena)
+struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at,
+                                     struct arena *arena)
 {
     struct core *core = exec->core;
 

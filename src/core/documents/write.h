@@ -63,8 +63,7 @@ struct write_parsed;
 struct write_targets {
     struct write_target *items;
     size_t count;
-    const struct write_parsed
-        *parsed; /* by item of the command, for items whose source was parsed; NULL: no item */
+    const struct write_parsed *parsed; /* by item of the command, for items whose source was parsed; NULL: no item */
 };
 
 /*

@@ -190,14 +190,14 @@ static void compare_fields(const struct values *now, const struct values *before
 static void keep_single_fields(const struct doc *old, struct field_changes *changes)
 {
     for (size_t i = 0; i < old->single_fields.len; i += 2) {
-        uint16_t field = (uint16_t)((unsigned char)old->single_fields.data[i] << 8 | (unsigned char)old->single_fields.data[i + 1]);
+        uint16_t field =
+            (uint16_t)((unsigned char)old->single_fields.data[i] << 8 | (unsigned char)old->single_fields.data[i + 1]);
         size_t at = 0;
         while (at < changes->field_count && changes->fields[at] < field)
             at++;
         if (at < changes->field_count && changes->fields[at] == field)
             continue;
-        memmove(changes->fields + at + 1, changes->fields + at,
-                (changes->field_count - at) * sizeof(*changes->fields));
+        memmove(changes->fields + at + 1, changes->fields + at, (changes->field_count - at) * sizeof(*changes->fields));
         changes->fields[at] = field;
         changes->field_count++;
     }
@@ -275,8 +275,8 @@ static int old_single_values(struct write_executor *exec, struct write_item_stat
 }
 
 /* Changes a document with posting lists by a single write. */
-static int change_posting_lists(struct write_executor *exec, struct write_item_state *at, const struct document *document,
-                          struct doc *doc)
+static int change_posting_lists(struct write_executor *exec, struct write_item_state *at,
+                                const struct document *document, struct doc *doc)
 {
     struct arena *scratch = &exec->core->scratch;
     struct values now = by_field(document, scratch), before;
@@ -304,8 +304,8 @@ static bool same_entries(const struct doc *old, const struct doc *doc)
            (!doc->path_tracked || slice_equal(old->origin, doc->origin));
 }
 
-int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at, const struct document *document,
-                            struct doc *doc)
+int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at,
+                                   const struct document *document, struct doc *doc)
 {
     bool twice = exec->batch != 0 && at->has_old && at->old.ts == doc->ts;
     write_executor__count_source(exec, doc->source, document->value_count);
@@ -315,7 +315,8 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
 
     if (at->state.live && same_entries(&at->old, doc)) {
         doc->batch = at->old.batch;
-        doc->single_fields = at->old.single_fields.len == 0 ? SLICE_NONE : arena_copy(&exec->core->arena, at->old.single_fields);
+        doc->single_fields =
+            at->old.single_fields.len == 0 ? SLICE_NONE : arena_copy(&exec->core->arena, at->old.single_fields);
         return 0;
     }
     if (batch == 0 && !twice && at->state.live && at->old.batch != 0)
@@ -327,7 +328,8 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
     if (batch != 0)
         counters__of(&exec->core->counters, at->index->number)->posting_list_documents++;
     if (batch != 0 && single_values.count > 0) { /* one set has all single entries of a run */
-        entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items, single_values.count, 0);
+        entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items,
+                         single_values.count, 0);
         single_values.count = 0;
     }
     path_lookup_rewrite_values(at->index->mapping, document, doc, document->values, document->value_count);
@@ -342,6 +344,7 @@ int write_executor__remove_entries(struct write_executor *exec, struct write_ite
     int r = old_single_values(exec, at, &single_values);
 
     if (r == 0 && single_values.count > 0)
-        entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items, single_values.count, 0);
+        entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items,
+                         single_values.count, 0);
     return r;
 }

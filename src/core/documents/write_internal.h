@@ -94,7 +94,8 @@ struct write_item_state {
 };
 
 /* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
-int write_executor__item(struct write_executor *exec, const struct write_item *item, struct write_result *result) TL_MUST_USE;
+int write_executor__item(struct write_executor *exec, const struct write_item *item,
+                         struct write_result *result) TL_MUST_USE;
 
 /*
  * Returns: whether this is a bulk with sorted ids, whose previous versions one multiget can read.
@@ -124,8 +125,8 @@ int write_executor__check_version(struct write_executor *exec, struct write_item
  * Requires: doc->ts and doc->source are set.
  * Returns: 0; fatal codes.
  */
-int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at, const struct document *document,
-                            struct doc *doc) TL_MUST_USE;
+int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at,
+                                   const struct document *document, struct doc *doc) TL_MUST_USE;
 /* Collects the changes of entries when at->old is deleted. Returns: 0; fatal codes. */
 int write_executor__remove_entries(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
 /* Returns: the destination of the run's changes of an index's tree. */
@@ -171,6 +172,7 @@ void write_executor__return_steps(const struct write_executor *exec);
 /* Counts the script steps of an update. */
 void write_executor__count_script(struct write_executor *exec, const struct update *update);
 /* Returns: the update of an item whose index is found, without `old`; results go to `arena`. */
-struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at, struct arena *arena);
+struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at,
+                                     struct arena *arena);
 
 #endif

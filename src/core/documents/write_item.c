@@ -195,8 +195,8 @@ int write_executor__ensure_type(struct write_executor *exec, struct write_item_s
         return 0;
     if (at->type == NULL && refuse_second_type(exec, at) != 0)
         return WRITE_ITEM_FAILED;
-    if (mapping_ensure_type(at->index->mapping, requested_type(at), hidden, at->item->dialect, exec->run->arena, &mapping,
-                            &at->result->problem) != 0)
+    if (mapping_ensure_type(at->index->mapping, requested_type(at), hidden, at->item->dialect, exec->run->arena,
+                            &mapping, &at->result->problem) != 0)
         return WRITE_ITEM_FAILED;
     uint32_t number = at->index->number;
     index__put_mapping(exec->core, at->index, mapping, at->item->dialect);
@@ -222,8 +222,8 @@ static void open_multiget(struct write_executor *exec, const struct write_item_s
 
     exec->use_multiget = false;
     if (last->id.len <= DOC_ID_BYTES_MAX)
-        exec->multiget =
-            doc_multiget_new(&exec->committed_view, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+        exec->multiget = doc_multiget_new(&exec->committed_view, at->key,
+                                          doc_key(bytes, at->index->number, at->type->number, last->id));
 }
 
 /*
@@ -280,7 +280,8 @@ static int read_old(struct write_executor *exec, struct write_item_state *at)
         return 0;
     }
     const struct prefetch *prefetch = at->item->prefetch;
-    if (prefetch != NULL && exec->sink.overlay == NULL && prefetch_is_valid(prefetch, &exec->core->recent_writes, at->key)) {
+    if (prefetch != NULL && exec->sink.overlay == NULL &&
+        prefetch_is_valid(prefetch, &exec->core->recent_writes, at->key)) {
         at->old = prefetch->doc;
         at->old.value = (struct store_value){0}; /* owned by the command */
         return prefetch->found ? 0 : DOC_NOT_FOUND;
@@ -361,7 +362,8 @@ int write_executor__check_version(struct write_executor *exec, struct write_item
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 /* Finds the document parsed by write_targets.c, if mapping and type are the same. */
-static bool reuse_parsed(const struct write_executor *exec, const struct write_item_state *at, struct document *ret_document)
+static bool reuse_parsed(const struct write_executor *exec, const struct write_item_state *at,
+                         struct document *ret_document)
 {
     const struct write_run *run = exec->run;
     const struct write_parsed *parsed = run->parsed == NULL ? NULL : &run->parsed[at->item - run->items];
@@ -372,8 +374,8 @@ static bool reuse_parsed(const struct write_executor *exec, const struct write_i
     return true;
 }
 
-static int parse(struct write_executor *exec, struct write_item_state *at, struct slice source, const struct json_doc *parsed,
-                 struct document *ret_document)
+static int parse(struct write_executor *exec, struct write_item_state *at, struct slice source,
+                 const struct json_doc *parsed, struct document *ret_document)
 {
     const struct mapping *mapping = at->index->mapping;
     struct arena *arena = &exec->core->scratch;
@@ -465,7 +467,8 @@ struct tree_writer write_executor__tree_writer(struct write_executor *exec, cons
 }
 
 /* Assigns the origin of a document that renames can move. From here on the item must not fail. */
-static int assign_origin(struct write_executor *exec, struct write_item_state *at, const struct document *document, struct doc *doc)
+static int assign_origin(struct write_executor *exec, struct write_item_state *at, const struct document *document,
+                         struct doc *doc)
 {
     struct tree_writer writer = write_executor__tree_writer(exec, at->index);
 
@@ -504,8 +507,8 @@ static void update_version_high(struct write_executor *exec, const struct write_
 }
 
 /* Replaces the previous version by a parsed source. */
-static int put(struct write_executor *exec, struct write_item_state *at, const struct document *document, struct slice source,
-               struct slice lease)
+static int put(struct write_executor *exec, struct write_item_state *at, const struct document *document,
+               struct slice source, struct slice lease)
 {
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
     int r = check_path(exec, at, document);

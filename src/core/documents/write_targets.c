@@ -69,7 +69,8 @@ static struct slice stored_path(struct core *core, const struct write_item_state
  * Saves a parsed source for the run, which would parse it again. Not if it adds fields to the
  * mapping.
  */
-static void save_parsed(struct target_finder *finder, const struct write_item_state *at, const struct document *document)
+static void save_parsed(struct target_finder *finder, const struct write_item_state *at,
+                        const struct document *document)
 {
     struct core *core = finder->exec.core;
     const struct write_run *run = &finder->run;

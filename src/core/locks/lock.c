@@ -23,7 +23,7 @@ const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
 static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
 {
     return lock__precedes(container_of(a, const struct lock_request, wake),
-                       container_of(b, const struct lock_request, wake));
+                          container_of(b, const struct lock_request, wake));
 }
 
 void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
@@ -196,7 +196,7 @@ static void hold_update(struct lock_table *table, struct lock_hold *hold)
  * from mode `out` to mode `in`. LOCK_NONE: there is no lock before, or after.
  */
 static void intentions_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
-                         enum lock_mode out, enum lock_mode in)
+                              enum lock_mode out, enum lock_mode in)
 {
     for (struct resource *at = resource, *parent; at != NULL; at = parent) {
         parent = at->parent;
@@ -327,7 +327,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
 }
 
 bool lock__has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
-                        const struct lock_owner *session, const struct resource *resource, uint8_t mask)
+                                const struct lock_owner *session, const struct resource *resource, uint8_t mask)
 {
     uint8_t held = 0;
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
@@ -404,8 +404,8 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
     struct resource_path_cache trail = RESOURCE_PATH_CACHE_INIT;
     table->work += spec_count;
     for (size_t i = 0; i < spec_count; i++)
-        request->specs[i] = (struct lock_spec_ref){resource_open(&table->resources, &specs[i].on, &trail), specs[i].mode,
-                                                 specs[i].insert_intention, specs[i].auxiliary};
+        request->specs[i] = (struct lock_spec_ref){resource_open(&table->resources, &specs[i].on, &trail),
+                                                   specs[i].mode, specs[i].insert_intention, specs[i].auxiliary};
     return request;
 }
 
@@ -530,7 +530,8 @@ static tl_ts choose_token(const struct lock_request *request)
  * Acquires one lock of a request. The intention locks of a new lock are left to `update` if it has
  * their mode.
  */
-static void grant_lock(const struct lock_request *request, const struct lock_spec_ref *spec, struct intention_update *update)
+static void grant_lock(const struct lock_request *request, const struct lock_spec_ref *spec,
+                       struct intention_update *update)
 {
     struct lock_table *table = request->table;
     struct lock_hold *hold = hold_open(table, request->owner, spec->resource);
@@ -772,12 +773,12 @@ struct lock_request *lock__restore_granted(struct lock_table *table, struct lock
 struct grant_check {
     const struct lock_table *table;
     const struct lock_owner *session; /* of the owner; NULL: none */
-    bool ignore_waiters;               /* only holders and waiting cleanup requests block */
+    bool ignore_waiters;              /* only holders and waiting cleanup requests block */
 };
 
 /* Returns: whether a request of a list waits for a bit at a resource. */
 static bool any_waits_for(const struct lock_table *table, const struct list *requests, bool of_session,
-                         const struct resource *resource, enum lock_bit bit)
+                          const struct resource *resource, enum lock_bit bit)
 {
     list_for_each(link, requests)
     {
@@ -851,7 +852,7 @@ static bool can_grant_bit(const struct grant_check *check, const struct resource
 }
 
 static bool can_grant_in_directories(const struct grant_check *check, const struct resource *index, struct slice path,
-                             enum lock_bit intention)
+                                     enum lock_bit intention)
 {
     const struct resource *at = index;
     struct resource_path walk = resource_path(path);
@@ -906,7 +907,8 @@ bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, 
     return can_grant(&(struct grant_check){table, session, false}, spec);
 }
 
-bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec)
+bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session,
+                                           const struct lock_spec *spec)
 {
     return can_grant(&(struct grant_check){table, session, true}, spec);
 }
@@ -963,7 +965,7 @@ bool lock_table_holds(const struct lock_table *table, const struct lock_owner *o
 }
 
 bool lock_table_has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
-                             const struct lock_owner *session, const struct lock_spec *spec)
+                                     const struct lock_owner *session, const struct lock_spec *spec)
 {
     const struct resource *root = table->resources.root;
     const struct resource *all = resource_of_name(&table->resources, spec->on.space, SLICE_NONE);
@@ -1018,7 +1020,8 @@ static void shift_intentions(struct lock_table *table, struct resource *document
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         table->work++;
-        intentions_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
+        intentions_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode,
+                          on ? hold->mode : LOCK_NONE);
     }
 }
 

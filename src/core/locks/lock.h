@@ -25,16 +25,16 @@ struct lock_owner {
     tl_ts age;                  /* of its beginning, or of its first try; ties: by number */
     struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
     struct list requests;       /* its waiting requests, by `of_owner` */
-    struct list dependent_requests;  /* those of the owners that belong to it, by `of_session` */
-    size_t hold_count;          /* its locks and all their ancestors, each resource once */
-    size_t lock_count;          /* holds with a mode, without auxiliary locks */
+    struct list dependent_requests; /* those of the owners that belong to it, by `of_session` */
+    size_t hold_count;              /* its locks and all their ancestors, each resource once */
+    size_t lock_count;              /* holds with a mode, without auxiliary locks */
     size_t auxiliary_count;         /* auxiliary locks */
-    size_t dependent_count;          /* owners that belong to it */
-    size_t awaited_count;       /* holds whose `awaited` is set */
-    uint64_t search_epoch;      /* the last deadlock search that reached its requests */
-    uint8_t followed;           /* lists of requests that this search has followed: lock_cycle.c */
-    bool autocommit;              /* an autocommit write: a victim of this kind may be requeued */
-    bool cleanup;                 /* of a cleanup request: highest priority, never a victim */
+    size_t dependent_count;         /* owners that belong to it */
+    size_t awaited_count;           /* holds whose `awaited` is set */
+    uint64_t search_epoch;          /* the last deadlock search that reached its requests */
+    uint8_t followed;               /* lists of requests that this search has followed: lock_cycle.c */
+    bool autocommit;                /* an autocommit write: a victim of this kind may be requeued */
+    bool cleanup;                   /* of a cleanup request: highest priority, never a victim */
     void *user;
 };
 
@@ -54,12 +54,12 @@ struct lock_hold {
     uint64_t number;               /* unique number of the lock; 0 without a mode */
     tl_ts since;                   /* first grant of the lock */
     tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */
-    tl_ts recorded_from;               /* since when it has had its recorded mode */
-    uint8_t recorded_mode; /* as recorded in owners/lock_history.h; LOCK_NONE: as loaded */
-    uint32_t below[3]; /* the owner's locks on descendants: S, U, X; invariant 2 */
-    uint8_t mode;      /* enum lock_mode; LOCK_NONE: only intention locks */
+    tl_ts recorded_from;           /* since when it has had its recorded mode */
+    uint8_t recorded_mode;         /* as recorded in owners/lock_history.h; LOCK_NONE: as loaded */
+    uint32_t below[3];             /* the owner's locks on descendants: S, U, X; invariant 2 */
+    uint8_t mode;                  /* enum lock_mode; LOCK_NONE: only intention locks */
     uint8_t bits;      /* set of enum lock_bit */
-    bool auxiliary;        /* an auxiliary lock: not counted, not listed */
+    bool auxiliary;    /* an auxiliary lock: not counted, not listed */
     bool awaited;      /* a conflicting request waits at its resource; invariant 3 */
 };
 
@@ -71,16 +71,16 @@ struct lock_spec {
     enum lock_mode mode;
     /* an insert intention: only intention locks, on `on` and its ancestors */
     bool insert_intention;
-    bool auxiliary;  /* an auxiliary lock, such as one on the alias that a request used */
+    bool auxiliary; /* an auxiliary lock, such as one on the alias that a request used */
 };
 
 /* An edge of the wait-for graph. */
 struct wait_edge {
     const struct lock_request *request; /* waits */
-    const struct lock_owner *holder; /* of the lock, or, of a soft edge, of a preceding request */
+    const struct lock_owner *holder;    /* of the lock, or, of a soft edge, of a preceding request */
     const struct resource *resource;
     enum lock_bit bit; /* that `request` waits for */
-    bool soft;       /* a soft edge: `holder` only precedes `request` in the queue */
+    bool soft;         /* a soft edge: `holder` only precedes `request` in the queue */
 };
 
 struct lock_hooks {
@@ -111,8 +111,7 @@ struct lock_table {
      * intentions.
      */
     size_t held[LOCK_MODE_COUNT];
-    size_t requested
-        [LOCK_MODE_COUNT];
+    size_t requested[LOCK_MODE_COUNT];
     uint64_t last_owner;
     uint64_t last_arrival;
     uint64_t last_lock;
@@ -125,7 +124,7 @@ struct lock_table {
     struct heap wake;
     /* The same kind of heap for cleanup requests. Between calls its first request is grantable. */
     struct heap ready_cleanup;
-    uint64_t work; /* work since lock_table_init(), as far as it follows from the state */
+    uint64_t work;        /* work since lock_table_init(), as far as it follows from the state */
     size_t cleanup_quota; /* cleanup requests that may still be granted */
     /* calls of lock_table_suspend_grants() without their _resume_grants() */
     unsigned grants_suspended;
@@ -291,7 +290,8 @@ bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, 
  * Returns: as lock_table_can_grant(), but of waiting requests only cleanup requests block. For the
  * cleanup at the end of a session, which precedes all others (README-locks.md, "Sessions").
  */
-bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec);
+bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session,
+                                           const struct lock_spec *spec);
 
 /* Returns: whether nothing held or requested can block an autocommit write anywhere in an index. */
 bool lock_table_index_is_unlocked(const struct lock_table *table, struct slice index);
@@ -309,7 +309,7 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
  * Requires: `spec` is a lock on a name, or on all names of a space.
  */
 bool lock_table_has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
-                             const struct lock_owner *session, const struct lock_spec *spec);
+                                     const struct lock_owner *session, const struct lock_spec *spec);
 /* Returns: whether an owner holds at least this mode on exactly this resource. */
 bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec);
 /* Returns: whether an owner has a lock or an intention lock on an index. */
@@ -334,7 +334,7 @@ void lock_table_move_document(struct lock_table *table, const struct resource_na
  * *ret_owner (may be NULL) is its owner.
  */
 bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
-                      struct lock_owner **ret_owner);
+                           struct lock_owner **ret_owner);
 
 /* --- Inspection --------------------------------------------------------------------------------------------------- */
 
@@ -366,7 +366,8 @@ struct lock_waiter_iter {
 };
 struct lock_waiter_iter lock_waiter_iter(const struct resource *resource);
 /* Returns: false at the end; else true, a request, and the strongest mode that it asks for. */
-bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_request **ret_request, enum lock_mode *ret_mode);
+bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_request **ret_request,
+                           enum lock_mode *ret_mode);
 
 /*
  * Checks invariants 2, 3, 5 and 8, and aborts if one is violated. For tests: takes time linear in

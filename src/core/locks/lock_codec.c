@@ -100,7 +100,7 @@ static void resources_put(struct resource_list *list, struct resource *resource)
 }
 
 static void codec_resource(struct codec *codec, size_t *above, enum resource_kind *kind, struct slice *type,
-                          struct slice *name)
+                           struct slice *name)
 {
     codec_size(codec, above);
     *kind = (enum resource_kind)codec_enum(codec, *kind, RESOURCE_KIND_COUNT);
@@ -197,8 +197,7 @@ static bool has_name(const struct lock_table *table, const struct resource_name 
     if (resource != NULL)
         found = resource_name(resource, &arena);
     bool same = resource != NULL && found.space == name->space && same_text(found.index, name->index) &&
-                same_text(found.path, name->path) && same_text(found.type, name->type) &&
-                same_text(found.id, name->id);
+                same_text(found.path, name->path) && same_text(found.type, name->type) && same_text(found.id, name->id);
     arena_deinit(&arena);
     return same;
 }
@@ -212,8 +211,8 @@ static void read_hold(struct codec *codec, struct lock_table *table, struct lock
     codec_size(codec, &index);
     codec_require(codec, codec->bad || index <= list->count);
     codec_hold_fields(codec, &fields);
-    codec_require(codec,
-                 (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.auxiliary));
+    codec_require(codec, (fields.mode != LOCK_NONE) == (fields.number != 0) &&
+                             (fields.mode != LOCK_NONE || !fields.auxiliary));
     codec_require(codec, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
     if (codec->bad)
         return;
@@ -231,7 +230,7 @@ static void write_hold(struct codec *codec, const struct lock_hold *hold)
 }
 
 static void codec_owner(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs, size_t at,
-                       const struct resource_list *list)
+                        const struct resource_list *list)
 {
     struct lock_owner *owner = refs->owners[at];
     bool *const flags[] = {&owner->autocommit, &owner->cleanup};
@@ -322,7 +321,8 @@ static void write_request(struct codec *codec, const struct lock_request *reques
     codec_array(codec, NULL, &count, 0, SPEC_MIN);
     for (size_t i = 0; i < count; i++) {
         const struct lock_spec_ref *ref = &request->specs[i];
-        struct lock_spec spec = {resource_name(ref->resource, &arena), ref->mode, ref->insert_intention, ref->auxiliary};
+        struct lock_spec spec = {resource_name(ref->resource, &arena), ref->mode, ref->insert_intention,
+                                 ref->auxiliary};
         codec_spec(codec, &spec);
     }
     arena_deinit(&arena);
@@ -400,7 +400,7 @@ static void read_order(struct codec *codec, struct lock_table *table, const stru
  * holds.
  */
 static void codec_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
-                        const struct resource_list *resources, const struct index_map *owners)
+                         const struct resource_list *resources, const struct index_map *owners)
 {
     for (size_t i = 0; i <= resources->count && !codec->bad; i++) {
         struct resource *resource = i == 0 ? table->resources.root : resources->items[i - 1];
@@ -422,7 +422,7 @@ static struct lock_request *request_at(const struct list *link, bool of_session)
 
 /* The order of the requests of an owner, or (`of_session`) of its dependents. */
 static void codec_request_order(struct codec *codec, struct list *requests, bool of_session,
-                               const struct lock_codec_refs *refs, const struct index_map *map)
+                                const struct lock_codec_refs *refs, const struct index_map *map)
 {
     size_t count = length_of(requests), there = count;
 
@@ -444,8 +444,9 @@ static void codec_request_order(struct codec *codec, struct list *requests, bool
         struct lock_request *request = refs->requests[index];
         struct list *link = of_session ? &request->of_session : &request->of_owner;
         const struct lock_owner *owner = of_session ? request->owner->session : request->owner;
-        codec_require(codec, owner != NULL && requests == (of_session ? &owner->dependent_requests : &owner->requests) &&
-                                request->state == LOCK_STATE_WAITING);
+        codec_require(codec, owner != NULL &&
+                                 requests == (of_session ? &owner->dependent_requests : &owner->requests) &&
+                                 request->state == LOCK_STATE_WAITING);
         if (codec->bad)
             return;
         list_remove(link);
@@ -473,7 +474,7 @@ static void codec_numbers(struct codec *codec, struct lock_table *table)
 }
 
 static void write_requests_and_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
-                          const struct resource_list *resources)
+                                      const struct resource_list *resources)
 {
     struct index_map owners = index_map_new(refs->owner_count), requests = index_map_new(refs->request_count);
     size_t count = refs->request_count;
@@ -492,18 +493,18 @@ static void write_requests_and_orders(struct codec *codec, struct lock_table *ta
 }
 
 static void read_requests_and_orders(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs,
-                         const struct resource_list *resources)
+                                     const struct resource_list *resources)
 {
     read_requests(codec, table, refs);
     codec_orders(codec, table, refs, resources, NULL);
     codec_request_orders(codec, refs, NULL);
     for (size_t i = 0; i < refs->request_count && !codec->bad; i++)
-        codec_require(codec, refs->requests[i]->state == LOCK_STATE_GRANTED ||
-                                lock__queue_watch_restored(refs->requests[i]));
+        codec_require(codec,
+                      refs->requests[i]->state == LOCK_STATE_GRANTED || lock__queue_watch_restored(refs->requests[i]));
 }
 
 static void codec_resources(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
-                           struct resource_list *list)
+                            struct resource_list *list)
 {
     if (codec_reads(codec)) {
         read_resources(codec, table, list);

@@ -23,8 +23,7 @@ struct lock_codec_refs {
      * All waiting requests, and the granted ones that have not been resumed yet. After a read, the
      * array is in the codec's arena; the caller owns each request and sets its user.
      */
-    struct lock_request **
-        requests;
+    struct lock_request **requests;
     size_t request_count;
 };
 

@@ -72,7 +72,7 @@ struct search {
     size_t capacity;
     struct arena arena;       /* traces */
     struct wait_edge closing; /* the edge that leads back to the start; valid if `found` */
-    uint64_t work;           /* work of all searches until now; follows from the state */
+    uint64_t work;            /* work of all searches until now; follows from the state */
     bool found;
 };
 
@@ -262,8 +262,8 @@ static size_t last_of_chain(uint32_t *before, size_t at)
  * Returns: the request at which the scan ends, since the preceding ones are reached from it; NULL:
  * none.
  */
-static const struct lock_request *follow_line(struct search *search, const struct lock_waiter *waiter, enum lock_bit bit,
-                                              const struct lock_request *bound)
+static const struct lock_request *follow_line(struct search *search, const struct lock_waiter *waiter,
+                                              enum lock_bit bit, const struct lock_request *bound)
 {
     const struct lock_request *request = waiter->request;
     struct line *line = line_of(search, waiter->resource, bit);

@@ -106,8 +106,7 @@ struct report {
      * Conflicting holds that may still be examined. Without it, each would be examined at every
      * level of a path.
      */
-    size_t
-        holders_left;
+    size_t holders_left;
 };
 
 /* Counts one examined lock or ancestor. Returns: false if no more may be examined. */
@@ -132,7 +131,8 @@ static void report(struct report *report, const struct lock_conflict *conflict)
 }
 
 /* Returns: whether `other` is a lock below `hold`, and its intention bit is in `mask`. */
-static bool is_lock_below(struct report *report, const struct lock_hold *hold, const struct lock_hold *other, uint8_t mask)
+static bool is_lock_below(struct report *report, const struct lock_hold *hold, const struct lock_hold *other,
+                          uint8_t mask)
 {
     const struct resource *at = other->resource;
     if (other == hold || other->mode == LOCK_NONE || (mask & lock__mask(lock__intention_bit(other->mode))) == 0)
@@ -268,7 +268,8 @@ static int compare_addresses(const void *a, const void *b)
 static bool is_below(const struct found *found, const struct resource *document)
 {
     for (const struct resource *at = document->parent; at != NULL && at->kind == RESOURCE_DIRECTORY; at = at->parent)
-        if (bsearch(&at, found->directories, found->directory_count, sizeof(struct resource *), compare_addresses) != NULL)
+        if (bsearch(&at, found->directories, found->directory_count, sizeof(struct resource *), compare_addresses) !=
+            NULL)
             return true;
     return false;
 }
@@ -352,7 +353,8 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
                                                        const struct slice *paths, size_t path_count,
                                                        struct arena *arena, size_t *ret_count)
 {
-    struct found found = {.arena = arena, .directories = arena_alloc(arena, (path_count + 1) * sizeof *found.directories)};
+    struct found found = {.arena = arena,
+                          .directories = arena_alloc(arena, (path_count + 1) * sizeof *found.directories)};
     const struct resource *home = resource_index(&table->resources, index);
     for (size_t i = 0; home != NULL && i < path_count; i++) {
         const struct resource *directory = directory_at(table, home, paths[i]);
@@ -381,7 +383,8 @@ static const struct lock_request *front(const struct lock_waiter_iter *iter, siz
     return at == &iter->queue->waiting[bit] ? NULL : list_entry(at, struct lock_waiter, link)->request;
 }
 
-bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_request **ret_request, enum lock_mode *ret_mode)
+bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_request **ret_request,
+                           enum lock_mode *ret_mode)
 {
     const struct lock_request *first = NULL;
     for (size_t bit = LOCK_BIT_S; iter->queue != NULL && bit < LOCK_BIT_COUNT; bit++) {

@@ -16,8 +16,8 @@ struct lock_waiter {
     struct lock_request *request;
     struct resource *resource;
     enum lock_bit bit;
-    struct list link;             /* in queue->waiting[bit] */
-    struct treap_node order_node; /* in queue->order[bit] */
+    struct list link;              /* in queue->waiting[bit] */
+    struct treap_node order_node;  /* in queue->order[bit] */
     struct lock_request *watchers; /* waiting requests that watch this one */
 };
 
@@ -25,7 +25,7 @@ struct lock_waiter {
 struct lock_queue {
     /* struct lock_waiter by `link`, in order of lock__precedes() */
     struct list waiting[LOCK_BIT_COUNT];
-    struct treap order[LOCK_BIT_COUNT];  /* the same by `order_node`, to find a position in log n */
+    struct treap order[LOCK_BIT_COUNT]; /* the same by `order_node`, to find a position in log n */
     uint32_t counts[LOCK_BIT_COUNT];
     uint64_t search_epoch;    /* the last deadlock search that visited it */
     struct lock_trace *trace; /* the requests which that search reached from here; lock_cycle.c */
@@ -125,7 +125,7 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
  * `mask`.
  */
 bool lock__has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
-                        const struct lock_owner *session, const struct resource *resource, uint8_t mask);
+                                const struct lock_owner *session, const struct resource *resource, uint8_t mask);
 /*
  * Returns: the next younger hold of a resource after `after` (NULL: the oldest) that has a bit of
  * `mask`, or NULL. Compatible holds, of which there can be very many, are skipped without a visit.
@@ -185,7 +185,7 @@ struct lock_request *lock__restore_granted(struct lock_table *table, struct lock
  * NULL). Then it does not block these owners, since it cannot be granted before they release.
  */
 bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
-                        const struct lock_owner *session);
+                     const struct lock_owner *session);
 /*
  * Returns: whether a request blocks one of `owner` that it precedes, provided that their bits
  * conflict.

@@ -45,7 +45,7 @@ static bool waiter_precedes(const struct treap_node *node, const void *request)
  * usual case.
  */
 static struct treap_node *find_position(const struct lock_queue *queue, enum lock_bit bit,
-                                     const struct lock_request *request)
+                                        const struct lock_request *request)
 {
     const struct list *last = queue->waiting[bit].prev;
     if (last == &queue->waiting[bit] || lock__precedes(list_entry(last, struct lock_waiter, link)->request, request))
@@ -60,7 +60,7 @@ static void waiter_link(struct lock_waiter *waiter)
     struct treap_node *next = find_position(queue, waiter->bit, waiter->request);
     waiter->request->table->work++;
     list_insert_before(next == NULL ? &queue->waiting[waiter->bit]
-                                      : &container_of(next, struct lock_waiter, order_node)->link,
+                                    : &container_of(next, struct lock_waiter, order_node)->link,
                        &waiter->link);
     treap_insert(&queue->order[waiter->bit], next, &waiter->order_node, 1);
     if (++queue->counts[waiter->bit] == 1)
@@ -135,7 +135,7 @@ static bool is_blocked_by(const struct lock_waiter *waiter, const struct lock_ow
 }
 
 bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
-                        const struct lock_owner *session)
+                     const struct lock_owner *session)
 {
     if (!is_awaited(owner) && !is_awaited(session))
         return false;
@@ -149,7 +149,7 @@ bool lock__waits_for(const struct lock_request *request, const struct lock_owner
 
 /* Returns: the nearest waiter before `link` in its list that blocks a request, or NULL. */
 static struct lock_waiter *nearest_before(const struct list *head, const struct list *link,
-                                         const struct lock_request *request)
+                                          const struct lock_request *request)
 {
     for (const struct list *at = link->prev; at != head; at = at->prev) {
         struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
@@ -240,10 +240,11 @@ static bool all_of(const struct list *ward_requests, const struct lock_owner *ow
 }
 
 static bool blocks_all_waiters(const struct lock_request *request, const struct lock_owner *owner,
-                        const struct resource *resource, enum lock_bit bit)
+                               const struct resource *resource, enum lock_bit bit)
 {
     const struct lock_hold *hold = is_awaited(owner) ? lock__hold_find(request->table, owner, resource) : NULL;
-    return hold != NULL && (hold->bits & lock__conflicts[bit]) != 0 && all_of(&owner->dependent_requests, request->owner);
+    return hold != NULL && (hold->bits & lock__conflicts[bit]) != 0 &&
+           all_of(&owner->dependent_requests, request->owner);
 }
 
 /*
@@ -259,7 +260,7 @@ static bool ignores_all_waiters(const struct lock_request *request, const struct
 
 /* Returns: the nearest waiter with a given bit that precedes and blocks `waiting`, or NULL. */
 static struct lock_waiter *nearest_with_bit(const struct lock_queue *queue, enum lock_bit bit,
-                                       const struct lock_waiter *waiting)
+                                            const struct lock_waiter *waiting)
 {
     const struct list *head = &queue->waiting[bit];
     const struct lock_request *request = waiting->request;
@@ -324,8 +325,8 @@ bool lock__queue_watch(struct lock_request *request)
 }
 
 /* Appends the requests of a list to a growing array. */
-static void append_requests(struct lock_table *table, const struct list *list, bool of_session, struct lock_request ***requests,
-                   size_t *count, size_t *capacity)
+static void append_requests(struct lock_table *table, const struct list *list, bool of_session,
+                            struct lock_request ***requests, size_t *count, size_t *capacity)
 {
     list_for_each(link, list)
     {

@@ -18,8 +18,8 @@
 struct lock_record_buf {
     /* each: key length, key, value length + 1, value; or 0 for a deletion, no value */
     struct buf records;
-    size_t open_start;  /* offset of the first record of the open unit */
-    tl_ts retained_ts;  /* newest timestamp of the units before the open one */
+    size_t open_start; /* offset of the first record of the open unit */
+    tl_ts retained_ts; /* newest timestamp of the units before the open one */
 };
 
 void lock_record_buf_init(struct lock_record_buf *buf);

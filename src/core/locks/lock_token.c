@@ -80,7 +80,7 @@ static struct lock_owner *token_at_document(const struct lock_table *table, cons
 }
 
 bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
-                      struct lock_owner **ret_owner)
+                           struct lock_owner **ret_owner)
 {
     struct lock_owner *owner = token_at(table, table->resources.root, token);
     struct resource *at = name->index.len == 0 ? NULL : resource_index(&table->resources, name->index);

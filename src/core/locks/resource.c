@@ -193,7 +193,7 @@ static size_t common_path(struct slice a, struct slice b)
  * rest.
  */
 static struct resource *common_ancestor(const struct resource_path_cache *cache, struct slice path,
-                                   struct resource_path *ret_walk)
+                                        struct resource_path *ret_walk)
 {
     size_t common = common_path(cache->path, path);
     struct resource_path gone = {slice_from_offset(cache->path, common), 1};
@@ -225,7 +225,7 @@ static struct resource *open_directories(struct resource_table *table, struct re
 }
 
 static struct resource *open_directory(struct resource_table *table, struct resource *index, struct slice path,
-                                   struct resource_path_cache *cache)
+                                       struct resource_path_cache *cache)
 {
     return path.data == NULL ? index : open_directories(table, index, path, cache);
 }

@@ -57,7 +57,7 @@ struct resource {
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
     struct lock_queue *queue; /* NULL: no request waits here */
-    uint64_t visit_epoch;      /* of the last resource_visit() */
+    uint64_t visit_epoch;     /* of the last resource_visit() */
     /* replaces its address in hashes, which must not depend on addresses; may wrap */
     uint32_t number;
     uint32_t hash;
@@ -66,14 +66,13 @@ struct resource {
     uint32_t name_len;             /* bytes of `name` */
     /* of a document: bytes of its type, at the beginning of `name` */
     uint16_t type_len;
-    uint8_t kind;                  /* enum resource_kind */
-    uint8_t visited_bits;             /* bits visited in that epoch */
+    uint8_t kind;         /* enum resource_kind */
+    uint8_t visited_bits; /* bits visited in that epoch */
     /*
      * Locks still to be added to below[] (lock.c), or one plus the resource's index (lock_codec.c);
      * else 0.
      */
-    uint32_t
-        scratch;
+    uint32_t scratch;
     char name[]; /* of a document: type and id */
 };
 
@@ -108,7 +107,7 @@ struct resource_path_cache {
     struct resource *index; /* of the path; NULL: the cache is empty */
     struct slice path;
     struct resource *node; /* the directory of the path */
-    size_t level;           /* of that directory, as in struct resource_path */
+    size_t level;          /* of that directory, as in struct resource_path */
 };
 #define RESOURCE_PATH_CACHE_INIT ((struct resource_path_cache){0})
 

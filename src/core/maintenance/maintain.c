@@ -266,13 +266,16 @@ int core__do_maintain(struct core *core, struct command *command)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int core_propose_maintenance(struct core *core, const struct core_horizons *horizons, size_t keys_max, struct command **ret_command)
+int core_propose_maintenance(struct core *core, const struct core_horizons *horizons, size_t keys_max,
+                             struct command **ret_command)
 {
     struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
 
     REQUIRE(!core->open);
-    command->maintain = (struct maintain_command){
-        .history_low = horizons->history_low, .tombstones = horizons->tombstones, .outcomes = horizons->outcomes, .keys_max = keys_max};
+    command->maintain = (struct maintain_command){.history_low = horizons->history_low,
+                                                  .tombstones = horizons->tombstones,
+                                                  .outcomes = horizons->outcomes,
+                                                  .keys_max = keys_max};
     int r = sweep__continue(core, keys_max, command);
     if (r < 0) {
         command_free(command);

@@ -84,8 +84,8 @@ static int scan_entry(struct sweep_scan *scan, struct slice key, struct slice va
     if (!entry_is_posting_list(key, &batch) || (batch & BATCH_TS_MASK) >= sweep->horizon ||
         map_get(&sweep->batches, batch_key(&batch)) != NULL)
         return 0;
-    maintain->stale = arena_grow(&scan->command->arena, maintain->stale, maintain->stale_count,
-                                 &scan->stale_capacity, sizeof(*maintain->stale));
+    maintain->stale = arena_grow(&scan->command->arena, maintain->stale, maintain->stale_count, &scan->stale_capacity,
+                                 sizeof(*maintain->stale));
     maintain->stale[maintain->stale_count++] = arena_copy(&scan->command->arena, key);
     return 1;
 }

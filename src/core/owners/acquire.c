@@ -113,8 +113,11 @@ static bool token_is_valid(struct acquisition *at, const struct write_target *ta
 {
     struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
     struct resource_name name = {target->index, place, target->type, target->id};
-    const struct owner *requester = at->txn != NULL ? &at->txn->owner : at->session != NULL ? &at->session->owner : NULL;
-    return command_owner__check_token(at->core, at->command, &name, requester, &write_of(at)->results[target->item].problem);
+    const struct owner *requester = at->txn != NULL       ? &at->txn->owner
+                                    : at->session != NULL ? &at->session->owner
+                                                          : NULL;
+    return command_owner__check_token(at->core, at->command, &name, requester,
+                                      &write_of(at)->results[target->item].problem);
 }
 
 /* Whether an item is still to run. */
@@ -275,7 +278,8 @@ static bool acquire_insert_intention(struct acquisition *at, const struct lock_s
  * Permits a document's new path when an item runs (struct write_path_check). A path is unknown
  * before the run if an earlier item of the write has changed the same document.
  */
-static bool may_insert_at(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem)
+static bool may_insert_at(void *context, const struct write_target *to, struct arena *arena,
+                          struct problem *ret_problem)
 {
     struct acquisition *at = context;
     struct lock_spec spec = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
@@ -324,7 +328,8 @@ static int run_in_txn(struct acquisition *at)
     size_t mark = overlay_savepoint(overlay);
     struct provisional_entries ahead = {.arena = &core->arena};
     struct write_path_check placing = {may_insert_at, at};
-    struct write_run how = {.overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
+    struct write_run how = {
+        .overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
     int r = core__run_write(core, command, NULL, &how);
     if (r < 0)
         return tl_trace(r);
@@ -364,8 +369,8 @@ static void fail_item(struct acquisition *at, size_t item, struct wait *wait)
         wait__explain_briefly(&at->command->arena, PROBLEM_LOCK_WAIT_TIMEOUT, problem);
     } else {
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
-                      write_of(at)->item_count > 1 ? HOLDERS_REPORTED_PER_ITEM : HOLDERS_REPORTED_MAX, &at->command->arena,
-                      problem);
+                      write_of(at)->item_count > 1 ? HOLDERS_REPORTED_PER_ITEM : HOLDERS_REPORTED_MAX,
+                      &at->command->arena, problem);
         at->explained_bytes += problem->reason.len + problem->details.len;
     }
 }

@@ -42,11 +42,12 @@ static bool is_index(const struct lock_spec *spec)
 
 /* Whether the fencing token of a command, if any, covers every index that it changes. */
 static bool token_is_valid(const struct core *core, const struct lock_spec_list *specs, struct command *command,
-                        const struct session *session)
+                           const struct session *session)
 {
     const struct owner *requester = session == NULL ? NULL : &session->owner;
     for (size_t i = 0; i < specs->count; i++)
-        if (is_index(&specs->items[i]) && !command_owner__check_token(core, command, &specs->items[i].on, requester, &command->problem))
+        if (is_index(&specs->items[i]) &&
+            !command_owner__check_token(core, command, &specs->items[i].on, requester, &command->problem))
             return false;
     return true;
 }

@@ -20,9 +20,9 @@
 #include "core/step/unit.h"
 
 struct cleanup_attempt {
-    struct list of_all; /* in owners->cleanup_attempts, in order of their keys */
-    uint64_t deferred; /* number of the deferred cleanup; 0: an action of the session */
-    uint64_t action;   /* index into the on_expire of the session; 0 with `deferred` */
+    struct list of_all;   /* in owners->cleanup_attempts, in order of their keys */
+    uint64_t deferred;    /* number of the deferred cleanup; 0: an action of the session */
+    uint64_t action;      /* index into the on_expire of the session; 0 with `deferred` */
     struct slice session; /* mem_free */
     uint64_t count;
 };
@@ -202,9 +202,11 @@ void cleanup_attempt__codec(struct codec *codec, struct core *core)
     for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++) {
         struct cleanup_attempt attempt = {0};
         codec_attempt(codec, &attempt);
-        const struct cleanup_attempt *last = list_empty(all) ? NULL : list_entry(all->prev, struct cleanup_attempt, of_all);
-        codec_require(codec, attempt.count > 0 && attempt.count <= CLEANUP_ATTEMPTS_MAX &&
-                                (last == NULL || compare(last, attempt.deferred, attempt.action, attempt.session) < 0));
+        const struct cleanup_attempt *last =
+            list_empty(all) ? NULL : list_entry(all->prev, struct cleanup_attempt, of_all);
+        codec_require(codec,
+                      attempt.count > 0 && attempt.count <= CLEANUP_ATTEMPTS_MAX &&
+                          (last == NULL || compare(last, attempt.deferred, attempt.action, attempt.session) < 0));
         if (!codec->bad)
             make(core, attempt.session, attempt.deferred, attempt.action)->count = attempt.count;
     }
@@ -261,11 +263,11 @@ int core__do_aside(struct core *core, struct command *command)
     const struct aside_command *reported = &command->aside;
     struct deferred *deferred = deferred__find(core, reported->number);
     if (deferred == NULL || !deferred->set_aside) {
-        problem_set(&command->problem, &command->arena, deferred == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
-                    deferred == NULL
-                        ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
-                        : "what is kept under number [%llu] was not put aside: it is done when the locks on it go",
-                    (unsigned long long)reported->number);
+        problem_set(
+            &command->problem, &command->arena, deferred == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
+            deferred == NULL ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
+                             : "what is kept under number [%llu] was not put aside: it is done when the locks on it go",
+            (unsigned long long)reported->number);
         return 0;
     }
     cleanup_attempt__forget_deferred(core, deferred->number);

@@ -18,11 +18,12 @@ bool command_owner__session(struct core *core, struct command *command, struct s
 /* Whether the holder of a lock is `requester`, or belongs to the same session. */
 static bool is_own(const struct owner *holder, const struct owner *requester)
 {
-    return requester != NULL && (holder == requester || (requester->session != NULL && holder->session == requester->session));
+    return requester != NULL &&
+           (holder == requester || (requester->session != NULL && holder->session == requester->session));
 }
 
 bool command_owner__check_token(const struct core *core, struct command *command, const struct resource_name *name,
-                  const struct owner *requester, struct problem *ret_problem)
+                                const struct owner *requester, struct problem *ret_problem)
 {
     tl_ts token = command->owner.fencing_token;
     struct slice resource_text = name->id.data != NULL ? name->id : name->index;
@@ -31,7 +32,8 @@ bool command_owner__check_token(const struct core *core, struct command *command
         return true;
     problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
                 "[%llu] is not the token of a lock that %s and covers [%.*s]", (unsigned long long)token,
-                requester != NULL ? "the one who asks holds now" : "is held now by a [session] which the request names, too,",
+                requester != NULL ? "the one who asks holds now"
+                                  : "is held now by a [session] which the request names, too,",
                 SLICE_ARG(resource_text));
     return false;
 }

@@ -23,6 +23,6 @@ bool command_owner__session(struct core *core, struct command *command, struct s
  * Returns: true, also when the command has no token; else false, with *ret_problem in its arena.
  */
 bool command_owner__check_token(const struct core *core, struct command *command, const struct resource_name *name,
-                  const struct owner *requester, struct problem *ret_problem) TL_MUST_USE;
+                                const struct owner *requester, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

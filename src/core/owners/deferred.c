@@ -190,18 +190,18 @@ static void drop_record(struct core *core, const struct deferred *deferred)
     buf_deinit(&key);
 }
 
-static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item, bool removal,
-                         bool is_set_aside)
+static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item,
+                            bool removal, bool is_set_aside)
 {
     struct buf action = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&action, item, 1);
     struct deferred like = {.number = core->owners->last_deferred + 1,
-                        .removal = removal,
-                        .set_aside = is_set_aside,
-                        .ended = core->ts,
-                        .session = session->id,
-                        .name = session->name,
-                        .action = buf_as_slice(&action)};
+                            .removal = removal,
+                            .set_aside = is_set_aside,
+                            .ended = core->ts,
+                            .session = session->id,
+                            .name = session->name,
+                            .action = buf_as_slice(&action)};
     struct deferred *deferred = deferred__make(core, &like);
     put_record(core, deferred);
     buf_deinit(&action);
@@ -221,8 +221,8 @@ static void report_run(struct core *core, const struct deferred *deferred, const
     buf_lit(&report, "what ");
     deferred__describe_session(deferred, &report);
     buf_lit(&report, " left");
-    buf_printf(&report, "\n%s [%.*s/%.*s]: ", deferred->removal ? "ephemeral document" : "action on", SLICE_ARG(item->index),
-               SLICE_ARG(item->id));
+    buf_printf(&report, "\n%s [%.*s/%.*s]: ", deferred->removal ? "ephemeral document" : "action on",
+               SLICE_ARG(item->index), SLICE_ARG(item->id));
     if (result->outcome == WRITE_FAILED)
         buf_slice(&report, result->problem.reason);
     else if (deferred->removal)
@@ -319,7 +319,7 @@ struct deferred *deferred__find(const struct core *core, uint64_t number)
 }
 
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
-                      enum set_aside_reason reason)
+                             enum set_aside_reason reason)
 {
     report_set_aside(core, add(core, session, item, false, true), reason);
 }

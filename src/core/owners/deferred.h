@@ -34,12 +34,12 @@ struct command *deferred__command(void);
  * Returns: 0; fatal codes.
  */
 int deferred__add(struct core *core, const struct session *session, const struct write_item *item,
-               bool removal) TL_MUST_USE;
+                  bool removal) TL_MUST_USE;
 /* Why a cleanup is set aside: the process ended in it, or its script takes too many steps. */
 enum set_aside_reason { SET_ASIDE_ENDED_PROCESS, SET_ASIDE_TOO_LONG };
 /* Defers an action of a session and sets it aside at once, in the open unit. */
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
-                      enum set_aside_reason reason);
+                             enum set_aside_reason reason);
 /* Returns: the deferred cleanup of this number, or NULL. Takes linear time. */
 struct deferred *deferred__find(const struct core *core, uint64_t number);
 /*

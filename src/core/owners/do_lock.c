@@ -95,7 +95,7 @@ static void fail_deadlocked(struct core *core, struct wait *wait)
  *          CORE_WAITS.
  */
 static int acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, uint64_t wait_us,
-               bool *ret_granted)
+                   bool *ret_granted)
 {
     *ret_granted = false;
     switch (wait__acquire(core, wait, specs, count, wait_us > 0 && !wait__limit_reached(core))) {
@@ -119,7 +119,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     const struct lock_command *lock = &command->lock;
     struct lock_spec_list specs;
     int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
-                            &command->problem);
+                                &command->problem);
     *ret_granted = false;
     if (r == 0)
         lock_resolve__drop_held(core, wait->owner, &specs);
@@ -163,7 +163,7 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
     struct problem problem;
     struct lock_spec_list specs;
     int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
-                            &problem);
+                                &problem);
     size_t count = 0;
     *ret_current = r == 0;
     for (size_t i = 0; r == 0 && i < specs.count; i++) {
@@ -225,7 +225,7 @@ const struct wait_ops lock__wait_ops = {on_grant, resume_lock, on_timeout, wait_
  * Returns: 0, with whether any lock was held; 1, with the command's problem; fatal codes.
  */
 static int release_target(struct core *core, struct command *command, struct session *session,
-                   const struct lock_target *target, bool *ret_released)
+                          const struct lock_target *target, bool *ret_released)
 {
     struct lock_spec_list specs;
     int r = lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &specs, &command->problem);
@@ -256,7 +256,7 @@ int core__do_unlock(struct core *core, struct command *command)
     /* An invalid target fails the command before it releases a lock. */
     struct lock_spec_list all;
     r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
-                        &command->problem);
+                            &command->problem);
     for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
         r = release_target(core, command, session, &lock->targets[i], &released);
         lock->released += released;
@@ -290,7 +290,8 @@ static void upgrade_reads(struct lock_spec_list *specs)
 }
 
 /* Checks the memory limit with all directories above the documents, before the request is made. */
-static bool is_within_bytes(struct core *core, struct command *command, const struct txn *txn, const struct lock_spec_list *specs)
+static bool is_within_bytes(struct core *core, struct command *command, const struct txn *txn,
+                            const struct lock_spec_list *specs)
 {
     size_t max = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->owner.locks);
     held += txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay);
@@ -318,7 +319,8 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
         upgrade_reads(&specs);
     if (r == 0 && wait->request != NULL)
         drop_granted(core, wait->owner, &specs);
-    if (r < 0 || !is_within_limits(core, command, wait->owner, specs.count) || !is_within_bytes(core, command, txn, &specs)) {
+    if (r < 0 || !is_within_limits(core, command, wait->owner, specs.count) ||
+        !is_within_bytes(core, command, txn, &specs)) {
         wait__free(core, wait);
         txn__touch(core, txn);
         return r < 0 ? tl_trace(r) : 0;
@@ -347,4 +349,5 @@ static int resume_reads(struct core *core, struct wait *wait)
     return acquire_reads(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct wait_ops txn_lock__wait_ops = {wait__enqueue_ready, resume_reads, wait__on_timeout, wait__on_deadlock, NULL};
+const struct wait_ops txn_lock__wait_ops = {wait__enqueue_ready, resume_reads, wait__on_timeout, wait__on_deadlock,
+                                            NULL};

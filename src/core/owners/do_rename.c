@@ -169,7 +169,7 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
 enum { MISSES_MAX = 5000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
 static int probe_path(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
-                   tl_ts nothing, bool *ret_at, bool *ret_below)
+                      tl_ts nothing, bool *ret_at, bool *ret_below)
 {
     *ret_at = *ret_below = false;
     if (view->overlay == NULL &&
@@ -178,7 +178,7 @@ static int probe_path(struct core *core, const struct catalog_index *index, cons
         return 0;
     size_t misses;
     int r = path_lookup_exists_within(view, index->number, index->mapping, path,
-                              view->overlay != NULL ? MISSES_MAX : SIZE_MAX - 1, ret_at, ret_below, &misses);
+                                      view->overlay != NULL ? MISSES_MAX : SIZE_MAX - 1, ret_at, ret_below, &misses);
     core__work(core, MISS_WORK * (uint64_t)misses);
     if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
         empty_paths_add(&core->empty_paths, index->number, path, delimiter);
@@ -199,7 +199,7 @@ static int refuse_probe(struct command *command, struct slice path)
  * Returns: 0, with rename->document and ->directory; RENAME_REFUSED; fatal codes.
  */
 static int check_existence(struct core *core, struct command *command, const struct catalog_index *index,
-                       const struct overlay *overlay)
+                           const struct overlay *overlay)
 {
     struct rename_command *rename = &command->rename;
     struct slice from = trimmed(rename->from), to = trimmed(rename->to);
@@ -295,8 +295,8 @@ static int check_length(struct core *core, struct command *command, const struct
 /*
  * Adds the rename to the feed; in a transaction to its overlay, in order, for the feed at commit.
  */
-static void record_change(struct core *core, struct overlay *overlay, const struct catalog_index *index, struct slice from,
-                 struct slice to)
+static void record_change(struct core *core, struct overlay *overlay, const struct catalog_index *index,
+                          struct slice from, struct slice to)
 {
     const struct feed_change change = {.kind = FEED_RENAMED, .index = index->number, .name = from, .to = to};
     struct buf key = BUF_INIT(16), value = BUF_INIT(BUF_UNLIMITED);
@@ -322,7 +322,8 @@ static tl_ts origins_needed_from(const struct core *core)
 
     if (!owners__any_terminating(core))
         return 0;
-    for (const struct list *at = core->owners->sessions_to_purge.next; at != &core->owners->sessions_to_purge; at = at->next) {
+    for (const struct list *at = core->owners->sessions_to_purge.next; at != &core->owners->sessions_to_purge;
+         at = at->next) {
         const struct session *session = list_entry(at, struct session, of_terminating);
         first = session->created < first ? session->created : first;
     }
@@ -389,7 +390,7 @@ int core__do_places_watch(struct core *core, struct command *command)
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static bool token_is_valid(const struct core *core, const struct lock_spec_list *specs, struct command *command,
-                        const struct owner *owner)
+                           const struct owner *owner)
 {
     for (size_t i = 0; i < specs->count; i++)
         if (specs->items[i].on.space == RESOURCE_SPACE_TREE &&
@@ -424,8 +425,8 @@ static int acquire(struct core *core, struct wait *wait, uint64_t until)
 {
     struct command *command = wait->command;
     const struct owner *owner = wait->txn != NULL       ? &wait->txn->owner
-                              : wait->session != NULL ? &wait->session->owner
-                                                      : NULL;
+                                : wait->session != NULL ? &wait->session->owner
+                                                        : NULL;
     struct lock_spec_list specs;
     int r = find_specs(core, command, &specs);
     if (r == 0 && wait->txn == NULL)
@@ -453,7 +454,8 @@ enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 };
 static bool too_large(const struct core *core, const struct command *command, const struct txn *txn)
 {
     size_t names = command->rename.from.len + command->rename.to.len;
-    size_t held = txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
+    size_t held =
+        txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
     uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
     return held + owner__lock_bytes(&txn->owner.locks) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
                core->limits.transaction_held_max ||
@@ -542,7 +544,8 @@ static void check_rename_token(void *context, struct slice key, struct slice val
         return;
     struct resource_name from = {.index = index->name, .path = change.name};
     struct resource_name to = {.index = index->name, .path = change.to};
-    work->stale = work->stale || !command_owner__check_token(work->core, work->command, &from, work->owner, &work->command->problem) ||
+    work->stale = work->stale ||
+                  !command_owner__check_token(work->core, work->command, &from, work->owner, &work->command->problem) ||
                   !command_owner__check_token(work->core, work->command, &to, work->owner, &work->command->problem);
 }
 

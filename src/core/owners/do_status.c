@@ -204,8 +204,8 @@ static void write_deferred(struct core *core, struct buf *buf)
             buf_byte(buf, ',');
         if (deferred->name.len > 0)
             text(buf, "name", deferred->name);
-        buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", deferred->number, deferred->ended,
-                   deferred->removal ? "remove ephemeral" : ops[item.op]);
+        buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", deferred->number,
+                   deferred->ended, deferred->removal ? "remove ephemeral" : ops[item.op]);
         if (deferred->set_aside)
             buf_lit(buf, "\"aside\":true,");
         text(buf, "index", item.index);

@@ -35,10 +35,10 @@
 
 struct wait;
 enum {
-    PAGE_WORK_MAX = 10000, /* work of one page: some milliseconds; exceeded by its last row only */
-    OWNER_WORK = 4,        /* to write one holder or waiter */
-    OVERFLOW_MIN = 1000,   /* holders and waiters of one row; more are paged */
-    WAITS_FOR_MAX = 100,   /* waiters of one queue that are listed with "waits_for" */
+    PAGE_WORK_MAX = 10000,    /* work of one page: some milliseconds; exceeded by its last row only */
+    OWNER_WORK = 4,           /* to write one holder or waiter */
+    OVERFLOW_MIN = 1000,      /* holders and waiters of one row; more are paged */
+    WAITS_FOR_MAX = 100,      /* waiters of one queue that are listed with "waits_for" */
     OVERVIEW_OWNERS_MAX = 50, /* holders, and waiters, of one resource in STATUS_OVERVIEW */
 };
 
@@ -144,7 +144,8 @@ static void write_waiters(struct scan *scan, const struct resource *resource, st
     struct lock_waiter_iter waiters = lock_waiter_iter(resource);
     const struct lock_request *request;
     enum lock_mode mode;
-    for (size_t position = 0; window->at < window->end && lock_waiter_iter_next(&waiters, &request, &mode); position++) {
+    for (size_t position = 0; window->at < window->end && lock_waiter_iter_next(&waiters, &request, &mode);
+         position++) {
         struct wait *wait = lock_request_user(request);
         if (!window_takes(window) || !owner_matches(scan->status, wait->owner) ||
             (scan->status->as_of != 0 && wait->since_ts > scan->status->as_of))
@@ -187,8 +188,8 @@ static void add_row(struct scan *scan, const struct resource *resource, struct b
         describe_resource_json(resource, &name);
         status->rows =
             arena_grow(scan->arena, status->rows, status->row_count, &scan->row_capacity, sizeof *status->rows);
-        status->rows[status->row_count++] =
-            (struct status_row){take_text(scan, &key), take_text(scan, &name), take_text(scan, holders), take_text(scan, waiters), cut};
+        status->rows[status->row_count++] = (struct status_row){
+            take_text(scan, &key), take_text(scan, &name), take_text(scan, holders), take_text(scan, waiters), cut};
     }
     buf_deinit(holders);
     buf_deinit(waiters);
@@ -225,8 +226,8 @@ static void visit(struct scan *scan, const struct resource *resource)
         write_resource(scan, resource, &(struct window){0, 0, SIZE_MAX});
         return;
     }
-    status->overflows =
-        arena_grow(scan->arena, status->overflows, status->overflow_count, &scan->overflow_capacity, sizeof *status->overflows);
+    status->overflows = arena_grow(scan->arena, status->overflows, status->overflow_count, &scan->overflow_capacity,
+                                   sizeof *status->overflows);
     status->overflows[status->overflow_count++] = (struct status_overflow){resource->hash, resource->number, 0};
 }
 
@@ -290,9 +291,10 @@ static void write_overflow(struct scan *scan, const struct resource_table *table
 static void write_history(struct scan *scan, const struct lock_history *history)
 {
     struct status_command *status = scan->status;
-    uint64_t number = status->history_cursor != 0 ? status->history_cursor - 1 : lock_history_find(history, status->as_of);
-    for (number = number < history->first ? history->first : number; number < history->next && status->work < PAGE_WORK_MAX;
-         number++) {
+    uint64_t number =
+        status->history_cursor != 0 ? status->history_cursor - 1 : lock_history_find(history, status->as_of);
+    for (number = number < history->first ? history->first : number;
+         number < history->next && status->work < PAGE_WORK_MAX; number++) {
         const struct lock_history_interval *interval = lock_history_get(history, number);
         const char *name = interval->text + interval->key_bytes, *owner_text = name + interval->name_bytes;
         status->work++;
@@ -333,7 +335,8 @@ struct overview {
 /* Returns: whether another row may be added. */
 static bool overview_has_capacity(const struct overview *overview)
 {
-    return overview->scan.status->row_count < overview->scan.status->rows_max && overview->scan.status->work < PAGE_WORK_MAX;
+    return overview->scan.status->row_count < overview->scan.status->rows_max &&
+           overview->scan.status->work < PAGE_WORK_MAX;
 }
 
 static void overview_add(struct overview *overview, const struct resource *resource)

@@ -16,7 +16,12 @@
  * DESCRIBE_CYCLE_BYTES_MAX, with the number of edges left out. An event keeps whole lines up to
  * LOCK_EVENT_BYTES_MAX.
  */
-enum { LOCK_EVENTS_MAX = 100, DESCRIBE_NAME_BYTES_MAX = 1024, DESCRIBE_CYCLE_BYTES_MAX = 16 * 1024, LOCK_EVENT_BYTES_MAX = 32 * 1024 };
+enum {
+    LOCK_EVENTS_MAX = 100,
+    DESCRIBE_NAME_BYTES_MAX = 1024,
+    DESCRIBE_CYCLE_BYTES_MAX = 16 * 1024,
+    LOCK_EVENT_BYTES_MAX = 32 * 1024
+};
 
 struct lock_event {
     tl_ts ts;

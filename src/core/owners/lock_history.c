@@ -43,7 +43,8 @@ static bool is_recorded(struct lock_history *history, tl_ts from, tl_ts now)
 }
 
 /* Appends an interval with the times of `as`; evicts the oldest to stay within both limits. */
-static void record(struct lock_history *history, const struct resource *resource, const struct lock_history_interval *as, struct slice owner)
+static void record(struct lock_history *history, const struct resource *resource,
+                   const struct lock_history_interval *as, struct slice owner)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
     describe_resource_key(resource, &key);
@@ -72,10 +73,11 @@ static void record(struct lock_history *history, const struct resource *resource
 
 void lock_history_record_hold(struct lock_history *history, const struct lock_hold *hold, bool gone, tl_ts now)
 {
-    enum lock_mode mode = (enum lock_mode)(hold->recorded_mode != LOCK_NONE || !gone ? hold->recorded_mode : hold->mode);
+    enum lock_mode mode =
+        (enum lock_mode)(hold->recorded_mode != LOCK_NONE || !gone ? hold->recorded_mode : hold->mode);
     /* An autocommit write holds locks only while it runs. */
-    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->auxiliary || owner_of(hold->owner)->kind == OWNER_WRITE ||
-        !is_recorded(history, hold->recorded_from, now))
+    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->auxiliary ||
+        owner_of(hold->owner)->kind == OWNER_WRITE || !is_recorded(history, hold->recorded_from, now))
         return;
     struct buf owner = BUF_INIT(BUF_UNLIMITED);
     const struct lock_history_interval as = {.from = hold->recorded_from, .to = now};

@@ -24,10 +24,10 @@
 struct wait;
 
 enum {
-    LOCK_HISTORY_MIN_US = 100 * 1000, /* shorter intervals are not recorded */
-    LOCK_HISTORY_PER_TS_MAX = 1000,        /* intervals recorded with one end timestamp */
-    LOCK_HISTORY_INTERVALS_MAX = 20000,          /* intervals in the ring */
-    LOCK_HISTORY_BYTES_MAX = 8 << 20, /* and their bytes */
+    LOCK_HISTORY_MIN_US = 100 * 1000,   /* shorter intervals are not recorded */
+    LOCK_HISTORY_PER_TS_MAX = 1000,     /* intervals recorded with one end timestamp */
+    LOCK_HISTORY_INTERVALS_MAX = 20000, /* intervals in the ring */
+    LOCK_HISTORY_BYTES_MAX = 8 << 20,   /* and their bytes */
 };
 
 struct lock_history_interval {
@@ -39,11 +39,11 @@ struct lock_history_interval {
 
 struct lock_history {
     struct lock_history_interval **ring; /* by number modulo its size; NULL: none recorded yet */
-    uint64_t first, next;        /* the ring has [first, next), by end timestamp */
-    size_t bytes;        /* of the intervals in the ring; at most LOCK_HISTORY_BYTES_MAX */
-    tl_ts complete_from; /* intervals that ended later are all in the ring */
-    tl_ts newest_end_ts; /* of all intervals, recorded or not */
-    size_t newest_end_count; /* intervals that ended at it */
+    uint64_t first, next;                /* the ring has [first, next), by end timestamp */
+    size_t bytes;                        /* of the intervals in the ring; at most LOCK_HISTORY_BYTES_MAX */
+    tl_ts complete_from;                 /* intervals that ended later are all in the ring */
+    tl_ts newest_end_ts;                 /* of all intervals, recorded or not */
+    size_t newest_end_count;             /* intervals that ended at it */
 };
 
 void lock_history_deinit(struct lock_history *history);

@@ -178,7 +178,7 @@ static int compare_types(const void *a, const void *b)
  * table depends on its history, and differs in a core that was loaded from a checkpoint.
  */
 static void add_other_types(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
-                       struct lock_spec_list *specs)
+                            struct lock_spec_list *specs)
 {
     const struct resource_table *resources = &core->owners->locks.resources;
     const struct resource *index = resource_index(resources, name->index);
@@ -221,7 +221,8 @@ static int add_every_type(struct core *core, const struct catalog_index *index, 
         r = add_document(core, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name), id,
                          mode, true, specs);
     if (r == 0 && count == 1)
-        lock_specs__add(core, specs, &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
+        lock_specs__add(core, specs,
+                        &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
     return r;
 }
 
@@ -366,8 +367,8 @@ bool lock_resolve__is_missing(const struct core *core, struct slice name)
 
 /* --- Lock requests ------------------------------------------------------------------------------------------------ */
 
-static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose, struct arena *arena,
-                    struct lock_spec_list *specs, struct problem *ret_problem)
+static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
+                          struct arena *arena, struct lock_spec_list *specs, struct problem *ret_problem)
 {
     const struct catalog_index *index = NULL;
     if (check_target(target, purpose, arena, ret_problem) != 0)
@@ -385,8 +386,9 @@ static int resolve_target(struct core *core, const struct lock_target *target, e
     return 0;
 }
 
-int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count, enum lock_resolve_purpose purpose,
-                    struct arena *arena, struct lock_spec_list *ret_specs, struct problem *ret_problem)
+int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
+                        enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
+                        struct problem *ret_problem)
 {
     struct lock_spec_list specs = {0};
     int r = 0;
@@ -457,7 +459,8 @@ static void add_concrete(struct core *core, struct slice name, enum lock_mode mo
 }
 
 /* Adds the names of an expression; a wildcard or an empty expression locks the set of all names. */
-static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode, struct lock_spec_list *specs)
+static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode,
+                                 struct lock_spec_list *specs)
 {
     bool pattern = left.len == 0;
     while (left.len > 0) {
@@ -505,9 +508,10 @@ static int add_filter_references(struct core *core, const struct catalog_target 
         if (reference->script)
             add_name(core, specs, RESOURCE_SPACE_SCRIPTS, reference->id, LOCK_S);
         else
-            r = add_read_document(
-                core, &(struct lock_target){LOCK_S, reference->index, SLICE_NONE, reference->type, reference->id, NULL, false},
-                specs);
+            r = add_read_document(core,
+                                  &(struct lock_target){LOCK_S, reference->index, SLICE_NONE, reference->type,
+                                                        reference->id, NULL, false},
+                                  specs);
     }
     return r;
 }
@@ -538,7 +542,8 @@ static void add_read_directory(struct core *core, const struct lock_target *targ
     lock_specs__add(core, specs, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
 }
 
-static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct lock_spec_list *specs)
+static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect,
+                    struct lock_spec_list *specs)
 {
     if (target->script)
         add_name(core, specs, RESOURCE_SPACE_SCRIPTS, target->index, LOCK_S);
@@ -556,7 +561,7 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
 }
 
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
-                    const struct txn *txn, struct lock_spec_list *ret_specs)
+                        const struct txn *txn, struct lock_spec_list *ret_specs)
 {
     struct lock_spec_list specs = {0};
     int r = 0;
@@ -583,7 +588,8 @@ static void add_alias_change(struct core *core, struct slice alias, struct lock_
         lock_specs__add(core, specs, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
 }
 
-static void add_index_creation(struct core *core, struct slice name, const struct index_plan *plan, struct lock_spec_list *specs)
+static void add_index_creation(struct core *core, struct slice name, const struct index_plan *plan,
+                               struct lock_spec_list *specs)
 {
     if (!lock_resolve__is_missing(core, name))
         return; /* the handler refuses it, or it was created meanwhile */
@@ -597,14 +603,16 @@ static void add_index_creation(struct core *core, struct slice name, const struc
 struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
-    return (struct resource_name){target->index, target->committed_path, key_type(core, index, target->type), target->id};
+    return (struct resource_name){target->index, target->committed_path, key_type(core, index, target->type),
+                                  target->id};
 }
 
 /*
  * Adds S on an index that a transaction creates after it has locked the set of all names: its
  * searches by pattern have seen the index as empty, and other writers must not add documents to it.
  */
-static void add_created_index(struct core *core, const struct txn *txn, struct slice index, struct lock_spec_list *specs)
+static void add_created_index(struct core *core, const struct txn *txn, struct slice index,
+                              struct lock_spec_list *specs)
 {
     const struct lock_spec all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
     if (lock_table_holds(&core->owners->locks, &txn->owner.locks, &all))
@@ -612,14 +620,15 @@ static void add_created_index(struct core *core, const struct txn *txn, struct s
 }
 
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
-                     const struct txn *txn, struct lock_spec_list *specs)
+                         const struct txn *txn, struct lock_spec_list *specs)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     struct resource_name name = lock_resolve__target_document(core, target);
     bool many = has_many_types(index);
     lock_specs__add(core, specs, &(struct lock_spec){name, LOCK_X});
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
-        lock_specs__add(core, specs, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
+        lock_specs__add(core, specs,
+                        &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
     add_other_types(core, &name, !many, LOCK_X, specs);
     if (index == NULL && write__creates_index(item)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
@@ -757,7 +766,7 @@ void lock_resolve__ddl(struct core *core, const struct command *command, struct 
         return;
     }
     add_index_change(core, name, command_is(command->type, COMMAND_WHOLE_INDEX) || index__blocks_writes(core, command),
-                specs);
+                     specs);
     if (name.len == 0 || command->type == COMMAND_MAPPING_PUT)
         return;
     if (command->type == COMMAND_INDEX_CREATE) {
@@ -792,7 +801,7 @@ void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, 
 /* --- Unheld names ------------------------------------------------------------------------------------------------- */
 
 void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
-                      struct lock_spec_list *specs)
+                               struct lock_spec_list *specs)
 {
     const struct lock_owner *session_owner = session == NULL ? NULL : &session->owner.locks;
     size_t kept = 0;
@@ -805,19 +814,20 @@ void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner
 
 /* --- Self-conflicts ----------------------------------------------------------------------------------------------- */
 
-bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs, struct arena *arena,
-                struct problem *ret_problem)
+bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs,
+                                 struct arena *arena, struct problem *ret_problem)
 {
     struct lock_table *locks = &core->owners->locks;
     for (size_t i = 0; session != NULL && i < specs->count; i++) {
         const struct lock_owner *owner = &session->owner.locks;
         const struct lock_spec *spec = &specs->items[i];
         const struct lock_spec held = {spec->on, LOCK_S};
-        bool whole = spec->auxiliary && spec->on.id.data == NULL && spec->on.path.data == NULL && spec->on.index.len > 0;
+        bool whole =
+            spec->auxiliary && spec->on.id.data == NULL && spec->on.path.data == NULL && spec->on.index.len > 0;
         bool names = spec->on.space == RESOURCE_SPACE_NAMES && spec->mode == LOCK_X;
-        if (!whole ||
-            !(names ? lock_table_holds(locks, owner, &held)
-                    : spec->on.space == RESOURCE_SPACE_TREE && lock_table_has_holds_in_index(locks, owner, spec->on.index)))
+        if (!whole || !(names ? lock_table_holds(locks, owner, &held)
+                              : spec->on.space == RESOURCE_SPACE_TREE &&
+                                    lock_table_has_holds_in_index(locks, owner, spec->on.index)))
             continue;
         problem_set(ret_problem, arena, PROBLEM_LOCK_CONFLICT,
                     "session [%.*s] itself holds a lock by the name [%.*s], which must stay what it is until that is "

@@ -49,22 +49,22 @@ enum lock_resolve_purpose {
  * under each of their names, in their committed directories.
  * Returns: 0; 1, refused with *ret_problem in `arena`; fatal codes.
  */
-int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count, enum lock_resolve_purpose purpose,
-                    struct arena *arena, struct lock_spec_list *ret_specs,
-                    struct problem *ret_problem) TL_MUST_USE;
+int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
+                        enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
+                        struct problem *ret_problem) TL_MUST_USE;
 /*
  * Resolves the locks that a read of a transaction needs. Leaves out locks on names that the
  * transaction holds already. The read itself reports names that match nothing.
  * Returns: 0; fatal codes.
  */
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
-                    const struct txn *txn, struct lock_spec_list *ret_specs) TL_MUST_USE;
+                        const struct txn *txn, struct lock_spec_list *ret_specs) TL_MUST_USE;
 /*
  * Adds the locks of one item of a write: its document, an insert intention on its new directory,
  * and the index that it creates. `txn` NULL: outside a transaction.
  */
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
-                     const struct txn *txn, struct lock_spec_list *specs);
+                         const struct txn *txn, struct lock_spec_list *specs);
 /* Returns: the resource of a write's document, at its committed path. */
 struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target);
 /* Adds the locks of a DDL command: one that changes indices, aliases or stored scripts. */
@@ -75,8 +75,8 @@ void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *
  * Returns: whether a session (NULL: none) would change the meaning of a name that it has locked
  * itself; it would wait for itself without end. Then *ret_problem, in `arena`, says so.
  */
-bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs, struct arena *arena,
-                struct problem *ret_problem);
+bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs,
+                                 struct arena *arena, struct problem *ret_problem);
 /*
  * Moves a document's locks and waiting requests to `path` (data NULL: directly into its index), if
  * the lock table knows the document.
@@ -95,7 +95,7 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
  * and while they wait for a document they do not block the names.
  */
 void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
-                      struct lock_spec_list *specs);
+                               struct lock_spec_list *specs);
 /*
  * Drops the locks on names that an owner holds already. Requesting them again would queue the owner
  * after a command that waits to change the name, and both would wait for each other.

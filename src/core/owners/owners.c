@@ -274,7 +274,8 @@ static struct usage usage_of(const struct core *core)
 
 static uint64_t cost_since(const struct core *core, const struct usage *before)
 {
-    return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST + (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST;
+    return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
+           (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST;
 }
 
 static int resume_or_answer(struct core *core, struct wait *wait)
@@ -321,7 +322,8 @@ int owners__resume(struct core *core)
 /* Whether each step continues terminations or deferred cleanup. */
 static bool has_cleanup(const struct owners *owners)
 {
-    return !list_empty(&owners->sessions_to_clean) || !list_empty(&owners->sessions_to_purge) || lock_table_has_ready_cleanup(&owners->locks);
+    return !list_empty(&owners->sessions_to_clean) || !list_empty(&owners->sessions_to_purge) ||
+           lock_table_has_ready_cleanup(&owners->locks);
 }
 
 uint64_t core_next_wait_end(const struct core *core)
@@ -486,8 +488,8 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
     size_t left = core->limits.ephemeral_batch;
     bool terminating = has_cleanup(core->owners), abandoned = core->owners->abandoned_count > 0;
-    bool expired = tick != NULL &&
-                (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= barrier_clock);
+    bool expired = tick != NULL && (deadlines_first(&core->owners->wait_ends) <= core->clock ||
+                                    core_next_lease_end(core) <= barrier_clock);
     int r = terminating ? purge_step(core, at) : 0;
     if (r >= 0)
         r = clean_sessions(core, at, expired, barrier_clock, &left);

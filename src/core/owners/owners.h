@@ -45,10 +45,9 @@ struct owners {
     size_t terminating_count;      /* all terminating sessions */
     struct list cleanup_attempts;  /* struct cleanup_attempt, in order of their keys */
     struct hosts hosts;
-    size_t abandoned_count; /* open transactions that will be rolled back */
-    struct list deferred;   /* struct deferred, oldest first */
-    struct list
-        unrequested; /* deferred cleanup without a lock request, in order; empty after RESTART */
+    size_t abandoned_count;  /* open transactions that will be rolled back */
+    struct list deferred;    /* struct deferred, oldest first */
+    struct list unrequested; /* deferred cleanup without a lock request, in order; empty after RESTART */
     size_t deferred_count;
     uint64_t last_deferred; /* highest number ever given to deferred cleanup */
     struct deadlines leases;

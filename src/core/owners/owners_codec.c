@@ -130,9 +130,9 @@ static void codec_progress(struct codec *codec, struct session *session)
     codec_size(codec, &session->actions_set_aside);
     codec_bytes(codec, &reason);
     codec_require(codec, session->actions_processed <= SESSION_ACTIONS_MAX &&
-                            session->actions_done <= session->actions_processed &&
-                            session->actions_deferred <= session->actions_processed &&
-                            session->actions_set_aside <= session->actions_processed);
+                             session->actions_done <= session->actions_processed &&
+                             session->actions_deferred <= session->actions_processed &&
+                             session->actions_set_aside <= session->actions_processed);
     if (codec_reads(codec))
         buf_slice(&session->first_failure, reason);
 }
@@ -141,7 +141,8 @@ static void codec_progress(struct codec *codec, struct session *session)
 static void codec_end(struct codec *codec, struct core *core, struct session *session)
 {
     bool terminating = session->terminating, has_close = session->close_command != NULL;
-    bool *const flags[] = {&terminating, &session->locks_released, &has_close, &session->cleanup_pending, &session->actions_finished};
+    bool *const flags[] = {&terminating, &session->locks_released, &has_close, &session->cleanup_pending,
+                           &session->actions_finished};
     struct slice event = buf_as_slice(&session->end_report);
 
     codec_flags(codec, flags, codec->version < 5 ? 3 : 5);
@@ -237,7 +238,7 @@ static void codec_terminating_list(struct codec *codec, struct core *core, struc
             continue;
         struct session *session = owners_session(owners, id);
         codec_require(codec, session != NULL && session->terminating && session->cleanup_pending == cleanup_pending &&
-                                !list_linked(&session->of_terminating));
+                                 !list_linked(&session->of_terminating));
         if (codec->bad)
             return;
         list_append(sessions, &session->of_terminating);
@@ -288,7 +289,8 @@ static void read_one(struct codec *codec, struct overlay *overlay, enum store_sp
 
     codec_bytes(codec, &key);
     codec_slice(codec, &value);
-    codec_require(codec, (before->data == NULL || slice_compare(*before, key) < 0) && is_valid_record(space, key, value));
+    codec_require(codec,
+                  (before->data == NULL || slice_compare(*before, key) < 0) && is_valid_record(space, key, value));
     if (codec->bad)
         return;
     *before = key;
@@ -342,8 +344,8 @@ static void codec_txn_fields(struct codec *codec, struct core *core, struct txn 
     codec_number(codec, &txn->timeout_us);
     codec_number(codec, &undo_records);
     codec_deadline(codec, &core->owners->idles, &txn->idle);
-    codec_require(codec,
-                 undo_records <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !has_overlay));
+    codec_require(codec, undo_records <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) &&
+                             (txn->mode == TXN_UPDATE || !has_overlay));
     txn->undo_record_count = (uint32_t)undo_records;
     if (codec->version >= 6)
         codec_host(codec, core, txn);
@@ -549,7 +551,7 @@ static void rebuild_ready(struct sections *sections, struct owners *owners)
         ready[i]->ready = true;
         list_append(&owners->ready, &ready[i]->link);
         sections_require(sections, ready[i]->ready_number > (i == 0 ? 0 : ready[i - 1]->ready_number) &&
-                                      ready[i]->ready_number <= owners->last_ready);
+                                       ready[i]->ready_number <= owners->last_ready);
     }
     owners->ready_count = count;
     sections_require(sections, (count > 0) == (owners->last_ready > 0));
@@ -585,7 +587,8 @@ static void codec_lock_events(struct sections *sections, struct lock_events *eve
     for (size_t i = first; i < count && !codec.bad; i++) {
         struct lock_event *event = &events->ring[i % LOCK_EVENTS_MAX];
         struct slice lines = slice_make(event->lines, event->lines_len);
-        unsigned kind = codec_enum(&codec, codec_reads(&codec) ? 0 : lock_event_kind(event->kind), LOCK_EVENT_KIND_COUNT);
+        unsigned kind =
+            codec_enum(&codec, codec_reads(&codec) ? 0 : lock_event_kind(event->kind), LOCK_EVENT_KIND_COUNT);
         codec_number(&codec, &event->ts);
         codec_bytes(&codec, &lines);
         if (!codec_reads(&codec) || codec.bad)

@@ -266,7 +266,8 @@ static bool defer_removal(void *context, const struct write_item *removal, bool 
 static int remove_batch(struct core *core, struct session *session, size_t most, bool *ret_more)
 {
     struct deferral deferral = {core, session, 0};
-    int r = ephemeral__purge_batch(core, session->id, most, defer_removal, &deferral, &session->removed_count, ret_more);
+    int r =
+        ephemeral__purge_batch(core, session->id, most, defer_removal, &deferral, &session->removed_count, ret_more);
     return r < 0 ? r : deferral.r;
 }
 
@@ -276,8 +277,8 @@ static int remove_batch(struct core *core, struct session *session, size_t most,
 struct exclusion_candidate {
     const struct catalog_index *index;
     const struct resource *index_resource; /* NULL: no lock is held or requested in it */
-    size_t locked_count;           /* documents of the session that are blocked */
-    bool excluded;                 /* the whole index */
+    size_t locked_count;                   /* documents of the session that are blocked */
+    bool excluded;                         /* the whole index */
 };
 
 /*
@@ -325,7 +326,8 @@ static bool index_is_excluded(const struct exclusion_scan *scan, uint32_t index)
 /* By address: the order serves the search only, no result depends on it. */
 static int compare_resources(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)((const struct exclusion_candidate *)a)->index_resource, y = (uintptr_t)((const struct exclusion_candidate *)b)->index_resource;
+    uintptr_t x = (uintptr_t)((const struct exclusion_candidate *)a)->index_resource,
+              y = (uintptr_t)((const struct exclusion_candidate *)b)->index_resource;
     return (x > y) - (x < y);
 }
 
@@ -346,8 +348,8 @@ static void find_candidates(struct exclusion_scan *scan)
         core__work(core, WORK_LOCK);
         if (index == NULL || (i > 0 && numbers[i] == numbers[i - 1]))
             continue;
-        scan->candidates[scan->candidate_count++] =
-            (struct exclusion_candidate){.index = index, .index_resource = resource_index(&core->owners->locks.resources, index->name)};
+        scan->candidates[scan->candidate_count++] = (struct exclusion_candidate){
+            .index = index, .index_resource = resource_index(&core->owners->locks.resources, index->name)};
     }
     if (scan->candidate_count > 1)
         qsort(scan->candidates, scan->candidate_count, sizeof *scan->candidates, compare_resources);
@@ -377,7 +379,8 @@ static bool has_deferred_waiter(const struct resource *resource)
 /*
  * Excludes a locked document of the session; a name without a type covers this id under every type.
  */
-static void exclude_document(struct exclusion_scan *scan, struct exclusion_candidate *candidate, const struct resource_name *name)
+static void exclude_document(struct exclusion_scan *scan, struct exclusion_candidate *candidate,
+                             const struct resource_name *name)
 {
     struct core *core = scan->core;
     const struct catalog_index *index = candidate->index;
@@ -389,8 +392,8 @@ static void exclude_document(struct exclusion_scan *scan, struct exclusion_candi
         if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
             !has_key(scan->keys, scan->key_count, key))
             continue;
-        scan->documents = arena_grow(&core->arena, scan->documents, scan->document_count,
-                                        &scan->document_capacity, sizeof *scan->documents);
+        scan->documents = arena_grow(&core->arena, scan->documents, scan->document_count, &scan->document_capacity,
+                                     sizeof *scan->documents);
         scan->documents[scan->document_count++] = arena_copy(&core->arena, key);
         candidate->locked_count++;
     }
@@ -401,7 +404,8 @@ static struct exclusion_candidate *candidate_of(const struct exclusion_scan *sca
     while (resource != NULL && resource->kind != RESOURCE_INDEX)
         resource = resource->parent;
     struct exclusion_candidate key = {.index_resource = resource};
-    return resource == NULL ? NULL : bsearch(&key, scan->candidates, scan->candidate_count, sizeof key, compare_resources);
+    return resource == NULL ? NULL
+                            : bsearch(&key, scan->candidates, scan->candidate_count, sizeof key, compare_resources);
 }
 
 /*
@@ -487,12 +491,12 @@ static bool id_is_excluded(const struct exclusion_scan *scan, const struct catal
     bool excluded = false;
     for (size_t i = 0; i < mapping_type_count(index->mapping) && scan->document_count > 0; i++)
         excluded |= has_key(scan->documents, scan->document_count,
-                          doc_key(bytes, index->number, mapping_type_at(index->mapping, i)->number, id));
+                            doc_key(bytes, index->number, mapping_type_at(index->mapping, i)->number, id));
     return excluded;
 }
 
 static void clear_lock_path(struct core *core, const struct resource *index_resource, const struct catalog_index *index,
-                      struct slice type, struct slice id)
+                            struct slice type, struct slice id)
 {
     struct resource_name name = {.index = index->name, .type = type, .id = id};
     core__work(core, WORK_LOCK);
@@ -513,7 +517,8 @@ static void clear_lock_paths(const struct exclusion_scan *scan)
             continue;
         const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
         const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-        const struct resource *index_resource = type == NULL ? NULL : resource_index(&core->owners->locks.resources, index->name);
+        const struct resource *index_resource =
+            type == NULL ? NULL : resource_index(&core->owners->locks.resources, index->name);
         if (index_resource == NULL)
             continue;
         if (!has_key(scan->documents, scan->document_count, key))
@@ -566,7 +571,7 @@ static int hide_documents(struct core *core, struct session *session, bool *ret_
     }
     clear_lock_paths(&scan);
     const struct session_tombstone_exclusions exclusions = {scan.indices, scan.index_count, scan.documents,
-                                         scan.document_count};
+                                                            scan.document_count};
     session_tombstone__put(core, session->id, &exclusions);
     r = ephemeral__record_deletes(core, session->id);
     *ret_all_hidden = scan.index_count == 0;
@@ -709,7 +714,8 @@ static void end_transactions(struct core *core, struct session *session, size_t 
     cause_of_end(session, cause, sizeof cause);
     while (!list_empty(&session->transactions) && *left > 0) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
-        buf_printf(&session->end_report, "\ntransaction #%llu is rolled back", (unsigned long long)txn->owner.locks.number);
+        buf_printf(&session->end_report, "\ntransaction #%llu is rolled back",
+                   (unsigned long long)txn->owner.locks.number);
         cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
         txn__abort(core, txn, "%s", cause);
     }
@@ -894,7 +900,7 @@ bool owners__any_terminating(const struct core *core)
 /* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
 
 int owners__check_ephemeral_count(struct core *core, struct slice id, size_t more, struct arena *arena,
-                              struct problem *ret_problem)
+                                  struct problem *ret_problem)
 {
     const struct session *session = owners_live_session(core->owners, id);
     size_t most = core->limits.ephemeral_max;
@@ -911,14 +917,18 @@ int owners__check_ephemeral_count(struct core *core, struct slice id, size_t mor
  * Finds or adds a counter. While its count is 0 its index number may be given to another index,
  * after a rollback of the unit that created the first one; so `orphaned` is then computed anew.
  */
-static struct ephemeral_counter *counter_of(const struct core *core, struct session *session, uint32_t index, uint16_t type)
+static struct ephemeral_counter *counter_of(const struct core *core, struct session *session, uint32_t index,
+                                            uint16_t type)
 {
     size_t i = 0;
-    while (i < session->ephemeral_counter_count && (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
+    while (i < session->ephemeral_counter_count &&
+           (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
         i++;
     if (i == session->ephemeral_counter_count) {
-        session->ephemeral_counters = mem_realloc(session->ephemeral_counters, (i + 1) * sizeof *session->ephemeral_counters);
-        session->ephemeral_counters[session->ephemeral_counter_count++] = (struct ephemeral_counter){index, type, 0, false};
+        session->ephemeral_counters =
+            mem_realloc(session->ephemeral_counters, (i + 1) * sizeof *session->ephemeral_counters);
+        session->ephemeral_counters[session->ephemeral_counter_count++] =
+            (struct ephemeral_counter){index, type, 0, false};
     }
     struct ephemeral_counter *counter = &session->ephemeral_counters[i];
     if (counter->count == 0)
@@ -954,9 +964,10 @@ void owners__count_ephemeral(struct core *core, struct slice session, struct sli
     if (change == 0 || !doc_key_parse(key, &index, &type, &id))
         return;
     session__count_ephemeral(core, session, index, type, change);
-    core->ephemeral_deltas =
-        arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
-    core->ephemeral_deltas[core->ephemeral_delta_count++] = (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change, false};
+    core->ephemeral_deltas = arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count,
+                                        &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
+    core->ephemeral_deltas[core->ephemeral_delta_count++] =
+        (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change, false};
 }
 
 void owners__rollback_ephemeral_counts(struct core *core)
@@ -973,8 +984,8 @@ void owners__rollback_ephemeral_counts(struct core *core)
 
 static void record_orphaned(struct core *core, const struct session *session, const struct ephemeral_counter *counter)
 {
-    core->ephemeral_deltas =
-        arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
+    core->ephemeral_deltas = arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count,
+                                        &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
     core->ephemeral_deltas[core->ephemeral_delta_count++] =
         (struct ephemeral_delta){arena_copy(&core->arena, session->id), counter->index, counter->type, 0, true};
 }
@@ -1016,7 +1027,8 @@ static int purge_orphans(struct core *core, struct session *session, size_t max,
     int r = 0;
     for (size_t i = 0; r == 0 && i < session->ephemeral_counter_count && *removed < max; i++)
         if (session->ephemeral_counters[i].orphaned && session->ephemeral_counters[i].count > 0)
-            r = ephemeral__remove_index(core, session->id, session->ephemeral_counters[i].index, max - *removed, removed);
+            r = ephemeral__remove_index(core, session->id, session->ephemeral_counters[i].index, max - *removed,
+                                        removed);
     return r;
 }
 
@@ -1043,7 +1055,8 @@ static void enqueue_termination(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     if (!list_linked(&session->of_terminating))
-        list_append(session->cleanup_pending ? &owners->sessions_to_clean : &owners->sessions_to_purge, &session->of_terminating);
+        list_append(session->cleanup_pending ? &owners->sessions_to_clean : &owners->sessions_to_purge,
+                    &session->of_terminating);
 }
 
 /*

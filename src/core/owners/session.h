@@ -36,23 +36,22 @@ struct session {
     struct deadline lease;    /* TL_TS_MAX after a load from the store, until RESTART */
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session, except those of its transactions */
-    size_t
-        ephemeral_count; /* documents: the sum of the counters that are not orphaned */
-    size_t orphan_count; /* 'e' keys of deleted indices: the sum of the orphaned counters */
+    size_t ephemeral_count;   /* documents: the sum of the counters that are not orphaned */
+    size_t orphan_count;      /* 'e' keys of deleted indices: the sum of the orphaned counters */
     struct ephemeral_counter *ephemeral_counters; /* in no order; mem_free */
     size_t ephemeral_counter_count;
 
     /* Termination takes several units when there is much to clean up or many documents to purge. */
-    bool terminating; /* commands no longer find it; its locks stay until locks_released */
-    bool cleanup_pending; /* its transactions, actions and documents are still to be ended */
-    bool actions_finished; /* no action is left to run: all are done, deferred or skipped */
-    bool progress_stored; /* the store has a 'Z' record of its termination */
-    bool locks_released; /* only the purge of hidden documents is left */
-    enum session_end end_kind; /* valid when terminating */
+    bool terminating;           /* commands no longer find it; its locks stay until locks_released */
+    bool cleanup_pending;       /* its transactions, actions and documents are still to be ended */
+    bool actions_finished;      /* no action is left to run: all are done, deferred or skipped */
+    bool progress_stored;       /* the store has a 'Z' record of its termination */
+    bool locks_released;        /* only the purge of hidden documents is left */
+    enum session_end end_kind;  /* valid when terminating */
     struct list of_terminating; /* in owners->sessions_to_clean, then in sessions_to_purge */
-    struct buf end_report; /* lines of the lock event that reports its end */
+    struct buf end_report;      /* lines of the lock event that reports its end */
     uint64_t script_steps_left; /* that its actions together may still take (update.h) */
-    size_t actions_processed; /* index of the next action; at least the sum of: */
+    size_t actions_processed;   /* index of the next action; at least the sum of: */
     size_t actions_done;
     size_t actions_deferred;
     size_t actions_set_aside;

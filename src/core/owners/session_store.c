@@ -136,7 +136,8 @@ void session__drop_record(struct core *core, const struct session *session)
 void session__put_orphan_purge(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_EPHEMERAL_KEYS, core->ts, session->id), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_EPHEMERAL_KEYS, core->ts, session->id),
+                    SLICE_LIT(""));
     buf_deinit(&key);
 }
 
@@ -170,9 +171,12 @@ static void encode_lock(struct buf *value, const struct lock_hold *hold)
 static void hash_lock_change(struct core *core, const struct lock_hold *hold, bool released)
 {
     const uint64_t change[] = {
-        core->lock_chain, core->ts,
-        hold->number,     hold->owner->number,
-        hold->token,      hold->mode | (hold->auxiliary ? LOCK_RECORD_AUXILIARY : 0) | (released ? LOCK_RECORD_RELEASED : 0)};
+        core->lock_chain,
+        core->ts,
+        hold->number,
+        hold->owner->number,
+        hold->token,
+        hold->mode | (hold->auxiliary ? LOCK_RECORD_AUXILIARY : 0) | (released ? LOCK_RECORD_RELEASED : 0)};
     core->lock_chain = slice_hash(slice_make(change, sizeof change));
 }
 
@@ -335,9 +339,9 @@ static int load_progress(void *context, struct slice key, struct slice value)
     struct core *core = loader->core;
     struct session *session = owners_session(core->owners, slice_from_offset(key, 1));
     uint64_t end_kind, processed;
-    if (session == NULL || session->terminating || !slice_take_varint(&value, &end_kind) || end_kind >> 1 > SESSION_END_DETACHED ||
-        !slice_take_varint(&value, &processed) || processed > SESSION_ACTIONS_MAX ||
-        !slice_take_varint(&value, &session->script_steps_left))
+    if (session == NULL || session->terminating || !slice_take_varint(&value, &end_kind) ||
+        end_kind >> 1 > SESSION_END_DETACHED || !slice_take_varint(&value, &processed) ||
+        processed > SESSION_ACTIONS_MAX || !slice_take_varint(&value, &session->script_steps_left))
         return tl_trace(TL_ERR_CORRUPT);
     session__set_terminating(core, session);
     session->cleanup_pending = session->progress_stored = true;

@@ -477,13 +477,15 @@ static struct locked_documents find_locked(struct core *core, const struct txn *
         core__work(core, WORK_LOCK);
         if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_is_sole(hold))
             continue;
-        documents.names = arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);
+        documents.names =
+            arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);
         documents.names[documents.count++] = resource_name(hold->resource, &core->arena);
     }
     size_t renamed_count;
     const struct resource_name *renamed = rename__locked_documents(core, txn->overlay, &renamed_count);
     for (size_t i = 0; i < renamed_count; i++) {
-        documents.names = arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);
+        documents.names =
+            arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);
         documents.names[documents.count++] = renamed[i];
     }
     return documents;

@@ -26,14 +26,14 @@ struct txn {
     enum txn_mode mode;
     tl_ts created;
     tl_ts read_ts; /* TXN_QUERY */
-    uint64_t timeout_us; /* idle time after which it is rolled back */
-    struct deadline idle; /* not set while one of its commands waits, or when abandoned */
-    struct overlay *overlay; /* its writes; NULL: none; shared with readers (overlay_ref()) */
-    bool retry; /* it retries one that was rolled back: its reads take update locks */
-    bool of_host; /* begun by a host for one request; ends with that host's life */
-    uint16_t host; /* number of that host; 0 without of_host */
+    uint64_t timeout_us;             /* idle time after which it is rolled back */
+    struct deadline idle;            /* not set while one of its commands waits, or when abandoned */
+    struct overlay *overlay;         /* its writes; NULL: none; shared with readers (overlay_ref()) */
+    bool retry;                      /* it retries one that was rolled back: its reads take update locks */
+    bool of_host;                    /* begun by a host for one request; ends with that host's life */
+    uint16_t host;                   /* number of that host; 0 without of_host */
     enum txn_abandon abandon_reason; /* valid with owner.abandoned */
-    uint32_t undo_record_count; /* of its provisional index entries (provisional.h) */
+    uint32_t undo_record_count;      /* of its provisional index entries (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
     struct list unrecorded; /* in owners->unrecorded_txns, oldest first */

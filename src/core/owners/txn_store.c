@@ -100,7 +100,9 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    enum metric_txn_end result = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
+    enum metric_txn_end result = outcome->committed    ? TXN_COMMITTED
+                                 : outcome->by_request ? TXN_ROLLED_BACK
+                                                       : TXN_ABORTED;
     metric_add(&core->metrics.txns_ended[outcome->mode][result], 1);
     encode(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));

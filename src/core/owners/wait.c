@@ -39,7 +39,8 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
         wait->write_owner = &container_of(wait, struct write_wait, wait)->owner;
         *wait->write_owner = (struct owner){.kind = OWNER_WRITE, .session = session};
         wait->owner = &wait->write_owner->locks;
-        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->owner.locks, wait->write_owner);
+        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->owner.locks,
+                        wait->write_owner);
         wait->owner->autocommit = true;
     }
     return wait;
@@ -104,9 +105,9 @@ static void observe_end(struct core *core, const struct wait *wait)
 {
     enum lock_state state = wait->request == NULL ? LOCK_STATE_NEW : lock_request_state(wait->request);
     enum metric_wait_end outcome = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
-                           : state == LOCK_STATE_DEADLOCKED ? WAIT_DEADLOCKED
-                           : core->clock >= wait->until     ? WAIT_TIMED_OUT
-                                                            : WAIT_CANCELLED;
+                                   : state == LOCK_STATE_DEADLOCKED ? WAIT_DEADLOCKED
+                                   : core->clock >= wait->until     ? WAIT_TIMED_OUT
+                                                                    : WAIT_CANCELLED;
     metric_observe(&core->metrics.waits[outcome], metric_times_us, core->clock - wait->since);
 }
 

@@ -45,7 +45,7 @@ extern const struct wait_ops change__wait_ops;   /* acquire_ddl.c */
 extern const struct wait_ops lock__wait_ops;     /* do_lock.c */
 extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
 extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
-extern const struct wait_ops deferred__wait_ops;     /* deferred.c; without a command */
+extern const struct wait_ops deferred__wait_ops; /* deferred.c; without a command */
 
 /*
  * A command that waits for its locks. It has two later states, both in owners->ready:
@@ -55,27 +55,27 @@ extern const struct wait_ops deferred__wait_ops;     /* deferred.c; without a co
  */
 struct wait {
     const struct wait_ops *ops;
-    struct owner *write_owner;      /* of a write_wait; NULL: not one, or ended */
-    struct lock_owner *owner; /* of `request`; NULL: it has ended */
-    struct command *command;  /* NULL: a deferred cleanup action */
-    struct deferred *deferred;        /* the deferred action; NULL: it has a command */
+    struct owner *write_owner;    /* of a write_wait; NULL: not one, or ended */
+    struct lock_owner *owner;     /* of `request`; NULL: it has ended */
+    struct command *command;      /* NULL: a deferred cleanup action */
+    struct deferred *deferred;    /* the deferred action; NULL: it has a command */
     struct lock_request *request; /* NULL: ended, or a ready deferred action that needs no lock */
-    struct session *session;  /* whose end ends the wait; NULL: none */
-    struct txn *txn;          /* whose end ends the wait; NULL: none */
+    struct session *session;      /* whose end ends the wait; NULL: none */
+    struct txn *txn;              /* whose end ends the wait; NULL: none */
     struct deadline deadline; /* set while it waits */
     uint64_t until;           /* its deadline by the clock, in us; 0: it has never waited */
     uint64_t since;           /* when it asked, by the clock, in us */
     tl_ts since_ts;           /* timestamp of the unit in which it asked */
-    size_t bytes;          /* of the wait and its command, counted in owners->wait_bytes */
-    size_t queue_position;          /* requests that preceded it when it began to wait */
+    size_t bytes;             /* of the wait and its command, counted in owners->wait_bytes */
+    size_t queue_position;    /* requests that preceded it when it began to wait */
     bool ready;            /* it is in owners->ready */
     bool ended;            /* in owners->ready only to be answered with its cause */
     uint64_t ready_number; /* orders owners->ready; 0: it was never ready */
     uint64_t names_epoch;  /* LOCK: core->names_epoch when its names were resolved */
-    tl_ts granted_ts;         /* LOCK: of the grant, if its names must be resolved again */
-    bool reported;             /* reported as a slow wait (report.c) */
+    tl_ts granted_ts;      /* LOCK: of the grant, if its names must be resolved again */
+    bool reported;         /* reported as a slow wait (report.c) */
     struct problem *cause; /* why it fails, in the command's arena; NULL: it does not fail */
-    bool *pending_items;            /* bulk: items still to run; command's arena; NULL: all */
+    bool *pending_items;   /* bulk: items still to run; command's arena; NULL: all */
     struct list of_all;    /* in owners->waits, in order of arrival */
     struct list of_session; /* in session->waits */
     struct list link; /* in owners->ready */
@@ -99,7 +99,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
                        struct txn *txn);
 /* Requests locks, in place of its previous request. Returns: as lock_request_start(). */
 int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count,
-              bool may_wait) TL_MUST_USE;
+                  bool may_wait) TL_MUST_USE;
 /* Begins to wait until `deadline`, in us by the clock; TL_TS_MAX: without end. */
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 /*

@@ -100,7 +100,8 @@ static void codec_results(struct codec *codec, struct wait *wait)
     bool partial = wait->pending_items != NULL;
 
     codec_bool(codec, &partial);
-    codec_require(codec, !partial || ((wait->write_owner != NULL || wait->ended) && !write->atomic && write->item_count > 1));
+    codec_require(codec,
+                  !partial || ((wait->write_owner != NULL || wait->ended) && !write->atomic && write->item_count > 1));
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;
@@ -146,7 +147,7 @@ static void codec_ready(struct codec *codec, struct wait *wait)
  * Returns: false when the command cannot wait there, so that the input is damaged.
  */
 static bool find_owner(const struct core *core, const struct command *command, struct session **session,
-                         struct txn **txn)
+                       struct txn **txn)
 {
     const struct command_owner *owner = &command->owner;
 
@@ -242,7 +243,9 @@ void codec_wait(struct sections *sections, struct core *core, struct wait **wait
     codec_require(&codec, !is_deferred || !named);
     codec_require(&codec, !ended || (ready && !is_deferred && !named));
     if (reads)
-        *wait = codec.bad ? NULL : is_deferred ? read_deferred(&codec, core, deferred) : read_command(&codec, core, ended);
+        *wait = codec.bad     ? NULL
+                : is_deferred ? read_deferred(&codec, core, deferred)
+                              : read_command(&codec, core, ended);
     else if (is_deferred)
         codec_number(&codec, &(*wait)->deferred->number);
     else

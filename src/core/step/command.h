@@ -35,17 +35,16 @@ enum command_type {
 
 /* Properties of a command type. Callers test these flags; no caller enumerates types. */
 enum command_flags {
-    COMMAND_ADDS_DATA = 1 << 0,  /* refused while the disk is full */
+    COMMAND_ADDS_DATA = 1 << 0,      /* refused while the disk is full */
     COMMAND_WRITES_NOTHING = 1 << 1, /* writes nothing, so it runs even while the disk is full */
     /* Ends, releases or extends what an owner holds: not cancelled when its submitter has left */
     COMMAND_ALWAYS_ADMITTED = 1 << 2,
-    COMMAND_OWNED = 1 << 3,      /* `owner` applies */
-    COMMAND_DDL =
-        1 << 4, /* waits for other owners' locks on the index, except those of its own session */
+    COMMAND_OWNED = 1 << 3,       /* `owner` applies */
+    COMMAND_DDL = 1 << 4,         /* waits for other owners' locks on the index, except those of its own session */
     COMMAND_WHOLE_INDEX = 1 << 5, /* DDL that affects every document of the index */
     /* Begins or ends a transaction: for a query transaction nothing has to be durable */
     COMMAND_TXN_BOUNDARY = 1 << 6,
-    COMMAND_UNLOGGED = 1 << 7,       /* is not a step and is never logged: core_inspect() */
+    COMMAND_UNLOGGED = 1 << 7, /* is not a step and is never logged: core_inspect() */
 };
 
 /* --- Owner -------------------------------------------------------------------------------------------------------- */
@@ -57,7 +56,7 @@ struct command_owner {
     struct slice transaction; /* text id; empty: none */
     /* Of locks that must be held on everything the command changes; 0: not checked */
     tl_ts fencing_token;
-    uint64_t timeout_us;      /* how long to wait for conflicting locks; 0: not at all */
+    uint64_t timeout_us; /* how long to wait for conflicting locks; 0: not at all */
 };
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
@@ -157,12 +156,12 @@ struct write_result {
     struct slice index;          /* concrete index, or the given name if no such index exists */
     struct slice type;           /* as stored: "_doc" or the type of the index */
     struct slice index_uuid;
-    uint32_t shard_count; /* of the index, to compute the shard number in replies */
-    int64_t version;      /* new version; on conflict the current one; -1: unknown */
-    int64_t seq_no;       /* new sequence number; on conflict the current one; -2: unknown */
-    struct slice source;  /* of an update with `want_source` */
-    bool script_long;     /* WRITE_FAILED: the script exceeded write_update.script_steps */
-    bool script_exhausted;    /* WRITE_FAILED: the script exceeded the core's limit */
+    uint32_t shard_count;  /* of the index, to compute the shard number in replies */
+    int64_t version;       /* new version; on conflict the current one; -1: unknown */
+    int64_t seq_no;        /* new sequence number; on conflict the current one; -2: unknown */
+    struct slice source;   /* of an update with `want_source` */
+    bool script_long;      /* WRITE_FAILED: the script exceeded write_update.script_steps */
+    bool script_exhausted; /* WRITE_FAILED: the script exceeded the core's limit */
     /* WRITE_FAILED: not started; to be resubmitted, see write_command.postponed_count */
     bool postponed;
     struct slice routing; /* of the document after the change; empty: none */
@@ -172,7 +171,7 @@ struct write_result {
 struct write_command {
     struct write_item *items;
     size_t item_count;
-    bool atomic;  /* all items or none */
+    bool atomic; /* all items or none */
     /* Made by the core for an ended session: index blocks and closed indices do not prevent it */
     bool cleanup;
     struct write_result *results; /* out: item_count results, in the command's arena */
@@ -226,8 +225,8 @@ struct object_command {
      * empty
      */
     struct slice lang;
-    bool create;       /* fail if the object exists */
-    bool compiles;     /* stored script: fail unless it compiles for `context` */
+    bool create;   /* fail if the object exists */
+    bool compiles; /* stored script: fail unless it compiles for `context` */
     enum script_context context;
     bool existed; /* out, SECURITY_PUT, SECURITY_CHANGE: the object existed before */
 };
@@ -390,8 +389,8 @@ enum status_what {
      * PROBLEM_TRANSACTION_MISSING
      */
     STATUS_TRANSACTIONS,
-    STATUS_LOCK_EVENTS,      /* the most recent deadlocks and session expiries */
-    STATUS_OVERVIEW, /* at most rows_max resources, those with waiters first, in one step */
+    STATUS_LOCK_EVENTS, /* the most recent deadlocks and session expiries */
+    STATUS_OVERVIEW,    /* at most rows_max resources, those with waiters first, in one step */
     STATUS_WHAT_COUNT
 };
 
@@ -416,8 +415,8 @@ struct status_overflow {
 
 struct status_command {
     enum status_what what;
-    struct slice id;      /* one session or transaction; empty: all */
-    struct slice index;   /* STATUS_LOCKS: only resources of this index; empty: all */
+    struct slice id;    /* one session or transaction; empty: all */
+    struct slice index; /* STATUS_LOCKS: only resources of this index; empty: all */
     /* STATUS_LOCKS: only resources in or above this directory; data NULL: all */
     struct slice path;
     /*
@@ -434,7 +433,7 @@ struct status_command {
      * requested as `overflow`, until the number of the one returned is 0. Outputs are in the
      * command's arena.
      */
-    uint64_t cursor;            /* in, out */
+    uint64_t cursor;                 /* in, out */
     struct status_overflow overflow; /* in, out */
     struct status_row *rows;   /* out */
     size_t row_count;
@@ -459,10 +458,10 @@ struct status_command {
      * and is returned for the next request, until it is 0. Rows with equal keys belong to one
      * resource; equal entries of both kinds of page are one entry.
      */
-    tl_ts as_of;     /* timestamp; 0: the present */
-    bool of_history;    /* the page has holds and waits that have ended since */
-    uint64_t history_cursor;   /* in, out */
-    tl_ts history_from; /* out: the history is complete from this timestamp on */
+    tl_ts as_of;             /* timestamp; 0: the present */
+    bool of_history;         /* the page has holds and waits that have ended since */
+    uint64_t history_cursor; /* in, out */
+    tl_ts history_from;      /* out: the history is complete from this timestamp on */
 
     size_t rows_max; /* STATUS_OVERVIEW: limit of row_count; rows are in no order */
 };
@@ -472,13 +471,13 @@ struct status_command {
  * "Maintenance".
  */
 struct maintain_command {
-    tl_ts history_low;       /* documents of indices deleted before it are purged */
+    tl_ts history_low;   /* documents of indices deleted before it are purged */
     tl_ts tombstones;    /* documents deleted before it no longer count for versions */
     tl_ts outcomes;      /* outcomes of transactions that ended before it are no longer reported */
     size_t keys_max;     /* limit of `removed`, without `stale` */
     struct slice *stale; /* keys of posting lists whose batch no document has, now or later */
     size_t stale_count;
-    size_t scanned;  /* for the proposer: cost of finding `stale`, in keys; not encoded */
+    size_t scanned; /* for the proposer: cost of finding `stale`, in keys; not encoded */
     size_t removed; /* out: keys removed, and postponed records written */
 };
 
@@ -511,13 +510,13 @@ struct mark_command {
     /* A core opened later issues timestamps above it and above the command's own */
     tl_ts ceiling;
     struct slice payload; /* data of the host, returned by core_ts_ceiling_payload() */
-    uint64_t chain;    /* core_chain() when the step began, for replay to compare; 0: not given */
+    uint64_t chain;       /* core_chain() when the step began, for replay to compare; 0: not given */
 };
 
 /* RESTART, MACHINE_LOST. */
 struct restart_command {
     bool single_step; /* from a version that did everything in one step; not written any more */
-    bool resubmit;  /* out, RESTART: to be resubmitted before any other command */
+    bool resubmit;    /* out, RESTART: to be resubmitted before any other command */
 };
 
 /* A cleanup action during which the process ended. */
@@ -525,7 +524,7 @@ struct tried_command {
     struct slice session; /* the session whose cleanup action it is, even if it has ended */
     /* Number of the deferred action; 0: an action of the session itself */
     uint64_t deferred;
-    uint64_t action;      /* index of the session's action, from 0; of a deferred action 0 */
+    uint64_t action; /* index of the session's action, from 0; of a deferred action 0 */
 };
 
 struct skip_command {
@@ -579,7 +578,7 @@ struct command_waiter {
 struct command {
     enum command_type type;
     enum dialect dialect;
-    uint64_t request;   /* increasing number given by the journal; names the command in CANCEL */
+    uint64_t request; /* increasing number given by the journal; names the command in CANCEL */
     /* Given by the journal; on completion the timestamp at which the command took effect */
     tl_ts ts;
     /*
@@ -623,7 +622,7 @@ struct command {
      * Called by the journal once the result is durable; afterwards the submitter owns the command.
      */
     void (*on_done)(struct command *command);
-    void *context;                 /* for the submitter */
+    void *context; /* for the submitter */
     /* Until `on_done` is called; NULL: the wait cannot be cancelled */
     struct command_waiter *waiter;
 };

@@ -357,7 +357,7 @@ static void codec_inputs(struct codec *codec, struct command *command)
     switch (command->type) {
 #define X(symbol, name, code, member, flags, turns) \
     case COMMAND_##symbol:                          \
-        codec_##member(codec, &command->member);     \
+        codec_##member(codec, &command->member);    \
         break;
 #include "core/step/commands.def"
 #undef X

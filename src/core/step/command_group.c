@@ -141,7 +141,8 @@ tl_ts command_group_next_ts(const struct command_group_header *head, const struc
     return head->ts > core_last_ts(core) ? head->ts : core_last_ts(core) + 1;
 }
 
-int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands, struct effects *effects)
+int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands,
+                        struct effects *effects)
 {
     int r = 0;
 

@@ -53,6 +53,6 @@ tl_ts command_group_next_ts(const struct command_group_header *head, const struc
  */
 enum { COMMAND_GROUP_IGNORED = 1 };
 int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands,
-                struct effects *effects) TL_MUST_USE;
+                        struct effects *effects) TL_MUST_USE;
 
 #endif

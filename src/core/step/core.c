@@ -27,7 +27,7 @@ enum {
 };
 
 static const char last_ts_key[] = "T";
-static const char ts_ceiling_key[] = "U";  /* the timestamp ceiling and its payload */
+static const char ts_ceiling_key[] = "U";     /* the timestamp ceiling and its payload */
 static const char purge_horizons_key[] = "F"; /* struct purge_horizons: two timestamps */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
@@ -319,7 +319,8 @@ int core__commit(struct core *core)
         chain_locks(core);
         if (core->saving && store_batch_count(core->batch) == 0)
             ; /* only the command log has the change */
-        else if (core->grouping && store_batch_count(core->batch) == 0 && core->lock_records.records.len < LOG_BYTES_MAX)
+        else if (core->grouping && store_batch_count(core->batch) == 0 &&
+                 core->lock_records.records.len < LOG_BYTES_MAX)
             lock_record_buf_retain(&core->lock_records, ended);
         else
             r = write_batch(core, ended);
@@ -390,7 +391,8 @@ void core__drop_index(struct core *core, uint32_t number)
 {
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
 
-    feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name}, false);
+    feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name},
+                        false);
     catalog__drop_index(&core->catalog, number, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;

@@ -139,7 +139,7 @@ struct catalog *core_catalog(struct core *core);
  * command has no effect.
  */
 struct core_horizons {
-    tl_ts history_low;    /* no reader uses an earlier timestamp */
+    tl_ts history_low; /* no reader uses an earlier timestamp */
     tl_ts tombstones; /* CORE_TOMBSTONE_US ago */
     tl_ts outcomes;   /* CORE_OUTCOME_US ago */
 };
@@ -154,7 +154,7 @@ struct core_horizons {
  *   command.
  */
 int core_propose_maintenance(struct core *core, const struct core_horizons *horizons, size_t keys_max,
-                        struct command **ret_command) TL_MUST_USE;
+                             struct command **ret_command) TL_MUST_USE;
 
 /*
  * Appends a line to `lines` for each event since the last call: deadlocks, expired sessions,
@@ -233,11 +233,11 @@ struct core_host {
     struct slice group;
     struct slice address;
     struct slice build;
-    uint64_t life;    /* 0: it has left */
-    uint64_t entries; /* number of the newest entry of this life that counted */
-    uint64_t barrier_clock;   /* of its newest heartbeat */
-    tl_ts low;        /* its readers use no earlier timestamp */
-    tl_ts beat_ts; /* timestamp of its newest heartbeat, or of its JOIN */
+    uint64_t life;          /* 0: it has left */
+    uint64_t entries;       /* number of the newest entry of this life that counted */
+    uint64_t barrier_clock; /* of its newest heartbeat */
+    tl_ts low;              /* its readers use no earlier timestamp */
+    tl_ts beat_ts;          /* timestamp of its newest heartbeat, or of its JOIN */
 };
 
 /* Returns: all known hosts in order of name. */

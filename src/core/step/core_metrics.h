@@ -37,7 +37,7 @@ struct core_metrics {
     /* Current values, set at the end of each step. Auxiliary locks are not counted. */
     metric_value held[LOCK_MODE_COUNT];
     metric_value requested[LOCK_MODE_COUNT]; /* by waiting requests */
-    metric_value waiting;                 /* waiting requests */
+    metric_value waiting;                    /* waiting requests */
     metric_value sessions;
     metric_value transactions;
     metric_value deferred_actions; /* of ended sessions, deferred because of other owners' locks */
@@ -46,8 +46,8 @@ struct core_metrics {
     metric_value session_ends[METRIC_SESSION_END_COUNT];
     metric_value txns_begun[METRIC_TXN_MODE_COUNT]; /* by enum txn_mode */
     metric_value txns_ended[METRIC_TXN_MODE_COUNT][METRIC_TXN_END_COUNT];
-    metric_value deadlocks;                      /* cycles resolved by ending a request */
-    metric_value deadlocks_requeued;             /* cycles resolved by requeueing a write */
+    metric_value deadlocks;          /* cycles resolved by ending a request */
+    metric_value deadlocks_requeued; /* cycles resolved by requeueing a write */
     /* Duration in microseconds of the command clock */
     struct metric_histogram waits[METRIC_WAIT_END_COUNT];
 };

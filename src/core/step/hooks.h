@@ -99,13 +99,13 @@ int owners__run_ddl(struct core *core, struct command *command) TL_MUST_USE;
  * reason.
  */
 int owners__check_ephemeral(struct core *core, struct slice session, struct arena *arena,
-                        struct problem *ret_problem) TL_MUST_USE;
+                            struct problem *ret_problem) TL_MUST_USE;
 /*
  * Checks that a session may own `more` further ephemeral documents. Returns: 0; 1: *ret_problem has
  * the reason.
  */
 int owners__check_ephemeral_count(struct core *core, struct slice session, size_t more, struct arena *arena,
-                              struct problem *ret_problem) TL_MUST_USE;
+                                  struct problem *ret_problem) TL_MUST_USE;
 /*
  * Adds `change` (1 or -1) to the count of a session's ephemeral documents, for the document with
  * this key. core__rollback() reverts it.

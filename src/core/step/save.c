@@ -29,7 +29,7 @@ static void codec_numbers(struct sections *sections, struct core *core)
     codec_number(&codec, &core->purge_horizons.outcomes);
     if (codec_reads(&codec))
         codec_require(&codec, core->last_ts < TL_TS_MAX && core->written_ts <= core->last_ts &&
-                                 core->must_sync_ts <= core->last_ts && (core->chained || core->chain == 0));
+                                  core->must_sync_ts <= core->last_ts && (core->chained || core->chain == 0));
     section_end(sections, &codec);
 }
 

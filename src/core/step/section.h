@@ -22,12 +22,12 @@ enum section_kind {
     SECTION_OWNERS = 2,      /* counts of sessions, transactions and waits, and the order of each */
     SECTION_SESSION = 3,     /* one section for each */
     SECTION_TRANSACTION = 4, /* one section for each */
-    SECTION_DEFERRED = 5,        /* all deferred actions */
+    SECTION_DEFERRED = 5,    /* all deferred actions */
     SECTION_WAIT = 6,        /* one section for each waiting request */
     SECTION_LOCKS = 7,
     SECTION_LOCK_EVENTS = 8,
     SECTION_TERMINATING = 9, /* terminating sessions */
-    SECTION_HOSTS = 10,  /* of a cluster */
+    SECTION_HOSTS = 10,      /* of a cluster */
     SECTION_KIND_COUNT
 };
 

@@ -47,7 +47,7 @@ struct purge_horizons {
 struct core {
     struct store *store;
     struct core_limits limits;
-    bool limits_recorded;               /* set by a command LIMITS, so the store has them */
+    bool limits_recorded;           /* set by a command LIMITS, so the store has them */
     struct effects *effects;        /* of the current step; NULL between steps */
     const struct core_watch *watch; /* NULL: none */
     tl_ts last_ts;                  /* newest timestamp applied, or the ceiling: invariant 1 */
@@ -55,33 +55,33 @@ struct core {
     uint64_t clock;
     /* Of the newest unit that wrote anything: last_ts after a restart without a ceiling */
     tl_ts written_ts;
-    tl_ts found_ts;    /* newest timestamp found in the store by core_open(), without the ceiling */
-    tl_ts ts_ceiling;        /* the last ceiling; 0: none */
+    tl_ts found_ts;                /* newest timestamp found in the store by core_open(), without the ceiling */
+    tl_ts ts_ceiling;              /* the last ceiling; 0: none */
     struct buf ts_ceiling_payload; /* stored with the ceiling, for the host */
-    tl_ts must_sync_ts;  /* newest unit that must be durable before its reply is sent; 0: none */
-    bool chained;      /* core_begin_chain() was called; else no chain is computed */
-    uint64_t chain;    /* over all batches written since core_begin_chain() */
-    bool saving;       /* core_begin_saving() was called: locks have no records */
+    tl_ts must_sync_ts;            /* newest unit that must be durable before its reply is sent; 0: none */
+    bool chained;                  /* core_begin_chain() was called; else no chain is computed */
+    uint64_t chain;                /* over all batches written since core_begin_chain() */
+    bool saving;                   /* core_begin_saving() was called: locks have no records */
 
     /* Work of the current or the last step, in units of work.h. */
-    uint64_t work;          /* without the work of the lock table */
+    uint64_t work;             /* without the work of the lock table */
     uint64_t lock_work_before; /* work of the lock table when the step began */
     /* The largest indivisible part of the step: one script, one document or one commit */
     uint64_t indivisible_work;
-    uint64_t unit_work;     /* core_step_work() when the unit began */
-    uint64_t script_steps;  /* of all scripts in the step; follows from state and commands */
+    uint64_t unit_work;    /* core_step_work() when the unit began */
+    uint64_t script_steps; /* of all scripts in the step; follows from state and commands */
     /* Bytes of sources parsed by writes in the step; follows from state and commands */
     uint64_t source_bytes;
-    bool indivisible;             /* the whole unit is indivisible */
+    bool indivisible; /* the whole unit is indivisible */
 
     /* The open unit. */
     bool open;
     tl_ts ts;
     /* Newest timestamp stored in a record of the unit, so that core_open() finds it; 0: none */
     tl_ts recorded_ts;
-    bool async_commit; /* the reply need not wait until the unit is durable */
-    bool in_txn;    /* ran a request of an open transaction, which a crash rolls back */
-    size_t provisional_changes;   /* number of provisional entries and undo records in the batch */
+    bool async_commit;          /* the reply need not wait until the unit is durable */
+    bool in_txn;                /* ran a request of an open transaction, which a crash rolls back */
+    size_t provisional_changes; /* number of provisional entries and undo records in the batch */
     struct store_batch *batch;
     /* Lock records not in `batch` yet; empty when `saving` */
     struct lock_record_buf lock_records;
@@ -110,8 +110,8 @@ struct core {
     struct list free_at_end;
 
     /* Across units. */
-    struct feed feed;            /* with the changes recorded by the open unit (core/feed) */
-    struct purge_horizons purge_horizons;  /* advanced by MAINTAIN; stored if that had an effect */
+    struct feed feed;                     /* with the changes recorded by the open unit (core/feed) */
+    struct purge_horizons purge_horizons; /* advanced by MAINTAIN; stored if that had an effect */
     bool grouping;               /* between core_group_begin() and core_group_end() */
     struct catalog *catalog;     /* with the changes of the open unit */
     struct counters counters;    /* documents, sequence numbers, index numbers */
@@ -119,7 +119,7 @@ struct core {
     struct recent_writes recent_writes;
     /* Paths known to be empty, which renames need not check again */
     struct empty_paths empty_paths;
-    struct sweep sweep;          /* of stale posting lists; continued by maintenance */
+    struct sweep sweep; /* of stale posting lists; continued by maintenance */
     struct script_cache *scripts;
     struct owners *owners;
     struct core_metrics metrics;

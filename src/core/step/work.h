@@ -20,12 +20,12 @@
 enum {
     /* A lock, waiting request or resource visited; three units for one released */
     WORK_LOCK = 1,
-    WORK_SCAN = 10,   /* a key passed by an iterator */
-    WORK_READ = 30,   /* a record read by its key */
-    WORK_WRITE = 20,  /* a record put or deleted */
-    WORK_ITEM = 20,   /* an item of a write, whatever its outcome */
-    WORK_UNIT = 50,   /* a unit of the core: beginning and writing its batch */
-    WORK_OWNER = 100, /* the end of a session, transaction or waiting request */
+    WORK_SCAN = 10,       /* a key passed by an iterator */
+    WORK_READ = 30,       /* a record read by its key */
+    WORK_WRITE = 20,      /* a record put or deleted */
+    WORK_ITEM = 20,       /* an item of a write, whatever its outcome */
+    WORK_UNIT = 50,       /* a unit of the core: beginning and writing its batch */
+    WORK_OWNER = 100,     /* the end of a session, transaction or waiting request */
     WORK_LOCK_ASKED = 14, /* a lock requested without conflict, all checks included */
 };
 

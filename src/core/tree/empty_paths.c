@@ -63,8 +63,8 @@ void empty_paths_invalidate(struct empty_paths *paths, uint32_t index, struct sl
 {
     for (size_t i = paths->count; i-- > 0;) {
         const struct empty_path *element = &paths->items[i];
-        if (element->index == index &&
-            (tree_within(path, element->path, element->delimiter) || tree_within(element->path, path, element->delimiter)))
+        if (element->index == index && (tree_within(path, element->path, element->delimiter) ||
+                                        tree_within(element->path, path, element->delimiter)))
             drop(paths, i);
     }
 }

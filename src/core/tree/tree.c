@@ -109,7 +109,8 @@ int tree__read_history(const struct tree *tree, struct slice origin, struct aren
  * Returns: 0; TREE_NOT_FOUND: no rename since, so the current record applies; TREE_TOO_OLD; fatal
  *   codes.
  */
-static int relocation_as_of(const struct tree *tree, struct slice origin, struct arena *arena, struct tree_relocation *ret_relocation)
+static int relocation_as_of(const struct tree *tree, struct slice origin, struct arena *arena,
+                            struct tree_relocation *ret_relocation)
 {
     struct slice history, item, found = SLICE_NONE;
     tl_ts ts;
@@ -126,7 +127,8 @@ static int relocation_as_of(const struct tree *tree, struct slice origin, struct
     return found.data == NULL ? TREE_NOT_FOUND : tree_relocation_decode(found, ret_relocation);
 }
 
-static int read_relocation(const struct tree *tree, struct slice key, struct arena *arena, struct tree_relocation *ret_relocation)
+static int read_relocation(const struct tree *tree, struct slice key, struct arena *arena,
+                           struct tree_relocation *ret_relocation)
 {
     struct store_value value;
     int r = tree->as_of == 0 ? TREE_NOT_FOUND : relocation_as_of(tree, tree_key_text(key), arena, ret_relocation);
@@ -142,7 +144,8 @@ static int read_relocation(const struct tree *tree, struct slice key, struct are
     return r;
 }
 
-int tree__read_relocation(const struct tree *tree, struct slice origin, struct arena *arena, struct tree_relocation *ret_relocation)
+int tree__read_relocation(const struct tree *tree, struct slice origin, struct arena *arena,
+                          struct tree_relocation *ret_relocation)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
@@ -329,7 +332,8 @@ static int read_dirents(const struct tree *tree, struct slice prefix, struct sli
  * origin on the way was renamed, and has taken the entry along, or is hidden. Returns: 0;
  * TREE_TOO_OLD; fatal codes.
  */
-static int is_below(const struct tree *tree, struct slice dirent, size_t origin_len, struct arena *arena, bool *ret_below)
+static int is_below(const struct tree *tree, struct slice dirent, size_t origin_len, struct arena *arena,
+                    bool *ret_below)
 {
     *ret_below = true;
     for (size_t end = tree_parent_length(dirent, tree->delimiter); *ret_below && end > origin_len;

@@ -114,7 +114,8 @@ typedef int tree_visit(void *context, struct slice origin);
  *   detached.
  * Returns: 0; the visitor's result; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
-int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit, void *context) TL_MUST_USE;
+int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit,
+                        void *context) TL_MUST_USE;
 
 /*
  * Visits the relocated directory entries with this prefix, at any depth, whether or not the origins
@@ -130,7 +131,8 @@ int tree_each_dirent(const struct tree *tree, struct slice dirent_prefix, tree_v
  * Reads the origin relocated to a directory entry. Returns: 0; TREE_NOT_FOUND: none; TREE_TOO_OLD;
  * fatal codes.
  */
-int tree__read_dirent(const struct tree *tree, struct slice dirent, struct arena *arena, struct slice *ret_origin) TL_MUST_USE;
+int tree__read_dirent(const struct tree *tree, struct slice dirent, struct arena *arena,
+                      struct slice *ret_origin) TL_MUST_USE;
 /*
  * Reads an origin's relocation record into `arena`; TREE_UNMOVED if it has none. Returns: 0;
  * TREE_TOO_OLD; fatal codes.
@@ -138,12 +140,14 @@ int tree__read_dirent(const struct tree *tree, struct slice dirent, struct arena
 int tree__read_relocation(const struct tree *tree, struct slice origin, struct arena *arena,
                           struct tree_relocation *ret_relocation) TL_MUST_USE;
 /* Reads an origin's relocation history; empty: none. Returns: 0; TREE_TOO_OLD; fatal codes. */
-int tree__read_history(const struct tree *tree, struct slice origin, struct arena *arena, struct slice *ret_history) TL_MUST_USE;
+int tree__read_history(const struct tree *tree, struct slice origin, struct arena *arena,
+                       struct slice *ret_history) TL_MUST_USE;
 /*
  * Finds the origin at a directory entry, relocated or unmoved. Returns: 0; TREE_NOT_FOUND: vacated;
  * TREE_TOO_OLD; fatal codes.
  */
-int tree__origin_at(const struct tree *tree, struct slice dirent, struct arena *arena, struct slice *ret_origin) TL_MUST_USE;
+int tree__origin_at(const struct tree *tree, struct slice dirent, struct arena *arena,
+                    struct slice *ret_origin) TL_MUST_USE;
 /* Reads a record that is a length; 0: no record. Returns: 0; TREE_TOO_OLD; fatal codes. */
 int tree__read_length(const struct tree *tree, struct slice key, size_t *ret_length) TL_MUST_USE;
 /* Returns: the end of the next name after `from`, which is 0 or at a delimiter. */

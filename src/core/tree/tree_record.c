@@ -143,8 +143,9 @@ int tree_relocation_decode(struct slice value, struct tree_relocation *ret_reloc
     struct slice state;
     uint64_t renames, seq_no;
 
-    if (!slice_take_u64be(&value, &relocation.ts) || !slice_take(&value, 1, &state) || !slice_take_varint(&value, &renames) ||
-        !slice_take_varint(&value, &seq_no) || (unsigned char)state.data[0] > TREE_DETACHED)
+    if (!slice_take_u64be(&value, &relocation.ts) || !slice_take(&value, 1, &state) ||
+        !slice_take_varint(&value, &renames) || !slice_take_varint(&value, &seq_no) ||
+        (unsigned char)state.data[0] > TREE_DETACHED)
         return tl_trace(TL_ERR_CORRUPT);
     relocation.state = (enum tree_state)state.data[0];
     if ((relocation.state == TREE_RELOCATED) != (value.len > 0))
@@ -170,7 +171,8 @@ int tree_history_take(struct slice *history, tl_ts *ret_ts, struct slice *ret_re
 {
     uint64_t len;
 
-    return slice_take_u64be(history, ret_ts) && slice_take_varint(history, &len) && slice_take(history, (size_t)len, ret_relocation)
+    return slice_take_u64be(history, ret_ts) && slice_take_varint(history, &len) &&
+                   slice_take(history, (size_t)len, ret_relocation)
                ? 0
                : tl_trace(TL_ERR_CORRUPT);
 }
@@ -183,7 +185,8 @@ static bool is_valid_history(struct slice history)
     bool valid = history.len > 0;
 
     while (valid && history.len > 0) {
-        valid = tree_history_take(&history, &ts, &item) == 0 && ts <= after && tree_relocation_decode(item, &relocation) == 0;
+        valid = tree_history_take(&history, &ts, &item) == 0 && ts <= after &&
+                tree_relocation_decode(item, &relocation) == 0;
         after = ts;
     }
     return valid;

@@ -53,7 +53,8 @@ void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 void tree_new_origin(struct buf *buf, tl_ts ts, uint32_t number);
 
 void tree_relocation_encode(struct buf *buf, const struct tree_relocation *relocation);
-int tree_relocation_decode(struct slice value, struct tree_relocation *ret_relocation) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
+int tree_relocation_decode(struct slice value,
+                           struct tree_relocation *ret_relocation) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
 
 /*
  * Appends an item to a relocation history: the record `before` a rename at `ts` changed it. Newest

@@ -33,7 +33,8 @@ static void put_dirent(struct tree_writer *writer, bool own, struct slice dirent
     put(writer, own, tree_dirent_key(&key, writer->tree.index, dirent), origin);
 }
 
-static void put_relocation(struct tree_writer *writer, bool own, struct slice origin, const struct tree_relocation *relocation)
+static void put_relocation(struct tree_writer *writer, bool own, struct slice origin,
+                           const struct tree_relocation *relocation)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
@@ -182,7 +183,8 @@ static int raise_reaches(struct tree_writer *writer, struct slice dirent, struct
 }
 
 /* Creates a synthetic origin for a vacated directory entry. */
-static int create_synthetic(struct tree_writer *writer, struct slice dirent, struct arena *arena, struct slice *ret_origin)
+static int create_synthetic(struct tree_writer *writer, struct slice dirent, struct arena *arena,
+                            struct slice *ret_origin)
 {
     tl_cleanup(buf_deinit) struct buf origin = BUF_INIT(64);
     struct tree_relocation relocation = {.state = TREE_RELOCATED, .seq_no = -1, .dirent = dirent};
@@ -199,7 +201,8 @@ static int create_synthetic(struct tree_writer *writer, struct slice dirent, str
 }
 
 /* Like tree_resolve(), but creates synthetic origins for vacated directory entries. */
-static int resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_origin)
+static int resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena,
+                             struct slice *ret_origin)
 {
     struct slice origin = SLICE_LIT("");
     size_t begin = 0;
@@ -307,8 +310,8 @@ static int detach_existing(struct tree_writer *writer, struct slice dirent, tl_t
  * Moves an origin to another directory entry. The total of everything below rises by one:
  * README.md, "Versions and renames".
  */
-static int move(struct tree_writer *writer, struct slice origin, const struct dirent_location *from, const struct dirent_location *to,
-                int64_t seq_no, tl_ts ts, struct arena *arena)
+static int move(struct tree_writer *writer, struct slice origin, const struct dirent_location *from,
+                const struct dirent_location *to, int64_t seq_no, tl_ts ts, struct arena *arena)
 {
     bool own = writer->overlay != NULL;
     struct tree_relocation relocation;

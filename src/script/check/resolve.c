@@ -466,7 +466,8 @@ static bool visit_logic(struct resolver *r, struct node *node, struct type_hint 
     bool and = node->kind == NODE_AND;
     node->type = CLASS_BOOLEAN;
     return only_read_operator(r, node, hint, and? "boolean and" : "boolean or", and? "&&" : "||") &&
-           resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)) && resolve__as(r, &node->b, type_hint_for(CLASS_BOOLEAN));
+           resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)) &&
+           resolve__as(r, &node->b, type_hint_for(CLASS_BOOLEAN));
 }
 
 static bool is_null(const struct node *node)

@@ -21,7 +21,7 @@ struct variable {
 
 struct resolver_scope {
     struct function *function;
-    struct variable *variables; /* newest first, then those of enclosing blocks */
+    struct variable *variables;          /* newest first, then those of enclosing blocks */
     struct resolver_scope *lambda_outer; /* scope that encloses the lambda; NULL in a function */
 };
 

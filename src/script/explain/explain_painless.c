@@ -239,7 +239,8 @@ static struct slice set_shown(struct walk *walk, const struct grammar_set *set)
     for (unsigned i = 0; i < WORD_COUNT; i++)
         if (grammar_set_has(set, i))
             buf_printf(&out, "%s%s", count++ == 0 ? "" : ", ", words[i]);
-    struct slice list = arena_printf(walk->compiler->scratch, count > 1 ? "{%.*s}" : "%.*s", SLICE_ARG(buf_as_slice(&out)));
+    struct slice list =
+        arena_printf(walk->compiler->scratch, count > 1 ? "{%.*s}" : "%.*s", SLICE_ARG(buf_as_slice(&out)));
     buf_deinit(&out);
     return list;
 }

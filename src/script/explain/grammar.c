@@ -93,7 +93,8 @@ static struct grammar_fragment build_name(struct grammar_builder *builder)
 }
 
 /* Wraps an item that is followed by ?, * or +. */
-static struct grammar_fragment build_repeated(struct grammar *grammar, struct grammar_fragment body, bool optional, bool repeats)
+static struct grammar_fragment build_repeated(struct grammar *grammar, struct grammar_fragment body, bool optional,
+                                              bool repeats)
 {
     uint16_t option = state_new(grammar, GRAMMAR_OPTION), leave = state_new(grammar, GRAMMAR_PASS);
     add_choice(grammar, option, body.enter);

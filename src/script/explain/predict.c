@@ -70,13 +70,15 @@ static bool visit(struct decision *decision, const struct item *item)
     return first;
 }
 
-static void call(struct decision *decision, struct alternative *alternative, const struct grammar_state *state, struct activation *from)
+static void call(struct decision *decision, struct alternative *alternative, const struct grammar_state *state,
+                 struct activation *from)
 {
     uint16_t rule = state->rule;
     if (alternative->begun_stamp[rule] != decision->stamp) {
         alternative->begun_stamp[rule] = decision->stamp;
         alternative->begun[rule] = arena_zalloc(&decision->arena, sizeof *alternative->begun[rule]);
-        items_add(decision, &alternative->pending, decision->predictor->grammar->starts[rule], alternative->begun[rule]);
+        items_add(decision, &alternative->pending, decision->predictor->grammar->starts[rule],
+                  alternative->begun[rule]);
     }
     struct caller *caller = arena_alloc(&decision->arena, sizeof *caller);
     *caller = (struct caller){state->next, from, alternative->begun[rule]->callers};

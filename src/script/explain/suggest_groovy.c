@@ -109,7 +109,8 @@ static bool same_shape(const struct method *a, const struct method *b)
 
 /* Inserts a suggestion in order of distance, after those of equal distance; drops the farthest
    beyond GUESSES_MAX. */
-static void keep(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned *count, struct method_suggestion suggestion)
+static void keep(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned *count,
+                 struct method_suggestion suggestion)
 {
     unsigned at = *count;
     for (unsigned i = 0; i < *count; i++)
@@ -142,7 +143,7 @@ static struct slice show(struct run *run, const struct method_suggestion *sugges
 }
 
 struct slice groovy_suggest(struct run *run, type_id type, struct slice name, const struct value *arguments,
-                          unsigned count)
+                            unsigned count)
 {
     struct method_suggestion suggestions[SUGGESTIONS_MAX];
     type_id types[LENGTH_MAX];

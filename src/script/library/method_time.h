@@ -97,7 +97,8 @@ bool to_instant(struct call *call, struct value *ret);
 /* The native of valueOf of every enum. */
 bool enum_of_name(struct call *call, struct value *ret);
 /* Gives the time between two temporals in a ChronoUnit, `unit` being its ordinal. */
-bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit, struct value *ret);
+bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit,
+                      struct value *ret);
 /* Natives that format and parse with a DateTimeFormatter. */
 bool temporal_format(struct call *call, struct value *ret);
 bool temporal_parse_by(struct call *call, struct value *ret);

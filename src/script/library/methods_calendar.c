@@ -39,7 +39,7 @@ struct calendar {
     struct object object;
     /* local time, month from 0; perhaps not normalized */
     int64_t year, month, day, hour, minute, second, milli;
-    int32_t offset;                                        /* of the zone, in seconds */
+    int32_t offset; /* of the zone, in seconds */
 };
 
 static struct calendar *self(struct call *call)
@@ -227,7 +227,7 @@ static bool calendar_of_fields(struct call *call, struct value *ret)
     struct calendar *calendar = calendar_new(call->run, 0, 0);
     for (unsigned i = 0; i < call->count; i++)
         *storage_of(calendar, (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
-                                           FIELD_SECOND}[i]) = call->args[i].i;
+                                             FIELD_SECOND}[i]) = call->args[i].i;
     return give(ret, calendar);
 }
 
@@ -253,7 +253,7 @@ static bool calendar_set(struct call *call, struct value *ret)
     if (call->count > 2)
         for (unsigned i = 0; i < call->count; i++)
             *storage_of(self(call), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
-                                                 FIELD_SECOND}[i]) = call->args[i].i;
+                                                   FIELD_SECOND}[i]) = call->args[i].i;
     else if (!check_field(call->run, call->args[0].i))
         return false;
     else
@@ -278,7 +278,8 @@ static bool calendar_clear(struct call *call, struct value *ret)
         set_local(calendar, 0);
         return give_nothing(ret);
     }
-    int64_t *storage = check_field(call->run, call->args[0].i) ? storage_of(calendar, (enum field)call->args[0].i) : NULL;
+    int64_t *storage =
+        check_field(call->run, call->args[0].i) ? storage_of(calendar, (enum field)call->args[0].i) : NULL;
     if (storage != NULL)
         *storage = call->args[0].i == FIELD_YEAR ? 1970 : call->args[0].i == FIELD_DAY;
     return call->run->thrown == NULL && give_nothing(ret);
@@ -310,8 +311,8 @@ static bool calendar_time(struct call *call, struct value *ret)
 {
     normalize(self(call));
     int64_t millis = calendar_millis(self(call));
-    return give(ret,
-                temporal_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
+    return give(
+        ret, temporal_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
 }
 
 static bool calendar_to_instant(struct call *call, struct value *ret)

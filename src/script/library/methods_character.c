@@ -25,8 +25,8 @@ static bool character_is_upper(struct call *call, struct value *ret)
 
 static bool character_is_lower(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, char_upper((uint16_t)call->args[0].i) != (uint16_t)call->args[0].i ||
-                                 call->args[0].i == 0xdf);
+    return give_boolean(ret,
+                        char_upper((uint16_t)call->args[0].i) != (uint16_t)call->args[0].i || call->args[0].i == 0xdf);
 }
 
 static bool character_is_whitespace(struct call *call, struct value *ret)

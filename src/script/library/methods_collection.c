@@ -61,7 +61,8 @@ bool methods_collection_holds(struct run *run, struct value collection, struct v
     struct map_entry *entry;
     *ret = false;
     if (value_is_set(collection) || value_is(collection, CLASS_KEY_SET)) {
-        struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
+        struct dict *dict =
+            value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
         if (!dict_find(run, dict, item, &entry))
             return false;
         *ret = entry != NULL;
@@ -185,7 +186,8 @@ static bool remove_value(struct run *run, struct value collection, struct value 
     *ret_removed = false;
     if (value_is_set(collection) || value_is(collection, CLASS_KEY_SET)) {
         struct map_entry *entry;
-        struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
+        struct dict *dict =
+            value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
         if (!dict_remove(run, dict, item, &entry))
             return false;
         *ret_removed = entry != NULL;

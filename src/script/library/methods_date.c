@@ -154,7 +154,7 @@ static bool write_pattern(struct run *run, const struct temporal *temporal, cons
 }
 
 static bool format_temporal(struct run *run, const struct temporal *temporal, const struct date_formatter *formatter,
-                          struct value *ret)
+                            struct value *ret)
 {
     struct text_buf out;
     static const uint16_t classes[] = {[ISO_LOCAL_DATE] = CLASS_LOCAL_DATE,
@@ -363,7 +363,8 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return parse_iso(run, text, id, ret);
     if (source == NULL)
         return false;
-    struct date_parser parser = {.scan = {.text = text_utf8(run, source)}, .civil = {.year = 1970, .month = 1, .day = 1}};
+    struct date_parser parser = {.scan = {.text = text_utf8(run, source)},
+                                 .civil = {.year = 1970, .month = 1, .day = 1}};
     struct scan *scan = &parser.scan;
     struct civil *civil = &parser.civil;
     if (!scan_pattern(run, &parser, formatter->pattern))
@@ -461,7 +462,7 @@ static bool date_from(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     return give(ret, temporal_new(call->run, CLASS_DATE, temporal_of(call->args[0])->seconds,
-                                temporal_of(call->args[0])->nanos / 1000000 * 1000000));
+                                  temporal_of(call->args[0])->nanos / 1000000 * 1000000));
 }
 
 static const struct method_row formatter_methods[] = {

@@ -18,9 +18,8 @@ struct decimal_format {
     struct object object;
     const struct text *pattern;
     struct affixes {
-        size_t start, begin, end,
-            stop;         /* offsets of the prefix, the digits, the suffix, and its end */
-    } positive, negative; /* negative: start == 0 if the pattern has no negative part */
+        size_t start, begin, end, stop; /* offsets of the prefix, the digits, the suffix, and its end */
+    } positive, negative;               /* negative: start == 0 if the pattern has no negative part */
     unsigned whole_min, part_min, part_max;
     unsigned group; /* digits in a group; 0: no grouping */
     double factor;  /* 100 for percent, 1000 for permille */

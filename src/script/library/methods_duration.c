@@ -57,15 +57,15 @@ static bool duration_between(struct call *call, struct value *ret)
 static bool duration_plus(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return duration_give(call->run, duration_nanos(temporal_of(call->self)) + duration_nanos(temporal_of(call->args[0])),
-                         ret);
+    return duration_give(call->run,
+                         duration_nanos(temporal_of(call->self)) + duration_nanos(temporal_of(call->args[0])), ret);
 }
 
 static bool duration_minus(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return duration_give(call->run, duration_nanos(temporal_of(call->self)) - duration_nanos(temporal_of(call->args[0])),
-                         ret);
+    return duration_give(call->run,
+                         duration_nanos(temporal_of(call->self)) - duration_nanos(temporal_of(call->args[0])), ret);
 }
 
 static bool duration_multiplied(struct call *call, struct value *ret)
@@ -408,7 +408,7 @@ static bool unit_between(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(1);
     return temporal_between(call->run, temporal_of(call->args[0]), temporal_of(call->args[1]),
-                          ((struct enumerator *)call->self.object)->ordinal, ret);
+                            ((struct enumerator *)call->self.object)->ordinal, ret);
 }
 
 static const struct method_row duration_methods[] = {

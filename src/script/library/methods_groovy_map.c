@@ -56,7 +56,8 @@ static bool sort(struct call *call, struct value *ret)
 
 static bool native_by_value(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
-    struct value pair[2] = {((const struct map_entry *)a[0].object)->value, ((const struct map_entry *)a[1].object)->value};
+    struct value pair[2] = {((const struct map_entry *)a[0].object)->value,
+                            ((const struct map_entry *)a[1].object)->value};
     return run_invoke(run, closure->held[0], pair, n, ret);
 }
 

@@ -62,8 +62,8 @@ static struct regex_matcher *match_with(struct run *run, struct value self, stru
     struct text *text = text_self(run, self);
     if (text == NULL || pattern.kind == VALUE_NULL)
         return NULL;
-    struct regex *compiled = value_is(pattern, CLASS_PATTERN) ? (struct regex *)pattern.object
-                                                                : regex_new(run, text_self(run, pattern), 0);
+    struct regex *compiled =
+        value_is(pattern, CLASS_PATTERN) ? (struct regex *)pattern.object : regex_new(run, text_self(run, pattern), 0);
     return compiled == NULL ? NULL : regex_matcher_new(run, compiled, text);
 }
 

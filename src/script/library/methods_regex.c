@@ -83,14 +83,16 @@ static bool pattern_as_predicate(struct call *call, struct value *ret)
 static bool matcher_matches(struct call *call, struct value *ret)
 {
     bool found;
-    return regex_matcher_match_at(call->run, regex_matcher_of(call->self), regex_matcher_of(call->self)->from, true, &found) &&
+    return regex_matcher_match_at(call->run, regex_matcher_of(call->self), regex_matcher_of(call->self)->from, true,
+                                  &found) &&
            give_boolean(ret, found);
 }
 
 static bool matcher_looking_at(struct call *call, struct value *ret)
 {
     bool found;
-    return regex_matcher_match_at(call->run, regex_matcher_of(call->self), regex_matcher_of(call->self)->from, false, &found) &&
+    return regex_matcher_match_at(call->run, regex_matcher_of(call->self), regex_matcher_of(call->self)->from, false,
+                                  &found) &&
            give_boolean(ret, found);
 }
 

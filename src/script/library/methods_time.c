@@ -89,7 +89,8 @@ static bool get_field(struct call *call, struct value *ret)
     case 16: return give_long(ret, day_seconds * 1000 + temporal->nanos / 1000000);
     case 17: return give_long(ret, day_seconds * 1000000000 + temporal->nanos);
     default:
-        return give_long(ret, part_of(temporal, (enum part)parts[((struct enumerator *)call->args[0].object)->ordinal]));
+        return give_long(ret,
+                         part_of(temporal, (enum part)parts[((struct enumerator *)call->args[0].object)->ordinal]));
     }
 }
 
@@ -174,8 +175,9 @@ static bool with_part(struct call *call, enum part part, int64_t value, struct v
     case DAY_OF_YEAR:
         if (value < 1 || value > 365 + calendar_is_leap(civil.year))
             return out_of_range(run, "DayOfYear", value, "1 - 365/366");
-        return give(ret, temporal_like(run, temporal, temporal->seconds + (value - part_of(temporal, DAY_OF_YEAR)) * 86400,
-                                     temporal->nanos));
+        return give(ret,
+                    temporal_like(run, temporal, temporal->seconds + (value - part_of(temporal, DAY_OF_YEAR)) * 86400,
+                                  temporal->nanos));
     }
     bool month = civil.month >= 1 && civil.month <= 12;
     if ((part == YEAR || part == MONTH_VALUE) && month && civil.day > calendar_month_days(civil.year, civil.month))
@@ -216,26 +218,26 @@ bool to_instant(struct call *call, struct value *ret)
 
 static bool to_local_date(struct call *call, struct value *ret)
 {
-    return give(ret,
-                temporal_new(call->run, CLASS_LOCAL_DATE, floor_div(temporal_of(call->self)->seconds, 86400) * 86400, 0));
+    return give(
+        ret, temporal_new(call->run, CLASS_LOCAL_DATE, floor_div(temporal_of(call->self)->seconds, 86400) * 86400, 0));
 }
 
 static bool to_local_time(struct call *call, struct value *ret)
 {
     return give(ret, temporal_new(call->run, CLASS_LOCAL_TIME, floor_mod(temporal_of(call->self)->seconds, 86400),
-                                temporal_of(call->self)->nanos));
+                                  temporal_of(call->self)->nanos));
 }
 
 static bool to_local_date_time(struct call *call, struct value *ret)
 {
     return give(ret, temporal_new(call->run, CLASS_LOCAL_DATE_TIME, temporal_of(call->self)->seconds,
-                                temporal_of(call->self)->nanos));
+                                  temporal_of(call->self)->nanos));
 }
 
 static bool to_zoned(struct call *call, struct value *ret)
 {
-    return give(ret,
-                temporal_as(call->run, temporal_of(call->self), CLASS_ZONED_DATE_TIME, temporal_of(call->self)->seconds));
+    return give(
+        ret, temporal_as(call->run, temporal_of(call->self), CLASS_ZONED_DATE_TIME, temporal_of(call->self)->seconds));
 }
 
 static bool to_offset_time(struct call *call, struct value *ret)
@@ -248,13 +250,14 @@ static bool to_offset_time(struct call *call, struct value *ret)
 
 /* Returns: the temporal in a zone. With `keep_clock`, the local time stays the same; otherwise
    the instant does. */
-static struct temporal *in_zone(struct run *run, const struct temporal *temporal, const struct temporal *zone, enum class_id id,
-                              bool keep_clock)
+static struct temporal *in_zone(struct run *run, const struct temporal *temporal, const struct temporal *zone,
+                                enum class_id id, bool keep_clock)
 {
     int64_t instant = keep_clock ? temporal->seconds - zone->offset : instant_of(temporal);
     struct temporal *made = temporal_as(run, zone, id, 0);
     if (keep_clock && temporal_has_zone_rules(zone))
-        instant = zone_instant(zone->zone, temporal->seconds, is_zoned(temporal) ? temporal->offset : ZONE_PREFERS_NONE);
+        instant =
+            zone_instant(zone->zone, temporal->seconds, is_zoned(temporal) ? temporal->offset : ZONE_PREFERS_NONE);
     made->offset = temporal_has_zone_rules(zone) ? zone_offset(zone->zone, instant) : zone->offset;
     made->seconds = instant + made->offset;
     made->nanos = temporal->nanos;
@@ -271,7 +274,7 @@ static bool zoned_of_instant(struct call *call, struct value *ret)
     NOT_NULL(1);
     enum class_id id = type_class(((struct class_object *)call->self.object)->type);
     struct temporal *made = in_zone(call->run, temporal_of(call->args[0]), temporal_of(call->args[1]), id,
-                                  temporal_of(call->args[0])->object.class == CLASS_LOCAL_DATE_TIME);
+                                    temporal_of(call->args[0])->object.class == CLASS_LOCAL_DATE_TIME);
     return give(ret, made);
 }
 
@@ -307,13 +310,15 @@ static bool with_zone_same_local(struct call *call, struct value *ret)
 static bool doc_date_in_zone(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return give(ret, in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]), CLASS_ZONED_DATE_TIME, false));
+    return give(ret,
+                in_zone(call->run, temporal_of(call->self), temporal_of(call->args[0]), CLASS_ZONED_DATE_TIME, false));
 }
 
 static bool get_zone(struct call *call, struct value *ret)
 {
     const struct temporal *temporal = temporal_of(call->self);
-    struct temporal *zone = temporal_as(call->run, temporal, temporal->zone != NULL ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
+    struct temporal *zone =
+        temporal_as(call->run, temporal, temporal->zone != NULL ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
     zone->nanos = 0;
     zone->offset = temporal_has_zone_rules(temporal) ? 0 : temporal->offset;
     return give(ret, zone);
@@ -339,12 +344,12 @@ static bool local_date_at_time(struct call *call, struct value *ret)
     if (call->count == 1) {
         NOT_NULL(0);
         return give(ret, temporal_new(run, CLASS_LOCAL_DATE_TIME, seconds + temporal_of(call->args[0])->seconds,
-                                    temporal_of(call->args[0])->nanos));
+                                      temporal_of(call->args[0])->nanos));
     }
     int64_t second = call->count > 2 ? call->args[2].i : 0, nano = call->count > 3 ? call->args[3].i : 0;
     return check_time(run, call->args[0].i, call->args[1].i, second, nano) &&
            give(ret, temporal_new(run, CLASS_LOCAL_DATE_TIME,
-                                seconds + call->args[0].i * 3600 + call->args[1].i * 60 + second, (int32_t)nano));
+                                  seconds + call->args[0].i * 3600 + call->args[1].i * 60 + second, (int32_t)nano));
 }
 
 /* Constructors */
@@ -352,7 +357,7 @@ static bool local_date_at_time(struct call *call, struct value *ret)
 static bool instant_of_milli(struct call *call, struct value *ret)
 {
     return give(ret, temporal_new(call->run, CLASS_INSTANT, floor_div(call->args[0].i, 1000),
-                                (int32_t)floor_mod(call->args[0].i, 1000) * 1000000));
+                                  (int32_t)floor_mod(call->args[0].i, 1000) * 1000000));
 }
 
 static bool instant_of_second(struct call *call, struct value *ret)
@@ -411,8 +416,8 @@ static bool local_date_time_of(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(1);
     return give(ret, temporal_new(call->run, CLASS_LOCAL_DATE_TIME,
-                                temporal_of(call->args[0])->seconds + temporal_of(call->args[1])->seconds,
-                                temporal_of(call->args[1])->nanos));
+                                  temporal_of(call->args[0])->seconds + temporal_of(call->args[1])->seconds,
+                                  temporal_of(call->args[1])->nanos));
 }
 
 /* Makes a zoned temporal; the last argument is the zone. */
@@ -519,7 +524,8 @@ bool temporal_compare_to(struct call *call, struct value *ret)
     return give_int(ret, dates != 0 ? dates : temporal_compare(one, two));
 }
 
-bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit, struct value *ret)
+bool temporal_between(struct run *run, const struct temporal *from, const struct temporal *to, int unit,
+                      struct value *ret)
 {
     bool dates = unit >= 7 && is_zoned(from) && is_zoned(to);
     if (dates) /* counted in the calendar of the first one's zone */
@@ -539,7 +545,7 @@ static bool temporal_until(struct call *call, struct value *ret)
     NOT_NULL(0);
     NOT_NULL(1);
     return temporal_between(call->run, temporal_of(call->self), temporal_of(call->args[0]),
-                          ((struct enumerator *)call->args[1].object)->ordinal, ret);
+                            ((struct enumerator *)call->args[1].object)->ordinal, ret);
 }
 
 static bool local_date_of_year_day(struct call *call, struct value *ret)
@@ -652,14 +658,14 @@ static bool local_time_of_nano(struct call *call, struct value *ret)
     if (call->args[0].i < 0 || call->args[0].i >= unit_nanos[7])
         return out_of_range(call->run, "NanoOfDay", call->args[0].i, "0 - 86399999999999");
     return give(ret, temporal_new(call->run, CLASS_LOCAL_TIME, call->args[0].i / 1000000000,
-                                (int32_t)(call->args[0].i % 1000000000)));
+                                  (int32_t)(call->args[0].i % 1000000000)));
 }
 
 static bool local_time_at_date(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     return give(ret, temporal_as(call->run, temporal_of(call->self), CLASS_LOCAL_DATE_TIME,
-                               temporal_of(call->args[0])->seconds + temporal_of(call->self)->seconds));
+                                 temporal_of(call->args[0])->seconds + temporal_of(call->self)->seconds));
 }
 
 /* Gives a constant time of day; the datum is in nanoseconds. */

@@ -153,7 +153,8 @@ struct value groovy_class_object(struct run *run, type_id type)
 }
 
 /* A call without arguments passes null if the only method of that name has one parameter. */
-static const struct method *select_with_null(struct run *run, const struct method_lookup *query, struct value *arguments)
+static const struct method *select_with_null(struct run *run, const struct method_lookup *query,
+                                             struct value *arguments)
 {
     const struct method_rows *found = run_methods(run, query);
     const struct method *method = found->count == 1 ? found->rows[0] : NULL;
@@ -197,7 +198,7 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
                             unsigned count, struct value *ret, bool *ret_found)
 {
     struct method_lookup query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
-                                 METHOD_GROOVY | flags, run->as_object};
+                                  METHOD_GROOVY | flags, run->as_object};
     const struct method *method = select_method(run, &query, arguments, count);
     *ret_found = false;
     if (method != NULL)

@@ -360,7 +360,7 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
         return array != NULL;
     }
     struct method_lookup query = {type_class(type), name, count,
-                                 METHOD_PAINLESS | (is_new ? METHOD_NEW : METHOD_STATIC)};
+                                  METHOD_PAINLESS | (is_new ? METHOD_NEW : METHOD_STATIC)};
     const struct method *method = method_find(&query);
     if (method != NULL) {
         shifted[0] = closure->held[1];

@@ -306,7 +306,8 @@ bool groovy_contains(struct run *run, struct value item, struct value collection
         return run_invoke(run, collection, &item, 1, &answer) && convert_truth(run, answer, ret);
     if (value_is(collection, CLASS_PATTERN)) {
         struct text *text = value_to_text(run, item);
-        struct regex_matcher *matcher = text == NULL ? NULL : regex_matcher_new(run, (struct regex *)collection.object, text);
+        struct regex_matcher *matcher =
+            text == NULL ? NULL : regex_matcher_new(run, (struct regex *)collection.object, text);
         return matcher != NULL && regex_matcher_match_at(run, matcher, 0, true, ret);
     }
     if (value_instance_of(collection, CLASS_COLLECTION) || value_is_array(collection)) {

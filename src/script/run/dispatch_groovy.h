@@ -42,7 +42,7 @@ struct value groovy_class_object(struct run *run, type_id type);
  * first argument.
  */
 struct slice groovy_suggest(struct run *run, type_id type, struct slice name, const struct value *arguments,
-                          unsigned count);
+                            unsigned count);
 
 /* Throws "No signature of method: …" with groovy_suggest's methods. Returns: false. */
 bool groovy_missing_method(struct run *run, type_id type, bool is_static, struct slice name, struct value *arguments,

@@ -56,7 +56,8 @@ static void place_brace(struct placer *placer, struct node *node)
     place(placer, node->b);
     node->slot = (uint32_t)placer->last; /* of the index, before the element is read */
     node->error_offset = placer->last = node->offset;
-    if (node->a->type != CLASS_DEF && type_assignable(CLASS_MAP, node->a->type)) /* the get is called at the offset of the key */
+    if (node->a->type != CLASS_DEF &&
+        type_assignable(CLASS_MAP, node->a->type)) /* the get is called at the offset of the key */
         node->error_offset = placer->last = node->b->offset;
 }
 

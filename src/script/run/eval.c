@@ -151,8 +151,8 @@ static bool eval_find(struct run *run, struct frame *frame, const struct node *n
     struct text *input = value_to_text(run, a);
     struct text *source = value_is(b, CLASS_PATTERN) || input == NULL ? NULL : value_to_text(run, b);
     struct regex *pattern = value_is(b, CLASS_PATTERN) ? (struct regex *)b.object
-                              : source == NULL           ? NULL
-                                                         : regex_new(run, source, 0);
+                            : source == NULL           ? NULL
+                                                       : regex_new(run, source, 0);
     struct regex_matcher *matcher = input == NULL || pattern == NULL ? NULL : regex_matcher_new(run, pattern, input);
     if (matcher == NULL)
         return eval__fail(run, node);
@@ -160,8 +160,8 @@ static bool eval_find(struct run *run, struct frame *frame, const struct node *n
     bool found;
     if (node->kind == NODE_FIND && !painless)
         return true;
-    bool ok =
-        node->kind == NODE_FIND ? regex_matcher_find(run, matcher, &found) : regex_matcher_match_at(run, matcher, 0, true, &found);
+    bool ok = node->kind == NODE_FIND ? regex_matcher_find(run, matcher, &found)
+                                      : regex_matcher_match_at(run, matcher, 0, true, &found);
     *ret = value_boolean(found);
     return ok || eval__fail(run, node);
 }

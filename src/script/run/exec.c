@@ -411,7 +411,8 @@ bool interp_call(struct run *run, const struct function *function, const struct 
     if (!run_enter(run, function->nesting))
         return false;
     run->depth++;
-    struct recorder *record = run->record; /* records subexpressions of an assertion, not those of functions they call */
+    struct recorder *record =
+        run->record; /* records subexpressions of an assertion, not those of functions they call */
     struct frame frame = {.function = function, .iterations_left = FRAME_ITERATIONS_MAX};
     run->record = NULL;
     frame.delegate = closure == NULL ? NULL : closure->delegate;

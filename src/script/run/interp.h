@@ -12,7 +12,7 @@
 struct frame {
     const struct function *function;
     struct value *slots;
-    uint32_t iterations_left;                  /* Painless: loop iterations left to this call */
+    uint32_t iterations_left;        /* Painless: loop iterations left to this call */
     const struct delegate *delegate; /* Groovy: its members are searched first for undeclared names; NULL: none */
 };
 

@@ -80,7 +80,8 @@ static void compile_groovy(const struct compiler *compiler, struct slice name, s
     ret_problem->caused_by = cause_new(arena, "multiple_compilation_errors_exception", full);
 }
 
-void script_error_compile(const struct compiler *compiler, struct slice name, struct arena *arena, struct problem *ret_problem)
+void script_error_compile(const struct compiler *compiler, struct slice name, struct arena *arena,
+                          struct problem *ret_problem)
 {
     const struct compile_error *error = &compiler->error;
     char type[TYPE_NAME_MAX];

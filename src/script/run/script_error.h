@@ -25,7 +25,7 @@ struct script {
 
 /* Makes the problem of a source that does not compile. Requires: compiler->error is set. */
 void script_error_compile(const struct compiler *compiler, struct slice name, struct arena *arena,
-                   struct problem *ret_problem);
+                          struct problem *ret_problem);
 
 /* Makes the problem of a run that threw: a script_exception with the throwable as its cause. */
 void script_error_run(struct run *run, struct problem *ret_problem);

@@ -206,8 +206,8 @@ void parse__return_last(struct groovy_parser *parser, struct node *block)
 
 /* Declarations */
 
-static struct node *declare(struct groovy_parser *parser, const struct token *token, struct slice name, struct node *type,
-                            struct node *initial)
+static struct node *declare(struct groovy_parser *parser, const struct token *token, struct slice name,
+                            struct node *type, struct node *initial)
 {
     struct node *node = parse__make(parser, NODE_DECLARE, token);
     node->text = name;
@@ -282,7 +282,8 @@ static bool several_ahead(const struct groovy_parser *parser)
     }
 }
 
-static struct node *parse_method(struct groovy_parser *parser, const struct token *token, struct slice name, struct node *type)
+static struct node *parse_method(struct groovy_parser *parser, const struct token *token, struct slice name,
+                                 struct node *type)
 {
     struct function **last = &parser->compiler->functions;
     while (*last != NULL)

@@ -17,13 +17,11 @@
 struct groovy_parser {
     struct compiler *compiler;
     size_t at;
-    size_t
-        statement; /* start of an expression statement: a block on the next line may belong to its first path */
+    size_t statement; /* start of an expression statement: a block on the next line may belong to its first path */
     unsigned depth;
     unsigned hidden_count; /* variables that the parser added */
     bool failed;
-    const struct node
-        *last_path; /* the last path expression (name, call, …), which may take a command's arguments */
+    const struct node *last_path; /* the last path expression (name, call, …), which may take a command's arguments */
 };
 
 /* Tokens: parse_groovy.c. */

@@ -143,7 +143,8 @@ static bool same_key(struct run *run, struct value a, struct value b, bool *ret_
     return value_equals(run, a, b, ret_same);
 }
 
-static bool find_hashed(struct run *run, struct dict *dict, struct value key, int32_t hash, struct map_entry **ret_entry)
+static bool find_hashed(struct run *run, struct dict *dict, struct value key, int32_t hash,
+                        struct map_entry **ret_entry)
 {
     *ret_entry = NULL;
     if (dict->bucket_count == 0)

@@ -33,7 +33,7 @@ struct dict {
     struct map_entry **buckets;
     struct map_entry *head;
     struct map_entry *tail;
-    struct map_entry **sorted;   /* tree maps and sets: all entries by key */
+    struct map_entry **sorted; /* tree maps and sets: all entries by key */
     struct value comparator; /* of these; null: natural order */
     struct value initial;    /* MAP_WITH_DEFAULT: the closure that makes a missing key's value */
 };

@@ -22,7 +22,8 @@ static struct value doc_value(struct run *run, const struct script_doc_field *fi
     case SCRIPT_DOC_DATE:
         ms = field->integers[i] % 1000;
         ms += ms < 0 ? 1000 : 0;
-        return value_of(temporal_new(run, CLASS_DOC_DATE_TIME, (field->integers[i] - ms) / 1000, (int32_t)ms * 1000000));
+        return value_of(
+            temporal_new(run, CLASS_DOC_DATE_TIME, (field->integers[i] - ms) / 1000, (int32_t)ms * 1000000));
     case SCRIPT_DOC_STRING: return value_of(text_new(run, field->strings[i]));
     }
     return VALUE_NONE;

@@ -710,7 +710,7 @@ static struct fragment parse_literal(struct regex_parser *parser)
 }
 
 struct regex *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
-                              size_t *ret_index)
+                            size_t *ret_index)
 {
     struct regex_parser parser = {.arena = arena, .source = source, .flags = flags};
     struct fragment all = flags & REGEX_LITERAL ? parse_literal(&parser) : parse_choice(&parser);

@@ -59,7 +59,7 @@ struct regex_matcher {
  * Returns: NULL if it is malformed or not supported, with *ret_error (a static text) and *ret_index in the pattern.
  */
 struct regex *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
-                              size_t *ret_index);
+                            size_t *ret_index);
 
 /* Compiles during a run. Returns: NULL with a PatternSyntaxException. */
 struct regex *regex_new(struct run *run, struct text *source, int flags);

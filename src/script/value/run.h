@@ -34,15 +34,15 @@ struct run {
     const struct script *script;
     struct arena *arena;
     const struct script_limits *limits;
-    uint64_t steps_left;                /* of the current slice; without an account, of the whole run */
-    uint64_t steps_reserved;                /* for later slices */
-    struct account *account;            /* charged and polled between slices; NULL: none */
-    uint64_t steps_reported;               /* already charged to the account */
+    uint64_t steps_left;     /* of the current slice; without an account, of the whole run */
+    uint64_t steps_reserved; /* for later slices */
+    struct account *account; /* charged and polled between slices; NULL: none */
+    uint64_t steps_reported; /* already charged to the account */
     size_t memory_left;
     unsigned depth;                     /* calls */
     unsigned nesting;                   /* C frames reserved by the current calls, see function->nesting */
     uintptr_t stack_floor;              /* of the thread, base/stack.h */
-    enum run_exhausted exhausted;               /* which budget ended the run */
+    enum run_exhausted exhausted;       /* which budget ended the run */
     struct throwable *thrown;           /* NULL: none */
     bool groovy;                        /* the dialect of the script */
     struct call_cache *caches;          /* one per call site: the last method found */
@@ -136,8 +136,7 @@ static inline void run_work(struct run *run, size_t units)
  * with less than STACK_BYTES (base/stack.h).
  */
 #define RUN_NESTING_MAX 4000u
-#define RUN_FRAME_BYTES \
-    ((size_t)1024 * STACK_FACTOR) /* native stack per counted frame, at most */
+#define RUN_FRAME_BYTES ((size_t)1024 * STACK_FACTOR) /* native stack per counted frame, at most */
 /* Frames of a library function that calls a function passed by the script. */
 #define RUN_NATIVE_FRAMES 4u
 bool run_enter(struct run *run, unsigned frames);

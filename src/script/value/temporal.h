@@ -15,10 +15,10 @@
 /* One struct for all classes of java.time; the class decides which fields are used. */
 struct temporal {
     struct object object;
-    int64_t seconds;         /* since the epoch; in local time for LOCAL_… and classes with a zone; of a DURATION its length */
-    int32_t nanos;           /* 0 to 999,999,999 */
-    int32_t offset;          /* of the zone at that instant, seconds; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
-    const struct zone *zone; /* a named zone: a region, UTC, GMT+02:00; NULL: only an offset */
+    int64_t seconds; /* since the epoch; in local time for LOCAL_… and classes with a zone; of a DURATION its length */
+    int32_t nanos;   /* 0 to 999,999,999 */
+    int32_t offset;  /* of the zone at that instant, seconds; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
+    const struct zone *zone;     /* a named zone: a region, UTC, GMT+02:00; NULL: only an offset */
     int32_t years, months, days; /* PERIOD */
 };
 

@@ -108,7 +108,7 @@ struct actor {
     bool aborted;
     unsigned serial; /* of a session */
     uint64_t ends;   /* end of its lease, by the clock of durations, in us */
-    struct op action;  /* its cleanup action; value 0: none */
+    struct op action; /* its cleanup action; value 0: none */
 };
 
 /* The cleanup action of an ended session, until it has run. */
@@ -293,8 +293,8 @@ static void check_write(const struct world *world, int session, int index, int t
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
         if (lock->used && lock->session != session && covers(lock, index, type, id))
-            fail(world, "%s wrote %s/%s/%s under a lock of s%d by the name %s", writer, names[index], types[type], ids[id],
-                 lock->session, lock->name < 0 ? "everything" : names[lock->name]);
+            fail(world, "%s wrote %s/%s/%s under a lock of s%d by the name %s", writer, names[index], types[type],
+                 ids[id], lock->session, lock->name < 0 ? "everything" : names[lock->name]);
     }
 }
 
@@ -666,9 +666,9 @@ static void check_cleanup_lock(struct world *world, int index, int type, int id,
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
         if (lock->used && covers(lock, index, type, id) && memcmp(lock, &world->locks_before[i], sizeof *lock) == 0)
-            fail(world, "%s changed %s/%s/%s under a lock of %s on %s, type %d, id %d", writer, names[index], types[type],
-                 ids[id], world->actors[lock->session].id, lock->name < 0 ? "everything" : names[lock->name],
-                 lock->type, lock->id);
+            fail(world, "%s changed %s/%s/%s under a lock of %s on %s, type %d, id %d", writer, names[index],
+                 types[type], ids[id], world->actors[lock->session].id,
+                 lock->name < 0 ? "everything" : names[lock->name], lock->type, lock->id);
     }
 }
 
@@ -960,7 +960,8 @@ static void bias_to_aliases(struct world *world, struct intent *intent)
     intent->other = PLAIN + below(world, NAMES - PLAIN);
 }
 
-static struct command *make(struct world *world, enum command_type type, struct actor *actor, struct intent **ret_intent)
+static struct command *make(struct world *world, enum command_type type, struct actor *actor,
+                            struct intent **ret_intent)
 {
     struct command *command = command_new(type, DIALECT_7);
     struct intent *intent = arena_zalloc(&command->arena, sizeof *intent);

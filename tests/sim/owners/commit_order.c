@@ -69,7 +69,8 @@ static int compare_records(const void *a, const void *b)
     return (int)x->snapshot - (int)y->snapshot;
 }
 
-static void rename_all(const struct commit_order *commit_order, const struct commit_order_event *event, int32_t *documents)
+static void rename_all(const struct commit_order *commit_order, const struct commit_order_event *event,
+                       int32_t *documents)
 {
     int from = event->value / COMMIT_ORDER_DIRS, to = event->value % COMMIT_ORDER_DIRS;
 
@@ -80,7 +81,8 @@ static void rename_all(const struct commit_order *commit_order, const struct com
     }
 }
 
-static bool replay(const struct commit_order *commit_order, const struct commit_order_record *record, int32_t *documents)
+static bool replay(const struct commit_order *commit_order, const struct commit_order_record *record,
+                   int32_t *documents)
 {
     for (size_t i = 0; i < record->count; i++) {
         const struct commit_order_event *event = &record->events[i];
@@ -96,7 +98,9 @@ static bool replay(const struct commit_order *commit_order, const struct commit_
             break;
         case COMMIT_ORDER_SET: *document = event->value; break;
         case COMMIT_ORDER_RENAME: rename_all(commit_order, event, document); break;
-        default: *document = event->value / COMMIT_ORDER_DIRS * COMMIT_ORDER_DIRS + *document % COMMIT_ORDER_DIRS; break;
+        default:
+            *document = event->value / COMMIT_ORDER_DIRS * COMMIT_ORDER_DIRS + *document % COMMIT_ORDER_DIRS;
+            break;
         }
     }
     return true;
@@ -132,7 +136,8 @@ const char *commit_order_check(struct commit_order *commit_order, size_t *ret_re
         if (commit_order->records[i].ts != 0 && !replay(commit_order, &commit_order->records[i], documents))
             return "a read found something else than the commits before it left";
     }
-    return real_time_holds(commit_order, ret_record) ? NULL : "a commit stands before one that was answered before it began";
+    return real_time_holds(commit_order, ret_record) ? NULL
+                                                     : "a commit stands before one that was answered before it began";
 }
 
 void commit_order_free(struct commit_order *commit_order)

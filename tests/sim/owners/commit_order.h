@@ -62,7 +62,8 @@ struct commit_order {
 size_t commit_order_begin(struct commit_order *commit_order, uint32_t txn, uint64_t step);
 /* Returns: the record of an open transaction; SIZE_MAX: none. */
 size_t commit_order_find(const struct commit_order *commit_order, uint32_t txn);
-void commit_order_add(struct commit_order *commit_order, size_t record, enum commit_order_kind kind, int doc, int value);
+void commit_order_add(struct commit_order *commit_order, size_t record, enum commit_order_kind kind, int doc,
+                      int value);
 void commit_order_commit(struct commit_order *commit_order, size_t record, uint64_t ts, uint64_t step);
 /* Discards a record: the transaction was rolled back. */
 void commit_order_rollback(struct commit_order *commit_order, size_t record);

@@ -175,7 +175,8 @@ static void compare_docs(const struct world *world, const struct catalog *catalo
 
 /* --- Reads in transactions ---------------------------------------------------------------------------------------- */
 
-static void record_event(struct world *world, size_t record, enum commit_order_kind kind, int index, int number, int value)
+static void record_event(struct world *world, size_t record, enum commit_order_kind kind, int index, int number,
+                         int value)
 {
     if (record != SIZE_MAX)
         commit_order_add(&world->commit_order, record, kind, index * OM_DOCS + number, value);
@@ -238,7 +239,7 @@ static void read_all(struct world *world, const struct om_done *expected, const 
             const struct om_doc *doc = &seen->at[spec->on.index][spec->on.number];
             compare_doc(world, catalog, &view, spec->on.index, spec->on.number, doc);
             record_event(world, record, COMMIT_ORDER_READ, spec->on.index, spec->on.number,
-                 doc->live ? commit_order_value(doc->value, doc->dir) : -1);
+                         doc->live ? commit_order_value(doc->value, doc->dir) : -1);
         } else if (index != NULL && (spec->on.kind == OM_INDEX || world->model.indices[spec->on.index].mapped)) {
             search(world, index, &view, spec, seen, record);
         }
@@ -267,7 +268,8 @@ static void record_writes(struct world *world, const struct om_done *expected, c
             commit_order_add(&world->commit_order, record, COMMIT_ORDER_SET, doc, -1);
         else
             commit_order_add(&world->commit_order, record,
-                         item->action == OM_UPDATE && item->dir < 0 ? COMMIT_ORDER_CHANGE : COMMIT_ORDER_SET, doc, value);
+                             item->action == OM_UPDATE && item->dir < 0 ? COMMIT_ORDER_CHANGE : COMMIT_ORDER_SET, doc,
+                             value);
     }
 }
 
@@ -278,7 +280,8 @@ static void record_rename(struct world *world, const struct om_done *expected)
     size_t record = op->txn == 0 ? SIZE_MAX : commit_order_find(&world->commit_order, op->txn);
 
     if (record != SIZE_MAX)
-        commit_order_add(&world->commit_order, record, COMMIT_ORDER_RENAME, op->index * OM_DOCS, op->from * COMMIT_ORDER_DIRS + op->to);
+        commit_order_add(&world->commit_order, record, COMMIT_ORDER_RENAME, op->index * OM_DOCS,
+                         op->from * COMMIT_ORDER_DIRS + op->to);
 }
 
 /* Opens or closes the record of a transaction. */

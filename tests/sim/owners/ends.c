@@ -24,7 +24,8 @@ static struct om_attempt *attempt_row(struct om *model, uint32_t session, uint64
 {
     for (int i = 0; i < OM_ATTEMPTS; i++) {
         struct om_attempt *attempt = &model->attempts[i];
-        if (attempt->tries > 0 && attempt->session == session && attempt->deferred == deferred && attempt->action == action)
+        if (attempt->tries > 0 && attempt->session == session && attempt->deferred == deferred &&
+            attempt->action == action)
             return attempt;
     }
     return NULL;
@@ -41,7 +42,8 @@ static int attempts_of(struct om *model, uint32_t session, uint64_t deferred, ui
 static void drop_attempts(struct om *model, uint32_t session, uint64_t deferred)
 {
     for (int i = 0; i < OM_ATTEMPTS; i++)
-        if (deferred != 0 ? model->attempts[i].deferred == deferred : model->attempts[i].deferred == 0 && model->attempts[i].session == session)
+        if (deferred != 0 ? model->attempts[i].deferred == deferred
+                          : model->attempts[i].deferred == 0 && model->attempts[i].session == session)
             model->attempts[i].tries = 0;
 }
 
@@ -201,8 +203,8 @@ static bool is_ephemeral_of(const struct om *model, uint32_t serial, int index, 
     if ((!it->live && !it->hidden) || it->lease != serial)
         return false;
     for (int i = 0; i < OM_DEFERRED; i++)
-        if (model->deferred[i].number != 0 && model->deferred[i].item.only_session == serial && model->deferred[i].item.index == index &&
-            model->deferred[i].item.doc == doc)
+        if (model->deferred[i].number != 0 && model->deferred[i].item.only_session == serial &&
+            model->deferred[i].item.index == index && model->deferred[i].item.doc == doc)
             return false;
     return true;
 }
@@ -278,7 +280,8 @@ static int blocked_count(struct om *model, int slot, int index)
 
     for (int j = 0; j < OM_DOCS; j++) {
         struct om_item removal = removal_of(model->sessions[slot].serial, index, j);
-        count += is_ephemeral_of(model, model->sessions[slot].serial, index, j) && om_cleanup_is_blocked(model, slot, &removal);
+        count += is_ephemeral_of(model, model->sessions[slot].serial, index, j) &&
+                 om_cleanup_is_blocked(model, slot, &removal);
     }
     return count;
 }
@@ -454,7 +457,8 @@ static bool is_pending(struct om *model, const struct om_op *op)
     for (int i = 0; i < OM_SESSIONS; i++) /* also one that is terminating */
         if (op->session != 0 && model->sessions[i].serial == op->session)
             slot = i;
-    return slot >= 0 && model->sessions[slot].action_count > 0 && op->action >= (uint64_t)model->sessions[slot].processed;
+    return slot >= 0 && model->sessions[slot].action_count > 0 &&
+           op->action >= (uint64_t)model->sessions[slot].processed;
 }
 
 static void count_attempt(struct om *model, struct om_step *step, const struct om_op *op)
@@ -489,7 +493,8 @@ void om_attempt(struct om *model, struct om_step *step, const struct om_op *op)
     if (!is_pending(model, op))
         return;
     count_attempt(model, step, op);
-    if (deferred != NULL && !deferred->set_aside && attempts_of(model, op->session, op->deferred, op->action) == OM_ATTEMPTS_MAX)
+    if (deferred != NULL && !deferred->set_aside &&
+        attempts_of(model, op->session, op->deferred, op->action) == OM_ATTEMPTS_MAX)
         mark_set_aside(model, step, deferred);
 }
 
@@ -533,7 +538,8 @@ static bool has_request(const struct om *model, const struct om_deferred *deferr
 
 bool om_ends_restart(struct om *model, struct om_step *step, int *left)
 {
-    for (struct om_deferred *deferred = next_deferred(model, 0); deferred != NULL; deferred = next_deferred(model, deferred->number)) {
+    for (struct om_deferred *deferred = next_deferred(model, 0); deferred != NULL;
+         deferred = next_deferred(model, deferred->number)) {
         if (deferred->set_aside || has_request(model, deferred))
             continue;
         if (*left == 0)
@@ -548,8 +554,8 @@ bool om_ends_restart(struct om *model, struct om_step *step, int *left)
     for (int i = 0; i < OM_SESSIONS; i++) {
         order[i] = 0;
         for (int j = 0; model->sessions[i].terminating != 0 && j < OM_SESSIONS; j++)
-            order[i] +=
-                model->sessions[j].terminating != 0 && model->born[om_session_owner(j)] <= model->born[om_session_owner(i)];
+            order[i] += model->sessions[j].terminating != 0 &&
+                        model->born[om_session_owner(j)] <= model->born[om_session_owner(i)];
     }
     for (int i = 0; i < OM_SESSIONS; i++)
         model->sessions[i].terminating = order[i];

@@ -747,8 +747,7 @@ static int ddl_specs(const struct om *model, int slot, struct om_spec *specs)
 
     specs[0] = (struct om_spec){{OM_INDEX, op->index, 0}, OM_X, !whole};
     specs[1] = (struct om_spec){{OM_NAME, op->index, 0}, OM_X, false};
-    return named && om_is_blocked(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &specs[1]) ? 2
-                                                                                                                 : 1;
+    return named && om_is_blocked(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &specs[1]) ? 2 : 1;
 }
 
 static void request_ddl(struct om *model, struct om_step *step, int slot, uint64_t deadline)

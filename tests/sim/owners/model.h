@@ -387,8 +387,8 @@ struct om_step {
     int cycles_met;
     int done_count;
     struct om_done done[OM_DONE];
-    struct om_docs seen[OM_DONE]; /* by a completed OP_READ */
-    const char *wrong; /* violated invariant or wrong report; NULL: none */
+    struct om_docs seen[OM_DONE];                        /* by a completed OP_READ */
+    const char *wrong;                                   /* violated invariant or wrong report; NULL: none */
     void (*unit)(void *context, const struct om *model); /* called at the end of each unit */
     void *context;
     struct om_history *history;

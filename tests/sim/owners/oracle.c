@@ -130,7 +130,8 @@ static bool strengthens(const struct om *model, const struct om_wait *request)
 {
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
-        bool counts = !lock->what.insert_intention && lock->what.on.kind != OM_NAME && ignores(model, request->owner, lock->owner);
+        bool counts = !lock->what.insert_intention && lock->what.on.kind != OM_NAME &&
+                      ignores(model, request->owner, lock->owner);
         for (int j = 0; counts && j < request->spec_count; j++)
             if (is_within(model, request->specs[j].on, lock->what.on))
                 return true;
@@ -202,17 +203,16 @@ bool om_cleanup_may(const struct om *model, int session, const struct om_spec *s
     return !om_is_blocked(model, -1, session, spec) && is_unrequested(model, session, spec, true);
 }
 
-bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int dir, uint64_t session,
-                   int txn)
+bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int dir, uint64_t session, int txn)
 {
     struct om_thing covering = {dir < 0 ? OM_INDEX : OM_DIR, document.index, (int16_t)dir};
 
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
         int of = lock->owner < OM_SESSIONS ? lock->owner : session_of(model, lock->owner);
-        bool terminating = lock->owner < OM_SESSIONS
-                           ? model->sessions[lock->owner].terminating != 0
-                           : lock->owner < OM_SESSIONS + OM_TXNS && model->txns[lock->owner - OM_SESSIONS].abandoned;
+        bool terminating = lock->owner < OM_SESSIONS ? model->sessions[lock->owner].terminating != 0
+                                                     : lock->owner < OM_SESSIONS + OM_TXNS &&
+                                                           model->txns[lock->owner - OM_SESSIONS].abandoned;
         if (terminating || lock->token != token || lock->what.insert_intention) /* its tokens are invalid */
             continue;
         if (om_same(document, lock->what.on) || is_within(model, covering, lock->what.on))
@@ -252,7 +252,8 @@ int om_lock_count(const struct om *model, int owner)
 static struct om_lock *lock_on(struct om *model, int owner, struct om_thing on)
 {
     for (int i = 0; i < model->lock_count; i++)
-        if (model->locks[i].owner == owner && !model->locks[i].what.insert_intention && om_same(model->locks[i].what.on, on))
+        if (model->locks[i].owner == owner && !model->locks[i].what.insert_intention &&
+            om_same(model->locks[i].what.on, on))
             return &model->locks[i];
     return NULL;
 }
@@ -361,7 +362,8 @@ enum by { BY_QUEUE = 1, BY_LOCK = 2, BY_ANY = 3 };
  * Searches for a cycle in which `victim` is the youngest: a path from it, over waiting requests
  * that are not younger, back to it. The last edge must be of the kind `last`.
  */
-static bool closes_cycle(const struct om *model, const struct wait_graph *all, const struct om_wait *victim, enum by last)
+static bool closes_cycle(const struct om *model, const struct wait_graph *all, const struct om_wait *victim,
+                         enum by last)
 {
     uint32_t itself = (uint32_t)1 << (victim - model->waits), may = 0, reached = itself, before = 0;
 
@@ -394,7 +396,8 @@ static struct om_wait *wait_named(struct om *model, uint64_t name)
 {
     for (int i = 0; i < OM_WAITS; i++) {
         struct om_wait *wait = &model->waits[i];
-        if (wait->state == OM_WAITING && (wait->op != NULL ? wait->op->number : om_deferred_name(wait->deferred)) == name)
+        if (wait->state == OM_WAITING &&
+            (wait->op != NULL ? wait->op->number : om_deferred_name(wait->deferred)) == name)
             return wait;
     }
     return NULL;

@@ -70,7 +70,7 @@ bool om_cleanup_is_blocked(struct om *model, int slot, const struct om_item *ite
  * more.
  */
 enum om_answer om_cleanup_request(struct om *model, struct om_step *step, int wait, const struct om_item *item,
-                           bool granted_before);
+                                  bool granted_before);
 void om_cleanup_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item);
 /* Stores a committed document. */
 void om_store(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now);

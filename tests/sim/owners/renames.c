@@ -29,8 +29,8 @@ static enum om_problem check_index(const struct om *model, const struct om_op *o
 {
     const struct om_index *index = &model->indices[op->index];
 
-    return !index->there   ? OM_NO_INDEX
-           : index->closed ? OM_CLOSED
+    return !index->there    ? OM_NO_INDEX
+           : index->closed  ? OM_CLOSED
            : index->blocked ? OM_BLOCKED
            : !index->mapped ? OM_ILLEGAL
                             : OM_FINE;
@@ -190,8 +190,8 @@ void om_rename(struct om *model, struct om_step *step, const struct om_op *op)
         complete(&at, -1);
         return;
     }
-    int slot = om_wait_new(model, step, &at.done, at.txn >= 0 ? om_txn_owner(at.txn) : -1, at.txn >= 0 ? 0 : op->session,
-                           at.txn);
+    int slot = om_wait_new(model, step, &at.done, at.txn >= 0 ? om_txn_owner(at.txn) : -1,
+                           at.txn >= 0 ? 0 : op->session, at.txn);
     ask(&at, slot, om_after(model, op->us));
 }
 

@@ -193,9 +193,9 @@ static void trace_versions(struct world *world, size_t from)
         int last = version->number == OM_WHOLE_INDEX ? OM_DOCS - 1 : version->number;
         for (int doc = first; doc <= last; doc++)
             commit_order_add(&world->commit_order, record, COMMIT_ORDER_SET, version->index * OM_DOCS + doc,
-                         version->doc.live && version->number != OM_WHOLE_INDEX
-                             ? commit_order_value(version->doc.value, version->doc.dir)
-                             : -1);
+                             version->doc.live && version->number != OM_WHOLE_INDEX
+                                 ? commit_order_value(version->doc.value, version->doc.dir)
+                                 : -1);
         commit_order_commit(&world->commit_order, record, version->ts, (uint64_t)world->step);
     }
 }
@@ -376,8 +376,8 @@ static struct core_horizons horizons_of(struct world *world)
 {
     struct om *model = &world->model;
     return (struct core_horizons){.history_low = world->history_low,
-                              .tombstones = advance_horizon(world, CORE_TOMBSTONE_US, &model->tombstones_from),
-                              .outcomes = advance_horizon(world, CORE_OUTCOME_US, &model->outcomes_from)};
+                                  .tombstones = advance_horizon(world, CORE_TOMBSTONE_US, &model->tombstones_from),
+                                  .outcomes = advance_horizon(world, CORE_OUTCOME_US, &model->outcomes_from)};
 }
 
 static void do_maintain(struct world *world)
@@ -542,7 +542,8 @@ static void check_feed(struct world *world)
 {
     struct buf wrong = BUF_INIT(BUF_UNLIMITED);
     tl_ts now = core_last_ts(world->core), low = world->history_low;
-    tl_ts since = rng_below(&world->check_rng, 3) == 0 || now < low ? 0 : low + rng_below(&world->check_rng, now - low + 1);
+    tl_ts since =
+        rng_below(&world->check_rng, 3) == 0 || now < low ? 0 : low + rng_below(&world->check_rng, now - low + 1);
 
     if (!feed_replay_check(world->store, since, now, low, rng_below(&world->check_rng, 2) == 0, &wrong))
         world_fail(world, "followed since %llu: %.*s", (unsigned long long)since, SLICE_ARG(buf_as_slice(&wrong)));

@@ -17,7 +17,7 @@ struct work {
     int wait;     /* slot; -1: no lock requested */
     int target_count;
     int targets[OM_ITEMS];   /* items */
-    int dirs[OM_ITEMS][2]; /* old and new directories of their documents; -1: none */
+    int dirs[OM_ITEMS][2];   /* old and new directories of their documents; -1: none */
 };
 
 static enum om_end go_on(struct work *at, uint64_t deadline);
@@ -365,7 +365,7 @@ static int specs_of(const struct work *at, const struct om_item *item, struct om
         specs[count++] = (struct om_spec){{OM_DIR, item->index, (int16_t)dir}, OM_X, true};
     if (!at->model->indices[item->index].there && item->action != OM_DELETE &&
         (at->txn >= 0 || om_is_blocked(at->model, at->wait < 0 ? -1 : at->model->waits[at->wait].owner,
-                                         session < 0 ? -1 : om_session_owner(session), &name)))
+                                       session < 0 ? -1 : om_session_owner(session), &name)))
         specs[count++] = name;
     return count;
 }
@@ -685,7 +685,7 @@ bool om_cleanup_is_blocked(struct om *model, int slot, const struct om_item *ite
 }
 
 enum om_answer om_cleanup_request(struct om *model, struct om_step *step, int wait, const struct om_item *item,
-                           bool granted_before)
+                                  bool granted_before)
 {
     struct om_op op;
     struct work at = left(model, step, item, &op);

@@ -378,7 +378,8 @@ static void gen_object(struct gen *gen, struct command *command)
         object->name = arena_printf(arena, "se%u", below(gen, 3));
         object->create = one_in(gen, 4);
         object->body = one_in(gen, 3) ? SLICE_LIT("{\"enabled\":true}")
-                                      : arena_printf(arena, "{\"hash\":\"h%u\",\"roles\":[\"r%u\"]}", below(gen, 9), below(gen, 3));
+                                      : arena_printf(arena, "{\"hash\":\"h%u\",\"roles\":[\"r%u\"]}", below(gen, 9),
+                                                     below(gen, 3));
         break;
     default:
         object->name = arena_printf(arena, "te%u", below(gen, 2));

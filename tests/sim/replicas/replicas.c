@@ -45,8 +45,8 @@ enum { COMMANDS_MAX = 6, BEHIND_MAX = 12 };
 
 struct side {
     const char *name;
-    bool prefetches;  /* has prefetched reads and parsed sources */
-    bool splits; /* applies each command as a group of its own */
+    bool prefetches; /* has prefetched reads and parsed sources */
+    bool splits;     /* applies each command as a group of its own */
     struct store *store;
     struct core *core;
     struct effects effects;
@@ -111,7 +111,8 @@ static void take_completed(struct world *world, struct side *side, bool replied)
         list_remove(&command->link);
         if (replied)
             reply_print(command, &side->replies);
-        if (replied && side == &world->sides[FIRST] && command->type == COMMAND_LOCK && command->lock.fencing_token != 0)
+        if (replied && side == &world->sides[FIRST] && command->type == COMMAND_LOCK &&
+            command->lock.fencing_token != 0)
             world->gen.tokens[below(world, 4)] = command->lock.fencing_token;
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
@@ -277,7 +278,8 @@ static void check_bounded(struct world *world, const struct side *side)
         fail(world, "%s: %s", side->name, excess);
 }
 
-static void apply_whole(struct world *world, struct side *side, const struct command_group_header *head, struct list *commands)
+static void apply_whole(struct world *world, struct side *side, const struct command_group_header *head,
+                        struct list *commands)
 {
     if (side->prefetches)
         list_for_each(link, commands)
@@ -294,7 +296,8 @@ static void apply_whole(struct world *world, struct side *side, const struct com
         free_all(commands);
 }
 
-static void apply_split(struct world *world, struct side *side, const struct command_group_header *head, struct list *commands)
+static void apply_split(struct world *world, struct side *side, const struct command_group_header *head,
+                        struct list *commands)
 {
     struct command_group_header rest = *head;
     while (!list_empty(commands)) {
@@ -439,9 +442,10 @@ static struct command *next_command(struct world *world, unsigned stage)
     struct core *proposer = world->sides[below(world, 2)].core;
     tl_ts now = core_last_ts(proposer);
     struct core_horizons horizons = {now - rng_below(&world->rng, 200 * TL_SECOND),
-                             now - rng_below(&world->rng, 200 * TL_SECOND),
-                             now - rng_below(&world->rng, 400 * TL_SECOND)};
-    world->history_low = horizons.history_low <= now && horizons.history_low > world->history_low ? horizons.history_low : world->history_low;
+                                     now - rng_below(&world->rng, 200 * TL_SECOND),
+                                     now - rng_below(&world->rng, 400 * TL_SECOND)};
+    world->history_low = horizons.history_low <= now && horizons.history_low > world->history_low ? horizons.history_low
+                                                                                                  : world->history_low;
     if (core_propose_maintenance(proposer, &horizons, one_in(world, 2) ? 3 : 1000, &command) != 0)
         fail(world, "no upkeep is proposed");
     return command;

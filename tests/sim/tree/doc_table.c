@@ -238,8 +238,8 @@ bool doc_table_exists(struct doc_table *table, const struct view *view, struct s
 
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
 
-void doc_table_put(struct doc_table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
-               int64_t seq_no, tl_ts ts)
+void doc_table_put(struct doc_table *table, const struct view *view, struct overlay *overlay, uint32_t id,
+                   struct slice path, int64_t seq_no, tl_ts ts)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct stored_doc stored = read_stored(table, view, id), old = doc_table_get(table, view, id);

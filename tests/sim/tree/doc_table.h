@@ -30,13 +30,14 @@ struct doc_table {
 
 /* The tree in a view. */
 struct tree doc_table_tree(const struct doc_table *table, const struct view *view);
-struct tree_writer doc_table_writer(struct doc_table *table, const struct view *view, struct overlay *overlay, tl_ts ts);
+struct tree_writer doc_table_writer(struct doc_table *table, const struct view *view, struct overlay *overlay,
+                                    tl_ts ts);
 
 /* Reads a document in a view. Aborts on a corrupt store. */
 struct stored_doc doc_table_get(struct doc_table *table, const struct view *view, uint32_t id);
 /* Writes a document, or deletes it (`path` data NULL), into the overlay or the unit's batch. */
-void doc_table_put(struct doc_table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
-               int64_t seq_no, tl_ts ts);
+void doc_table_put(struct doc_table *table, const struct view *view, struct overlay *overlay, uint32_t id,
+                   struct slice path, int64_t seq_no, tl_ts ts);
 /*
  * Marks in `ret_found`, by id, the documents at a path, or at or below it (`path` data NULL: below
  * the absolute root).

@@ -318,7 +318,8 @@ static bool write_one(struct world *w, int owner, uint32_t id, struct oracle *or
         memcpy(doc->path, path, sizeof path);
     doc->version++;
     doc->seq_no = w->next_seq_no++;
-    doc_table_put(&w->table, &view, overlay_of(w, owner), id, live ? slice_from(path) : SLICE_NONE, doc->seq_no, w->now);
+    doc_table_put(&w->table, &view, overlay_of(w, owner), id, live ? slice_from(path) : SLICE_NONE, doc->seq_no,
+                  w->now);
     return true;
 }
 

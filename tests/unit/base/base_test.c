@@ -109,7 +109,7 @@ static void test_buf_writes_json_and_numbers(void **state)
     buf_clear(&buf);
     buf_json_string(&buf, SLICE_LIT("\xc3\xa4\xff\"\xe2\x82\xe2\x82\xac\xed\xa0\x80\xf0\x9f\x98\x80\xc3"));
     assert_slice_equal(buf_as_slice(&buf), "\"\xc3\xa4\xef\xbf\xbd\\\"\xef\xbf\xbd\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbd"
-                                       "\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
+                                           "\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
     buf_clear(&buf);
     buf_i64(&buf, INT64_MIN);
     buf_byte(&buf, ' ');
@@ -291,7 +291,8 @@ static void test_buf_escapes_text_in_a_line(void **state)
      * truncated character.
      */
     buf_escape_line(&buf, SLICE_LIT("\x1b[31m\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8b\x9b\xe2\x82"));
-    assert_slice_equal(buf_as_slice(&buf), "\\033[31m\\302\\233\\342\\200\\256\\342\\201\\246\\342\\200\\213\\233\xe2\\202");
+    assert_slice_equal(buf_as_slice(&buf),
+                       "\\033[31m\\302\\233\\342\\200\\256\\342\\201\\246\\342\\200\\213\\233\xe2\\202");
     buf_clear(&buf);
     buf_escape_line(&buf, SLICE_LIT("\xe2\x82\xac \xf0\x9f\x94\x92"));
     assert_slice_equal(buf_as_slice(&buf), "\xe2\x82\xac \xf0\x9f\x94\x92");

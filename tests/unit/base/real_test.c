@@ -84,7 +84,7 @@ static bool is_acceptable(double got, double libm, long double exact)
 static void check(const struct function *f, double x, double y)
 {
     bool acceptable = f->one != NULL ? is_acceptable(f->one(x), f->libm_one(x), f->long_one(x))
-                                : is_acceptable(f->two(x, y), f->libm_two(x, y), f->long_two(x, y));
+                                     : is_acceptable(f->two(x, y), f->libm_two(x, y), f->long_two(x, y));
     if (!acceptable)
         fail_msg("%s(%a, %a) is %a", f->name, x, y, f->one != NULL ? f->one(x) : f->two(x, y));
 }

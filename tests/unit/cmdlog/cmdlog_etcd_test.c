@@ -75,7 +75,8 @@ static char *entry_of(const char *writer, unsigned number, size_t len)
     return bytes;
 }
 
-static int append_entry(struct cmdlog *log, const char *writer, unsigned number, size_t len, cmdlog_position *ret_position)
+static int append_entry(struct cmdlog *log, const char *writer, unsigned number, size_t len,
+                        cmdlog_position *ret_position)
 {
     char *bytes = entry_of(writer, number, len);
     const struct slice parts[2] = {slice_make(bytes, len / 3), slice_make(bytes + len / 3, len - len / 3)};
@@ -409,7 +410,7 @@ static void test_life_end_rejects_appends(void **state)
     uint64_t life, other_life;
     (void)state;
     struct cmdlog *log = open_at(url_of("lives"), "a"), *other = open_at(url_of("lives"), "b"),
-               *same = open_at(url_of("lives"), "a");
+                  *same = open_at(url_of("lives"), "a");
     cmdlog_position first = begin(log);
     cmdlog_lease(log, &lease);
     assert_int_equal(lease.life, 0);
@@ -546,7 +547,8 @@ static void test_trim_retains_second_newest_checkpoint(void **state)
     struct cmdlog_entry entry;
     cmdlog_position positions[10];
     (void)state;
-    struct cmdlog *a = open_at(url_of("trim"), "a"), *b = open_at(url_of("trim"), "b"), *c = open_at(url_of("trim"), "c");
+    struct cmdlog *a = open_at(url_of("trim"), "a"), *b = open_at(url_of("trim"), "b"),
+                  *c = open_at(url_of("trim"), "c");
     join(a);
     assert_int_equal(get_checkpoint(a, 0, place, &found), CMDLOG_NOT_FOUND);
     for (unsigned i = 0; i < 10; i++)
@@ -700,7 +702,8 @@ static void put_raw(const char *prefix, const char *key, struct slice value)
     grpc_frame_begin(&request);
     etcd_put_put(&request, slice_from(path), value, 0);
     grpc_frame_end(&request);
-    assert_int_equal(etcd_client_request(client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL), 0);
+    assert_int_equal(
+        etcd_client_request(client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL), 0);
     etcd_client_close(client);
     buf_deinit(&request);
     buf_deinit(&reply);

@@ -262,7 +262,8 @@ static void call(void (**hook)(struct cmdlog *log))
         once(intercepted_log);
 }
 
-static int intercepted_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
+static int intercepted_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts,
+                             size_t count)
 {
     call(&before_write);
     return original->write(disk, file, offset, parts, count);
@@ -743,7 +744,8 @@ static void test_memory_log_injects_faults(void **state)
 static void test_memory_shared_log_keeps_guarantees(void **state)
 {
     struct cmdlog_medium *medium = cmdlog_medium_new();
-    struct cmdlog *a = cmdlog_memory_open_as(medium, SLICE_LIT("a")), *b = cmdlog_memory_open_as(medium, SLICE_LIT("b"));
+    struct cmdlog *a = cmdlog_memory_open_as(medium, SLICE_LIT("a")),
+                  *b = cmdlog_memory_open_as(medium, SLICE_LIT("b"));
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
     struct cmdlog_hosts *hosts;

@@ -63,7 +63,8 @@ static void test_append_sync_and_follow_run_concurrently(void **state)
     (void)state;
     assert_non_null(mkdtemp(directory));
     assert_int_equal(cmdlog_disk_open(directory, &disk), 0);
-    assert_int_equal(cmdlog_file_open(disk, &(struct cmdlog_file_options){.segment_bytes = 128 << 10}, &log, &reason), 0);
+    assert_int_equal(cmdlog_file_open(disk, &(struct cmdlog_file_options){.segment_bytes = 128 << 10}, &log, &reason),
+                     0);
     pthread_create(&threads[0], NULL, sync_always, log);
     pthread_create(&threads[1], NULL, follow_all, log);
     pthread_create(&threads[2], NULL, follow_all, log);
@@ -146,6 +147,7 @@ static void test_trim_and_shrink_run_concurrently_with_append(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append_sync_and_follow_run_concurrently), cmocka_unit_test(test_trim_and_shrink_run_concurrently_with_append)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append_sync_and_follow_run_concurrently),
+                                       cmocka_unit_test(test_trim_and_shrink_run_concurrently_with_append)};
     return cmocka_run_group_tests_name("log_threads", tests, NULL, NULL);
 }

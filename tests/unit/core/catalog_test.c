@@ -246,7 +246,8 @@ static void test_settings_change_while_open_only_if_dynamic(void **state)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "s", NULL);
-    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
+    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s",
+                          "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     assert_slice_equal(fixture_index(&box, "s", "1", "{}")->problem.reason,
                        "index [s] blocked by: [FORBIDDEN/8/index write (api)];");
@@ -290,7 +291,8 @@ static void test_scripts_are_stored_and_loaded_from_files(void **state)
     (void)state;
 
     fixture_open(&box);
-    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "m", "{\"script\":{\"lang\":\"mustache\",\"source\":{\"query\":{}}}}");
+    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "m",
+                           "{\"script\":{\"lang\":\"mustache\",\"source\":{\"query\":{}}}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     fixture_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"lang\":\"nope\",\"source\":\"1\"}}");
     assert_slice_equal(box.last->problem.reason, "unable to put stored script with unsupported lang [nope]");
@@ -364,7 +366,7 @@ static void test_cluster_settings_merge(void **state)
 
     fixture_open(&box);
     fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
-                       "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
+                           "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
     fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"cluster.metadata.b\":1}}");
     struct catalog *catalog = core_catalog(box.core);
     assert_slice_equal(
@@ -372,7 +374,8 @@ static void test_cluster_settings_merge(void **state)
         "{\"persistent\":{\"cluster.metadata.b\":\"1\"},\"transient\":{\"action.auto_create_index\":\"false\"}}");
     catalog_unref(catalog);
     assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action.auto_create_index\":null}}");
+    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+                           "{\"transient\":{\"action.auto_create_index\":null}}");
     assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
     fixture_close(&box);
 }
@@ -408,7 +411,7 @@ static void test_cluster_settings_refuse_those_without_effect(void **state)
         assert_slice_equal(command->problem.reason, refused[i][1]);
     }
     fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
-                       "{\"transient\":{\"action.auto_create_index\":\"-no*,+*\"}}");
+                           "{\"transient\":{\"action.auto_create_index\":\"-no*,+*\"}}");
     assert_int_equal(fixture_index(&box, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
     assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
     fixture_close(&box);

@@ -211,7 +211,8 @@ static void test_create_refuses_existing_document(void **state)
 
     fixture_open(&box);
     box.dialect = DIALECT_5;
-    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome,
+                     WRITE_CREATED);
     struct write_result *result = fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"));
     assert_int_equal(result->conflict, CONFLICT_EXISTS);
     assert_slice_equal(result->problem.reason,
@@ -382,7 +383,7 @@ static void test_update_runs_scripts(void **state)
     assert_slice_equal(result->problem.reason, "failed to execute script");
     assert_slice_equal(result->problem.caused_by->reason, "unable to find script [inc] in cluster state");
     fixture_object_command(&box, COMMAND_SCRIPT_PUT, "inc",
-                       "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
+                           "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"n\":10}");
     fixture_close(&box);
@@ -513,7 +514,7 @@ static void test_bulk_postpones_scripts_above_command_limit(void **state)
         fixture_open(&box);
         if (tree)
             fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
-                              "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                                  "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (int i = 0; i < LOOPING; i++) {
             char id[12];
             snprintf(id, sizeof id, "%d", i);
@@ -749,7 +750,7 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
     fixture_open(&box);
     box.unbounded = true; /* the core accepts commands of any size */
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                      "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
+                          "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
     struct command *command = fixture_write_command(&box, count);
     struct json_doc *parsed = arena_zalloc(&command->arena, count * sizeof(*parsed));
     for (size_t i = 0; i < count; i++) {
@@ -827,7 +828,7 @@ static void test_rename_trusts_empty_paths_while_watched(void **state)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
     tl_ts claim_ts = box.now; /* timestamp of the claim that /a is empty */
     command = fixture_run(&box, rename_command("/a", "/b", claim_ts), 1);

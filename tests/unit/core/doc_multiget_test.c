@@ -56,7 +56,8 @@ static unsigned read_ascending(struct rng *rng, const struct view *view, unsigne
 {
     char bytes[DOC_KEY_BYTES_MAX], last_bytes[DOC_KEY_BYTES_MAX];
     unsigned number = first, known = 0;
-    struct doc_multiget *run = doc_multiget_new(view, key_of(bytes, first), key_of(last_bytes, first + LOOKUPS * step_max));
+    struct doc_multiget *run =
+        doc_multiget_new(view, key_of(bytes, first), key_of(last_bytes, first + LOOKUPS * step_max));
     for (unsigned i = 0; i < LOOKUPS; i++, number += 1 + (unsigned)rng_below(rng, step_max)) {
         struct slice key = key_of(bytes, number);
         struct doc walked = {0}, looked_up = {0};

@@ -438,8 +438,8 @@ static void owner_set_take_own(struct owner_set *set, size_t at)
 {
     char id[24];
     snprintf(id, sizeof id, "%zu", at);
-    owner_set_ask(set, at, LOCK_X, (struct resource_name){SLICE_LIT("a"), SLICE_NONE, SLICE_LIT("_doc"), slice_from(id)},
-              LOCK_GRANTED);
+    owner_set_ask(set, at, LOCK_X,
+                  (struct resource_name){SLICE_LIT("a"), SLICE_NONE, SLICE_LIT("_doc"), slice_from(id)}, LOCK_GRANTED);
 }
 
 /*

@@ -349,8 +349,7 @@ static uint64_t write_past(size_t count)
     for (size_t i = 1; i < count; i++)
         begin_wait(&set, i, LOCK_X, name_of("/a", NULL));
     take(&set, count, LOCK_S, name_of("/b", "1"));
-    begin_wait(&set, 0, LOCK_X,
-               name_of("/b", "1")); /* the session waits too, and so does its transaction */
+    begin_wait(&set, 0, LOCK_X, name_of("/b", "1")); /* the session waits too, and so does its transaction */
     lock_owner_init(&set.table, &dependent, &set.owners[0], NULL);
     struct lock_spec own = {name_of("/b", "1"), LOCK_X, false}, spec = {name_of("/a", "new"), LOCK_X, false};
     struct lock_request *request = lock_request_new(&set.table, &dependent, &own, 1, NULL);
@@ -381,9 +380,12 @@ static void test_lock_check_of_write_ignores_many_waiters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lock_finds_blocking_holder_among_many),   cmocka_unit_test(test_lock_moves_are_linear),
-        cmocka_unit_test(test_deadlock_searches_of_many_requests_are_linear), cmocka_unit_test(test_deadlock_work_of_many_cycles_is_bounded),
-        cmocka_unit_test(test_lock_release_grants_past_many_waiters),        cmocka_unit_test(test_lock_token_is_found_among_many_locks),
+        cmocka_unit_test(test_lock_finds_blocking_holder_among_many),
+        cmocka_unit_test(test_lock_moves_are_linear),
+        cmocka_unit_test(test_deadlock_searches_of_many_requests_are_linear),
+        cmocka_unit_test(test_deadlock_work_of_many_cycles_is_bounded),
+        cmocka_unit_test(test_lock_release_grants_past_many_waiters),
+        cmocka_unit_test(test_lock_token_is_found_among_many_locks),
         cmocka_unit_test(test_lock_check_of_write_ignores_many_waiters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

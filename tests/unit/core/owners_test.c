@@ -94,7 +94,8 @@ static void test_commit_ignores_session_of_overwritten_ephemeral_document(void *
     open_session(&box, "s", NULL, 0);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     assert_int_equal(write_in(&box, "t", ephemeral)->outcome, WRITE_CREATED);
-    assert_int_equal(write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome, WRITE_UPDATED);
+    assert_int_equal(write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome,
+                     WRITE_UPDATED);
     end_session(&box, "s");
     assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
     assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":2}");
@@ -239,11 +240,11 @@ static void test_atomic_write_is_refused_beyond_transaction_limits(void **state)
         struct command *command = fixture_write_command(&box, count);
         for (size_t i = 0; i < count; i++)
             command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "",
-                                               i == 0   ? "1"
-                                               : i == 1 ? "2"
-                                               : i == 2 ? "3"
-                                                        : "4",
-                                               "{\"n\":1}");
+                                                   i == 0   ? "1"
+                                                   : i == 1 ? "2"
+                                                   : i == 2 ? "3"
+                                                            : "4",
+                                                   "{\"n\":1}");
         command->write.atomic = true;
         fixture_run(&box, command, 1);
         assert_int_equal(command->problem.type, count == 3 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
@@ -325,7 +326,7 @@ static void test_transaction_limit_counts_locks_of_scripted_paths(void **state)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     fixture_index(&box, "tree", "1", "{\"path\":\"/b\"}");
     size_t bytes[3];
     for (size_t i = 0; i < 3; i++) {
@@ -361,7 +362,7 @@ static void test_transaction_limit_counts_renames(void **state)
     box.limits.transaction_held_max = 64 << 10;
     fixture_reopen(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < 2; i++) {
         memset(names[i], 'a' + i, sizeof names[i] - 1);
         names[i][0] = '/';
@@ -399,7 +400,7 @@ static uint64_t work_of_rename(size_t locked)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     fixture_index(&box, "tree", "x", "{\"path\":\"/m/x\"}");
     open_session(&box, "s", NULL, 0);
     for (size_t i = 0; i < locked; i++) {
@@ -451,7 +452,7 @@ static void test_rename_reads_few_documents_moved_away(void **state)
     for (int i = 0; i < 2; i++) {
         fixture_open(&box);
         fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                              "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (int k = 0; k < (i == 0 ? 1 : 500); k++) {
             snprintf(source, sizeof source, "{\"path\":\"/a/b/%d\"}", k);
             snprintf(id, sizeof id, "%d", k);
@@ -469,7 +470,7 @@ static void test_rename_reads_few_documents_moved_away(void **state)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
     for (int k = 0; k < 5001; k++) {
         snprintf(source, sizeof source, "{\"path\":\"/a/%d\"}", k);
@@ -730,7 +731,7 @@ static void open_with_hidden(struct core_fixture *box)
     box->limits.purge_batch = 1;
     fixture_reopen(box);
     fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     open_session(box, "s", NULL, 0);
     for (int i = 0; i < 10; i++)
         put_ephemeral(box, ids[i], "{\"path\":\"/old/x\"}");
@@ -1106,7 +1107,7 @@ static void test_lock_names_outlive_replaced_mapping(void **state)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     assert_int_equal(fixture_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
     open_session(&box, "holder", NULL, 0);
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
@@ -1159,7 +1160,7 @@ static void test_write_targets_keep_only_paths(void **state)
 
     fixture_open(&box);
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     memset(path, 'd', PATH);
     for (int i = 0; i < ITEMS; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);

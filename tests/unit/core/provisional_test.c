@@ -74,7 +74,8 @@ static void test_commit_keeps_provisional_entries(void **state)
 
     size_t before = open_with_transaction(&box);
     assert_true(count_entries(&box) > before);
-    assert_int_equal(count_undo_records(&box), (count_entries(&box) - before + UNDO_RECORD_KEYS_MAX - 1) / UNDO_RECORD_KEYS_MAX);
+    assert_int_equal(count_undo_records(&box),
+                     (count_entries(&box) - before + UNDO_RECORD_KEYS_MAX - 1) / UNDO_RECORD_KEYS_MAX);
     maintain(&box); /* keeps entries of an open transaction */
     assert_int_equal(fixture_find(&box, "fs", "shared", 0), DOCUMENTS);
     assert_int_equal(fixture_find(&box, "fs", "shared", 1), 0);

@@ -405,7 +405,7 @@ static void test_loaded_waits_continue(void **state)
             assert_true(command->write.results[i].outcome != WRITE_FAILED && command->write.results[i].version > 0);
     }
     assert_int_equal(alone, 2);    /* had been granted */
-    assert_int_equal(ended, 3);     /* had ended */
+    assert_int_equal(ended, 3);    /* had ended */
     assert_true(locked && !wrote); /* the transaction has locked the document first */
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t2");

@@ -112,7 +112,8 @@ static void test_sweep_keeps_posting_list_of_last_document(void **state)
     fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
     fixture_index(&box, "fs", "7", "{\"shared\":70,\"own\":7}");
     for (int i = 0; i < 7; i++)
-        assert_int_equal(fixture_delete(&box, "fs", i == 0 ? "0" : (char[]){(char)('0' + i), 0})->outcome, WRITE_DELETED);
+        assert_int_equal(fixture_delete(&box, "fs", i == 0 ? "0" : (char[]){(char)('0' + i), 0})->outcome,
+                         WRITE_DELETED);
     for (int round = 1; round <= 3; round++)
         fixture_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
     maintain_all(&box);
@@ -205,9 +206,12 @@ static void test_sweep_ends_when_index_is_deleted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sweep_removes_posting_lists_of_replaced_bulks),       cmocka_unit_test(test_sweep_is_not_started_without_need),
-        cmocka_unit_test(test_sweep_keeps_posting_list_of_last_document), cmocka_unit_test(test_sweep_keeps_entries_of_open_transactions),
-        cmocka_unit_test(test_sweep_continues_during_changes),         cmocka_unit_test(test_sweep_ends_when_index_is_deleted),
+        cmocka_unit_test(test_sweep_removes_posting_lists_of_replaced_bulks),
+        cmocka_unit_test(test_sweep_is_not_started_without_need),
+        cmocka_unit_test(test_sweep_keeps_posting_list_of_last_document),
+        cmocka_unit_test(test_sweep_keeps_entries_of_open_transactions),
+        cmocka_unit_test(test_sweep_continues_during_changes),
+        cmocka_unit_test(test_sweep_ends_when_index_is_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,8 @@ static int rename_now(struct tree_fixture *box, const char *from, const char *to
     return r;
 }
 
-static struct tree_totals locate(struct tree_fixture *box, const struct view *view, struct slice origin, const char *wanted)
+static struct tree_totals locate(struct tree_fixture *box, const struct view *view, struct slice origin,
+                                 const char *wanted)
 {
     struct tree tree = {view, INDEX, '/', NULL};
     struct tree_totals totals = {0};
@@ -143,7 +144,8 @@ static void test_tree_records_roundtrip(void **state)
         struct tree_relocation relocation;
         tree_relocation_encode(&buf, &moves[i]);
         assert_int_equal(tree_relocation_decode(buf_as_slice(&buf), &relocation), 0);
-        assert_true(relocation.ts == moves[i].ts && relocation.state == moves[i].state && relocation.renames == moves[i].renames);
+        assert_true(relocation.ts == moves[i].ts && relocation.state == moves[i].state &&
+                    relocation.renames == moves[i].renames);
         assert_true(relocation.seq_no == moves[i].seq_no && slice_equal(relocation.dirent, moves[i].dirent));
         for (size_t len = 0; len < 11; len++)
             assert_int_equal(tree_relocation_decode(slice_make(buf.data, len), &relocation),
@@ -166,12 +168,14 @@ static void test_tree_history_roundtrip_newest_first(void **state)
     assert_true(tree_record_is_valid(buf_as_slice(&key), buf_as_slice(&history)));
     assert_true(tree_record_is_open(buf_as_slice(&key), buf_as_slice(&history)));
     for (size_t len = 0; len < history.len; len++) /* a prefix of one whole item is valid */
-        assert_int_equal(tree_record_is_valid(buf_as_slice(&key), slice_make(history.data, len)), len == history.len - 20);
+        assert_int_equal(tree_record_is_valid(buf_as_slice(&key), slice_make(history.data, len)),
+                         len == history.len - 20);
     struct slice rest = buf_as_slice(&history);
     for (int i = 1; i >= 0; i--) {
         assert_int_equal(tree_history_take(&rest, &ts, &item), 0);
         assert_int_equal(tree_relocation_decode(item, &relocation), 0);
-        assert_true(ts == (i == 1 ? TREE_TS_OPEN : 9) && relocation.ts == moves[i].ts && relocation.renames == moves[i].renames);
+        assert_true(ts == (i == 1 ? TREE_TS_OPEN : 9) && relocation.ts == moves[i].ts &&
+                    relocation.renames == moves[i].renames);
     }
     assert_int_equal(rest.len, 0);
     buf_truncate(&history, 0);
@@ -389,8 +393,8 @@ static void test_locate_as_of_uses_history(void **state)
     box.history_from = box.now;
     assert_int_equal(rename_now(&box, "/a", "/z"), 0);
     assert_int_equal(renames_as_of(&box, origin, box.now - 2, "/a/x"), 4);
-    assert_int_equal(store_get(box.store, SPACE_TREE, TL_TS_MAX, tree_history_key(&key, INDEX, SLICE_LIT("/a")), &value),
-                     0);
+    assert_int_equal(
+        store_get(box.store, SPACE_TREE, TL_TS_MAX, tree_history_key(&key, INDEX, SLICE_LIT("/a")), &value), 0);
     assert_true(value.bytes.len < 40);
     store_value_release(&value);
     buf_deinit(&key);

@@ -40,7 +40,7 @@ struct fixture {
     bool blocking;         /* a polling thread waits until the test clears this */
     struct exchange *held; /* answered by the test, or by on_disconnect() */
     int disconnects;
-    _Atomic int lone; /* requests that may block their polling thread */
+    _Atomic int lone;              /* requests that may block their polling thread */
     _Atomic int disconnects_later; /* hang-ups of exchanges that the thread answers */
 };
 
@@ -412,7 +412,7 @@ static size_t compress_x(size_t len, char *to, size_t room, bool gzip)
 }
 
 static void send_compressed(struct fixture *f, const char *encoding, const char *body, size_t len, const char *start,
-                        const char *end)
+                            const char *end)
 {
     char head[256];
     int fd = dial(f);

@@ -541,7 +541,8 @@ static void test_leases_expire_after_input_barrier(void **state)
     struct server server;
     (void)state;
     open_server(&server);
-    journal_set_input_barrier(server.journal, &(struct journal_input_barrier){.start = start_barrier, .context = &server});
+    journal_set_input_barrier(server.journal,
+                              &(struct journal_input_barrier){.start = start_barrier, .context = &server});
     (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "heard"));
     (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "silent"));
     pass(&server, 12 * TL_SECOND);

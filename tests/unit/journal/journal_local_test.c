@@ -203,7 +203,8 @@ static struct command *lock_command(const char *session, const char *index)
     return command;
 }
 
-static void start(struct sessions *sessions, struct command *command, struct command_waiter *waiter, struct outcome *outcome)
+static void start(struct sessions *sessions, struct command *command, struct command_waiter *waiter,
+                  struct outcome *outcome)
 {
     *outcome = (struct outcome){command, 0};
     command->on_done = record_done;

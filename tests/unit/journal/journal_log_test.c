@@ -45,7 +45,8 @@ static int trim_nothing(struct cmdlog *log, cmdlog_position before)
 static _Atomic bool log_is_full;
 static int (*real_append)(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 
-static int append_unless_full(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
+static int append_unless_full(struct cmdlog *log, const struct slice *parts, size_t count,
+                              cmdlog_position *ret_position)
 {
     return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : real_append(log, parts, count, ret_position);
 }
@@ -245,7 +246,8 @@ static uint64_t digest(struct core *core)
 }
 
 /* Asserts the digest of a replay over a store, by a build with these default limits. */
-static void assert_makes(struct server *server, struct store *store, const struct core_limits *limits, uint64_t expected)
+static void assert_makes(struct server *server, struct store *store, const struct core_limits *limits,
+                         uint64_t expected)
 {
     struct recovered recovered;
     struct core *core;

@@ -56,7 +56,8 @@ static void test_ts_clock_slews_while_wall_clock_is_behind(void **state)
     boot += 7200 * TL_SECOND;
     wall += 7200 * TL_SECOND;
     assert_int_equal(ts_clock_read(&ts_clock, wall, boot, last + 3600 * TL_SECOND), last + 3600 * TL_SECOND);
-    assert_int_equal(ts_clock_read(&ts_clock, wall + 1, boot + 1, last + 3600 * TL_SECOND), last + 3600 * TL_SECOND + 1);
+    assert_int_equal(ts_clock_read(&ts_clock, wall + 1, boot + 1, last + 3600 * TL_SECOND),
+                     last + 3600 * TL_SECOND + 1);
     /* above the largest timestamp */
     assert_int_equal(ts_clock_read(&ts_clock, UINT64_MAX, boot, last), TL_TS_MAX - 1);
 }

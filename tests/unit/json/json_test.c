@@ -352,14 +352,14 @@ static void test_parse_stops_at_deadline(void **state)
         int result;
         uint64_t polls; /* minimum for the whole text */
     } texts[] = {
-        {"{\"a\":1", ",\"%u\":1", "}", true, 0, 8},          /* detection of duplicates */
-        {"[1", ",1", "]", false, 0, 8},                         /* growth of the tree */
-        {"[1", ",1", "", false, JSON_INVALID, 8},               /* scanned for the error */
-        {"\"", "\\ud800", "\"", false, 0, 8},                  /* repaired and parsed again */
-        {"[", "/**/", "1]", false, 0, 8},                       /* comments */
-        {"\"", "a", "\xff\"", false, JSON_INVALID, 8},          /* in a string */
-        {"", "1", "x", false, JSON_INVALID, 8},                 /* in a number */
-        {"[", "[],", "[{},[]", false, JSON_INVALID, 8},         /* depth check */
+        {"{\"a\":1", ",\"%u\":1", "}", true, 0, 8},     /* detection of duplicates */
+        {"[1", ",1", "]", false, 0, 8},                 /* growth of the tree */
+        {"[1", ",1", "", false, JSON_INVALID, 8},       /* scanned for the error */
+        {"\"", "\\ud800", "\"", false, 0, 8},           /* repaired and parsed again */
+        {"[", "/**/", "1]", false, 0, 8},               /* comments */
+        {"\"", "a", "\xff\"", false, JSON_INVALID, 8},  /* in a string */
+        {"", "1", "x", false, JSON_INVALID, 8},         /* in a number */
+        {"[", "[],", "[{},[]", false, JSON_INVALID, 8}, /* depth check */
     };
     struct account account;
     (void)state;

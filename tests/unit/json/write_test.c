@@ -258,8 +258,8 @@ static void test_filter_source_applies_includes_and_excludes(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_source(&buf, parse(&arena, document), &filter, DIALECT_7);
         if (!slice_is(buf_as_slice(&buf), rows[i].result))
-            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes, SLICE_ARG(buf_as_slice(&buf)),
-                     rows[i].result);
+            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes,
+                     SLICE_ARG(buf_as_slice(&buf)), rows[i].result);
         buf_deinit(&buf);
     }
     arena_deinit(&arena);

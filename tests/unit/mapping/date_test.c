@@ -278,10 +278,13 @@ static void test_date_extremes_do_not_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_date_parses_texts),       cmocka_unit_test(test_date_format_refuses_unknown_patterns),
+        cmocka_unit_test(test_date_parses_texts),
+        cmocka_unit_test(test_date_format_refuses_unknown_patterns),
         cmocka_unit_test(test_date_math_adds_and_rounds),
-        cmocka_unit_test(test_date_math_uses_zone),         cmocka_unit_test(test_date_prints_in_format),
-        cmocka_unit_test(test_date_split_and_join_equal_day_count), cmocka_unit_test(test_date_extremes_do_not_overflow),
+        cmocka_unit_test(test_date_math_uses_zone),
+        cmocka_unit_test(test_date_prints_in_format),
+        cmocka_unit_test(test_date_split_and_join_equal_day_count),
+        cmocka_unit_test(test_date_extremes_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,8 +295,8 @@ static void test_document_refuses_as_recorded(void **state)
             else
                 document_release(&document);
             if (!slice_is(buf_as_slice(&actual), expected == NULL ? "" : expected)) {
-                print_error("%s\n  got      %.*s\n  expected %s\n", refusals[i].document, SLICE_ARG(buf_as_slice(&actual)),
-                            expected);
+                print_error("%s\n  got      %.*s\n  expected %s\n", refusals[i].document,
+                            SLICE_ARG(buf_as_slice(&actual)), expected);
                 wrong++;
             }
             buf_deinit(&actual);
@@ -513,7 +513,8 @@ static void test_document_lock_path_is_first_path(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);
         if (!slice_is(buf_as_slice(&buf), rows[i].values) || (document.path.data == NULL) != (rows[i].path == NULL))
-            fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)), SLICE_ARG(document.path));
+            fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)),
+                     SLICE_ARG(document.path));
         if (rows[i].lock_path != NULL)
             assert_slice_equal(document.lock_path, rows[i].lock_path);
         else

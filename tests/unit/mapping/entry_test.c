@@ -40,8 +40,12 @@ static struct field_value random_value(struct rng *rng)
 {
     switch (rng_below(rng, 3)) {
     case 0: return (struct field_value){.field = FIELD_WORD, .kind = FIELD_VALUE_BYTES, .bytes = word(rng)};
-    case 1: return (struct field_value){.field = FIELD_SIZE, .kind = FIELD_VALUE_I64, .i64 = (int64_t)rng_below(rng, 7) - 3};
-    default: return (struct field_value){.field = FIELD_RATIO, .kind = FIELD_VALUE_F64, .f64 = ((double)rng_below(rng, 7) - 3) / 2};
+    case 1:
+        return (struct field_value){
+            .field = FIELD_SIZE, .kind = FIELD_VALUE_I64, .i64 = (int64_t)rng_below(rng, 7) - 3};
+    default:
+        return (struct field_value){
+            .field = FIELD_RATIO, .kind = FIELD_VALUE_F64, .f64 = ((double)rng_below(rng, 7) - 3) / 2};
     }
 }
 
@@ -105,7 +109,7 @@ static bool has(const struct model_document *d, const struct field_value *value)
     for (size_t i = 0; d->live && i < d->count; i++)
         if (d->values[i].field == value->field &&
             (value->kind == FIELD_VALUE_BYTES ? slice_equal(d->values[i].bytes, value->bytes)
-                                        : d->values[i].i64 == value->i64))
+                                              : d->values[i].i64 == value->i64))
             return true;
     return false;
 }

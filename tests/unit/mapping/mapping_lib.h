@@ -54,7 +54,7 @@ static inline void index_document(struct arena *arena, struct mapping **mapping,
     do {                                                                                  \
         struct buf rendered_ = BUF_INIT(BUF_UNLIMITED);                                   \
         mapping_render_type(mapping, mapping_type_at(mapping, 0), DIALECT_7, &rendered_); \
-        assert_slice_equal(buf_as_slice(&rendered_), text);                                   \
+        assert_slice_equal(buf_as_slice(&rendered_), text);                               \
         buf_deinit(&rendered_);                                                           \
     } while (0)
 

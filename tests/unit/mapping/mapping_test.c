@@ -386,8 +386,8 @@ static void test_mapping_refuses_beyond_limits(void **state)
         for (int i = 0; i < count; i++)
             buf_printf(&text, "%s\"f%d\":1", i == 0 ? "{" : ",", i);
         buf_byte(&text, '}');
-        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7, &arena,
-                               &document, &problem);
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7,
+                               &arena, &document, &problem);
         assert_int_equal(r, count == 1000 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -401,8 +401,8 @@ static void test_mapping_refuses_beyond_limits(void **state)
         buf_lit(&text, "{\"x\":1}");
         for (int i = 0; i < depth; i++)
             buf_byte(&text, '}');
-        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7, &arena,
-                               &document, &problem);
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7,
+                               &arena, &document, &problem);
         assert_int_equal(r, depth == 19 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);

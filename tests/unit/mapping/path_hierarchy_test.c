@@ -31,11 +31,13 @@ static const char settings[] =
 #define WITH_TREE(type, parameters, analyzer) \
     "\"p\":{\"type\":\"" type "\"" parameters ",\"fields\":{\"t\":" TREE(analyzer) "}}"
 
-static void assert_covered_by(const struct mapping *mapping, const char *path, const char *full_path, const char *context)
+static void assert_covered_by(const struct mapping *mapping, const char *path, const char *full_path,
+                              const char *context)
 {
     const struct mapping_field *field = mapping_field(mapping, slice_from(path));
     const struct mapping_field *found_by = field_covering(field);
-    if ((full_path == NULL) != (field->full_path_field == NULL) || (full_path != NULL && !slice_is(found_by->path, full_path)))
+    if ((full_path == NULL) != (field->full_path_field == NULL) ||
+        (full_path != NULL && !slice_is(found_by->path, full_path)))
         fail_msg("%s: %s is found by %.*s", context, path, SLICE_ARG(found_by->path));
     if (full_path != NULL) {
         assert_int_equal(field->number, FIELD_NUMBER_NONE);
@@ -116,7 +118,7 @@ static void test_path_hierarchy_follows_mapping_changes(void **state)
     static const struct {
         const char *first, *type, *second;
         const char *full_path; /* after the change */
-        bool found;        /* whether entries cover the field after the change */
+        bool found;            /* whether entries cover the field after the change */
     } rows[] = {
         {P(WITH_TREE("keyword", "", "paths")), "_doc", P("\"n\":{\"type\":\"long\"}"), "p", true},
         /* A path-hierarchy field added later is covered: the entries of full paths exist. */
@@ -256,7 +258,8 @@ static bool has_token(const struct token_list *tokens, struct slice token)
     return false;
 }
 
-static bool has_token_between(const struct token_list *tokens, const struct field_value *low, const struct field_value *high)
+static bool has_token_between(const struct token_list *tokens, const struct field_value *low,
+                              const struct field_value *high)
 {
     for (size_t i = 0; i < tokens->count; i++) {
         if ((low == NULL || slice_compare(tokens->items[i], low->bytes) >= 0) &&
@@ -280,7 +283,8 @@ static void check_text(const struct mapping_field *field, struct slice text, str
 {
     struct token_list tokens = {.count = 0};
     struct entry_range *ranges;
-    struct field_value value = {.kind = FIELD_VALUE_BYTES, .bytes = asked}, bound = {.kind = FIELD_VALUE_BYTES, .bytes = other};
+    struct field_value value = {.kind = FIELD_VALUE_BYTES, .bytes = asked},
+                       bound = {.kind = FIELD_VALUE_BYTES, .bytes = other};
     bool exact = text.len <= ENTRY_VALUE_CHARACTERS_MAX; /* longer ones are truncated, so ranges may name more */
     analyzer_run(field->analyzer, text, arena, take_token, &tokens);
 

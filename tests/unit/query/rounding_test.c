@@ -137,8 +137,11 @@ static void test_parse_rejects_unknown_units(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_floor_to_calendar_units), cmocka_unit_test(test_floor_in_fixed_zones), cmocka_unit_test(test_floor_with_offset),
-                                       cmocka_unit_test(test_intervals_are_contiguous), cmocka_unit_test(test_intervals_across_transitions),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_floor_to_calendar_units),
+                                       cmocka_unit_test(test_floor_in_fixed_zones),
+                                       cmocka_unit_test(test_floor_with_offset),
+                                       cmocka_unit_test(test_intervals_are_contiguous),
+                                       cmocka_unit_test(test_intervals_across_transitions),
                                        cmocka_unit_test(test_parse_rejects_unknown_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -549,15 +549,17 @@ static void test_directories_score_as_words_in_large_index(void **state)
     struct fixture f;
     struct arena arena = ARENA_INIT;
     fixture_init(&f, properties);
-    const char **ids = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *ids), **sources = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *sources);
+    const char **ids = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *ids),
+               **sources = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *sources);
     for (int i = 0; i < INDEX_DOCUMENTS; i++) {
         ids[i] = arena_printf(&arena, "%04d%c", i, '\0').data;
-        sources[i] = arena_printf(&arena,
-                                  i < WITH_TWO_PATHS ? "{\"p\": [\"/b/%d\", \"/b/1/%d\"], \"q\": [\"/b/1\", \"/b/1/2\"], "
+        sources[i] =
+            arena_printf(&arena,
+                         i < WITH_TWO_PATHS ? "{\"p\": [\"/b/%d\", \"/b/1/%d\"], \"q\": [\"/b/1\", \"/b/1/2\"], "
                                               "\"t\": \"b c b d e\"}%c"
                                             : "{\"p\": [\"/a/%d\", \"/a\"], \"n\": %d, \"t\": \"a f a\"}%c",
-                                  i, i, '\0')
-                         .data;
+                         i, i, '\0')
+                .data;
     }
     fixture_write(&f, ids, sources, INDEX_DOCUMENTS / 2, false);
     fixture_write(&f, ids + INDEX_DOCUMENTS / 2, sources + INDEX_DOCUMENTS / 2, INDEX_DOCUMENTS / 2, true);
@@ -584,7 +586,8 @@ static void test_sampled_scores_approximate_exact_scores(void **state)
     enum { INDEX_DOCUMENTS = 4000, LONGEST = 9, EACH_RARE = 400 };
     struct fixture f;
     struct arena arena = ARENA_INIT;
-    const char **ids = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *ids), **sources = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *sources);
+    const char **ids = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *ids),
+               **sources = arena_alloc(&arena, INDEX_DOCUMENTS * sizeof *sources);
     double length = 0, shortest = LONGEST + 2;
     size_t texts = 0, rare = 0;
     fixture_init(&f, properties);
@@ -642,8 +645,8 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
         arena_deinit(&page_arena);
     }
     struct slice whole = fixture_search(f, &arena, body, false);
-    struct slice pages =
-        arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data, SLICE_ARG(buf_as_slice(&all)));
+    struct slice pages = arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data,
+                                      SLICE_ARG(buf_as_slice(&all)));
     if (!slice_equal(ids_of(&arena, whole), ids_of(&arena, pages)))
         fail_msg("%s by %d\n whole %.*s\n pages %.*s", body, size, SLICE_ARG(whole), SLICE_ARG(pages));
     search_cursor_free(cursor);

@@ -62,7 +62,8 @@ static void test_regexp_matches(void **state)
     for (size_t i = 0; i < sizeof regexps / sizeof *regexps; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
-        const struct term_pattern *pattern = term_pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
+        const struct term_pattern *pattern =
+            term_pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
         if (pattern == NULL)
             fail_msg("%s: %.*s", regexps[i].pattern, SLICE_ARG(reason));
         if (term_pattern_regexp(pattern, slice_from(regexps[i].text), NULL) != regexps[i].fits)
@@ -76,17 +77,17 @@ static void test_regexp_refuses_invalid_and_large(void **state)
 {
     (void)state;
     static const char *const invalid[] = {"(",
-                                        ")",
-                                        "[",
-                                        "[]",
-                                        "a{",
-                                        "a{x}",
-                                        "\\",
-                                        "~a",
-                                        "<1-5>",
-                                        "a&b",
-                                        "((a{1000}){1000}){1000}",
-                                        "((((){9999}){9999}){9999}){9999}"};
+                                          ")",
+                                          "[",
+                                          "[]",
+                                          "a{",
+                                          "a{x}",
+                                          "\\",
+                                          "~a",
+                                          "<1-5>",
+                                          "a&b",
+                                          "((a{1000}){1000}){1000}",
+                                          "((((){9999}){9999}){9999}){9999}"};
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
@@ -109,7 +110,8 @@ static void test_fuzzy_matches_within_edits(void **state)
                 {"abcd", "ab", 2, true},           {"\xc3\xa4", "a", 1, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena arena = ARENA_INIT;
-        const struct term_pattern *pattern = term_pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
+        const struct term_pattern *pattern =
+            term_pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
         if (term_pattern_fuzzy(pattern, slice_from(rows[i].text), NULL) != rows[i].fits)
             fail_msg("%s ~%u %s", rows[i].term, rows[i].edits, rows[i].text);
         arena_deinit(&arena);

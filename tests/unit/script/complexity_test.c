@@ -222,8 +222,8 @@ static bool make(struct run *run, type_id type, size_t size, enum filling fillin
     case CLASS_PATTERN: *ret = value_of(regex_new(run, text_new(run, SLICE_LIT("a*b")), 0)); return true;
     case CLASS_MATCHER: {
         struct value text = make_text(run, size, filling);
-        *ret =
-            value_of(regex_matcher_new(run, regex_new(run, text_new(run, SLICE_LIT("(a)")), 0), (struct text *)text.object));
+        *ret = value_of(
+            regex_matcher_new(run, regex_new(run, text_new(run, SLICE_LIT("(a)")), 0), (struct text *)text.object));
         return true;
     }
     case CLASS_STRING_BUILDER: {

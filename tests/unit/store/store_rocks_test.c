@@ -330,7 +330,7 @@ static void write_large(struct fixture *f, tl_ts ts, char fill)
             memset(values + (size_t)i * BYTES, fill + round, BYTES);
             store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("before"));
             store_batch_put_nocopy(batch, SPACE_DOCUMENTS, slice_from(key),
-                                 slice_make(values + (size_t)i * BYTES, BYTES));
+                                   slice_make(values + (size_t)i * BYTES, BYTES));
         }
         assert_int_equal(store_write(f->store, batch), 0);
     }
