@@ -55,10 +55,11 @@ fuzz: deps ## run every fuzz target for a minute (SECONDS=60)
 format: ## format the sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: all ## watch the arrows between the layers
+lint: all ## check dependencies between layers, buffers, and language
 	@tools/check-layers $(BUILD)
 	@tools/check-includes
 	@tools/check-buffers $(BUILD)
+	@tools/check-language
 
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest

@@ -108,7 +108,7 @@ static bool same_shape(const struct method *a, const struct method *b)
 }
 
 /* Inserts a suggestion in order of distance, after those of equal distance; drops the farthest
-   beyond GUESSES_MAX. */
+   beyond SUGGESTIONS_MAX. */
 static void keep(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned *count,
                  struct method_suggestion suggestion)
 {
