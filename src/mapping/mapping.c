@@ -279,6 +279,43 @@ static size_t number_of(const struct mapping *mapping, struct slice path)
     return (size_t)(uintptr_t)map_get(&mapping->by_number_path, path);
 }
 
+/*
+ * Appends a number for a path that has none.
+ * Returns: the number plus one; 0: no number is left.
+ */
+static size_t add_number(struct mapping *mapping, struct slice path, bool complete)
+{
+    if (mapping->number_count >= FIELD_NUMBER_NONE)
+        return 0;
+    mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, mapping->number_count, &mapping->number_capacity,
+                                  sizeof *mapping->numbers);
+    mapping->numbers[mapping->number_count] = (struct numbered_field){path, complete, NULL};
+    return ++mapping->number_count;
+}
+
+bool mapping__mark_incomplete(struct mapping *mapping, struct slice path)
+{
+    bool found = false;
+    REQUIRE(!mapping->sealed);
+    for (size_t i = 0; i < mapping->number_count; i++) {
+        struct numbered_field *numbered = &mapping->numbers[i];
+        bool is_multi = numbered->path.len > path.len && slice_starts_with(numbered->path, path) &&
+                        numbered->path.data[path.len] == '.';
+        bool is_same = slice_equal(numbered->path, path);
+        if (is_same || is_multi)
+            numbered->complete = false;
+        found |= is_same;
+    }
+    return found || add_number(mapping, copy_text(&mapping->arena, path), false) != 0;
+}
+
+/* Returns: whether a multi-field's parent is complete as far as its number says. */
+static bool is_parent_complete(const struct mapping *mapping, const struct mapping_field *field)
+{
+    size_t slot = field->parent == NULL ? 0 : number_of(mapping, field->parent->path);
+    return slot == 0 || mapping->numbers[slot - 1].complete;
+}
+
 /* Assigns a field number: the number of its path if the index has one, else a new one. */
 static int assign_number(struct seal_state *sealing, struct mapping_field *field)
 {
@@ -289,12 +326,9 @@ static int assign_number(struct seal_state *sealing, struct mapping_field *field
         return 0;
     size_t slot = number_of(mapping, field->path);
     if (slot == 0) {
-        if (mapping->number_count >= FIELD_NUMBER_NONE)
+        slot = add_number(mapping, field->path, field->complete && is_parent_complete(mapping, field));
+        if (slot == 0)
             return refuse_seal(sealing, "Limit of field numbers [%u] has been exceeded", FIELD_NUMBER_NONE);
-        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, mapping->number_count,
-                                      &mapping->number_capacity, sizeof *mapping->numbers);
-        mapping->numbers[mapping->number_count] = (struct numbered_field){field->path, field->complete, NULL};
-        slot = ++mapping->number_count;
         map_put(&mapping->by_number_path, field->path, (void *)(uintptr_t)slot);
     }
     struct numbered_field *numbered = &mapping->numbers[slot - 1];

@@ -86,6 +86,12 @@ struct mapping *mapping__copy(const struct mapping *base);
 int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
                         struct problem *ret_problem) TL_MUST_USE;
 /*
+ * Records that existing documents may lack entries for a path and its multi-fields, whether or not
+ * there is such a field yet.
+ * Requires: the mapping is not sealed. Returns: false: the mapping has no number for the path left.
+ */
+bool mapping__mark_incomplete(struct mapping *mapping, struct slice path) TL_MUST_USE;
+/*
  * Makes a mapping immutable: assigns field numbers, chooses the path field, builds the lookup
  * tables and checks the limits.
  * Returns: 0; MAPPING_REFUSED.

@@ -228,6 +228,28 @@ static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson
     return 0;
 }
 
+static bool copies_equal(const struct mapping_field *a, const struct mapping_field *b)
+{
+    bool equal = a->copy_to_count == b->copy_to_count;
+    for (size_t i = 0; equal && i < a->copy_to_count; i++)
+        equal = slice_equal(a->copy_to[i], b->copy_to[i]);
+    return equal;
+}
+
+/*
+ * Existing documents have values of these targets, or had them, that their entries do not have. A
+ * target may not exist yet.
+ * Returns: 0; MAPPING_REFUSED.
+ */
+static int mark_targets_incomplete(struct merge *merge, const struct mapping_field *field)
+{
+    for (size_t i = 0; i < field->copy_to_count; i++)
+        if (!mapping__mark_incomplete(merge->mapping, field->copy_to[i]))
+            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Limit of field numbers [%u] has been exceeded",
+                                   FIELD_NUMBER_NONE);
+    return 0;
+}
+
 static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new);
 
 /* Returns: whether existing documents may have values of a field that is added to `parent`. */
@@ -265,6 +287,13 @@ static int merge_into_leaf(struct merge *merge, struct mapping_field *field, con
     int r = field__merge_parameters(merge, field, new);
     if (r != 0)
         return r;
+    if (!copies_equal(field, new)) {
+        r = mark_targets_incomplete(merge, field);
+        if (r == 0)
+            r = mark_targets_incomplete(merge, new);
+        if (r != 0)
+            return r;
+    }
     field->copy_to = new->copy_to;
     field->copy_to_count = new->copy_to_count;
     r = field__resolve(merge, field);
@@ -283,6 +312,8 @@ static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct 
         return mapping__refuse_leaf_over_object(merge, old);
     if (old != NULL)
         return merge_into_leaf(merge, old, new, definition);
+    if (!merge->stored && !new->complete && (r = mark_targets_incomplete(merge, new)) != 0)
+        return r;
     if (is_multi)
         field__insert(&merge->mapping->arena, &parent->multi, &parent->multi_count, new);
     else

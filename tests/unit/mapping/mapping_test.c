@@ -374,6 +374,48 @@ static void test_mapping_completeness_is_persistent(void **state)
     arena_deinit(&arena);
 }
 
+/*
+ * Goal: existing documents have values of a target that their entries do not have, so it is
+ * incomplete, with its multi-fields, even if documents add it later.
+ */
+static void test_mapping_copy_to_added_later_makes_targets_incomplete(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct mapping *mapping =
+        make_mapping(&arena, NULL, "_doc",
+                     P("\"a\":{\"type\":\"keyword\"},\"lost\":{\"type\":\"keyword\"},"
+                       "\"all\":{\"type\":\"text\",\"fields\":{\"raw\":{\"type\":\"keyword\"}}},"
+                       "\"allow\":{\"type\":\"keyword\"},\"b\":{\"type\":\"keyword\",\"copy_to\":\"lost\"}"),
+                     DIALECT_7);
+    struct mapping *next, *decoded;
+    struct problem problem = {0};
+    assert_true(is_complete(mapping, "lost"));
+    assert_int_equal(
+        mapping_merge(mapping, SLICE_NONE,
+                      parse_json(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":[\"all\",\"late\"]},"
+                                           "\"b\":{\"type\":\"keyword\"},"
+                                           "\"new\":{\"type\":\"keyword\",\"copy_to\":\"allow\"}")),
+                      DIALECT_7, false, &arena, &next, &problem),
+        0);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    mapping_encode(next, &buf);
+    assert_int_equal(mapping_decode(buf_as_slice(&buf), &decoded), 0);
+    index_document(&arena, &decoded, "{\"a\":\"x\"}", DIALECT_7);
+    assert_false(is_complete(decoded, "all"));
+    assert_false(is_complete(decoded, "all.raw"));
+    assert_false(is_complete(decoded, "lost"));
+    assert_false(is_complete(decoded, "late"));
+    assert_false(is_complete(decoded, "late.keyword"));
+    assert_true(is_complete(decoded, "a"));
+    assert_true(is_complete(decoded, "allow"));
+    buf_deinit(&buf);
+    mapping_unref(decoded);
+    mapping_unref(next);
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
 static void test_mapping_refuses_beyond_limits(void **state)
 {
     (void)state;
@@ -545,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_mapping_field_numbers_are_stable),
         cmocka_unit_test(test_mapping_merge_without_change_returns_base),
         cmocka_unit_test(test_mapping_completeness_is_persistent),
+        cmocka_unit_test(test_mapping_copy_to_added_later_makes_targets_incomplete),
         cmocka_unit_test(test_mapping_refuses_beyond_limits),
         cmocka_unit_test(test_mapping_merge_all_accepts_typed_and_typeless_form),
         cmocka_unit_test(test_mapping_refuses_invalid_type_names),
