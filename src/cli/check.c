@@ -13,11 +13,12 @@
 #include "cli/inspect.h"
 #include "core/step/core.h"
 
-enum { OPTION_REPLAY = 256, OPTION_LOG };
+enum { OPTION_REPLAY = 256, OPTION_REPLAY_ALL, OPTION_LOG };
 
 struct check_options {
     const char *data;
-    struct relog_options replay; /* from NULL: nothing is applied again */
+    bool replay_all;             /* from the first entry of the log */
+    struct relog_options replay; /* from NULL and not replay_all: nothing is applied again */
 };
 
 static const struct argp_option options[] = {
@@ -26,8 +27,10 @@ static const struct argp_option options[] = {
      "Apply the log again, from this backup on, and compare what comes of it with what there is; takes as much room "
      "beside DIR as the backup",
      1},
+    {"replay-all", OPTION_REPLAY_ALL, NULL, 0,
+     "The same, from the first entry of the log on, where all of it is there", 1},
     {"log", OPTION_LOG, "DIR", 0,
-     "With --replay: where the log since the backup is, beside the folder `log' of the data directory: that of "
+     "With --replay and --replay-all: where the log since the backup is, beside the folder `log' of the data directory: that of "
      "--log-archive; repeatable",
      1},
     {0},
@@ -47,6 +50,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     switch (key) {
     case 'd': o->data = text; return 0;
     case OPTION_REPLAY: o->replay.from = text; return 0;
+    case OPTION_REPLAY_ALL: o->replay_all = true; return 0;
     case OPTION_LOG:
         if (o->replay.log_count == RELOG_LOGS_MAX - 1)
             arguments_error(state, "--log: %d folders at most", RELOG_LOGS_MAX - 1);
@@ -54,8 +58,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
             o->replay.logs[o->replay.log_count++] = text;
         return 0;
     case ARGP_KEY_END:
-        if (o->replay.from == NULL && o->replay.log_count > 0)
-            arguments_error(state, "--log goes with --replay");
+        if (o->replay.from != NULL && o->replay_all)
+            arguments_error(state, "--replay begins at a backup, --replay-all at the log's first entry: name one");
+        if (o->replay.from == NULL && !o->replay_all && o->replay.log_count > 0)
+            arguments_error(state, "--log goes with --replay or --replay-all");
         return 0;
     case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; the store is named by --data=DIR", text); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -121,7 +127,7 @@ static int check_log(const struct durable *durable)
 static int check_replay(struct check_options *o, const struct durable *durable)
 {
     tl_cleanup(buf_deinit) struct buf own = BUF_INIT(BUF_UNLIMITED);
-    if (o->replay.from == NULL)
+    if (o->replay.from == NULL && !o->replay_all)
         return 0;
     buf_printf(&own, "%s/log", o->data);
     buf_byte(&own, '\0');

@@ -248,6 +248,13 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
         return -1;
     }
     restored->first = have.appended + 1;
+    if (o->from == NULL && head.oldest > restored->first) {
+        fprintf(stderr,
+                "tidelock: what is there of the log begins at entry %" PRIu64
+                ": name the folder that --log-archive has kept its beginning in, or a backup\n",
+                head.oldest);
+        return -1;
+    }
     if (head.oldest > restored->first || head.appended + 1 < restored->first) {
         fprintf(stderr,
                 "tidelock: the backup goes up to entry %" PRIu64
@@ -256,7 +263,7 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
                 restored->first - 1, head.oldest, head.appended);
         return -1;
     }
-    if (check_lineage(o, from, to, store, have.appended) != 0)
+    if (o->from != NULL && check_lineage(o, from, to, store, have.appended) != 0)
         return -1;
     int r = append_entries(o, from, to, restored);
     return r == 0 ? 0 : complain("the log", r == CMDLOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
@@ -272,9 +279,11 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
     int r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
     for (int i = 0; r == 0 && i < o->log_count; i++)
         r = gather(o->logs[i], merged);
-    if (r == 0)
+    if (r == 0 && o->from == NULL)
+        r = mkdir(part, 0700) == 0 ? 0 : fail(part);
+    if (r == 0 && o->from != NULL)
         r = walk(o->from, part);
-    if (r == 0)
+    if (r == 0 && o->from != NULL)
         r = read_backup(part, &store, &restored->newest);
     if (r == 0 && restored->newest > o->until) {
         fprintf(stderr, "tidelock: the backup is from after that moment: it goes up to timestamp %" PRIu64 "\n",

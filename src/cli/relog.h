@@ -16,7 +16,7 @@
 enum { RELOG_LOGS_MAX = 16 };
 
 struct relog_options {
-    const char *from; /* the backup */
+    const char *from; /* the backup; NULL: nothing, the log is taken from its first entry */
     const char
         *logs[RELOG_LOGS_MAX]; /* folders with segments of the log; those of a running server may change meanwhile */
     int log_count;
@@ -31,7 +31,7 @@ struct relogged {
 };
 
 /*
- * Makes `directory`, which is not there yet, a data directory of the backup and the entries behind it. Changes nothing else, but DIRECTORY.log for a
+ * Makes `directory`, which is not there yet, a data directory of the backup and the entries behind it; without a backup it has a log and no store. Changes nothing else, but DIRECTORY.log for a
  * while. Returns: 0; -1, with the reason on standard error, and nothing is left.
  */
 int relog_make(const struct relog_options *options, const char *directory, struct relogged *ret) TL_MUST_USE;

@@ -89,7 +89,10 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     close_twin(&twin);
     relog_remove(directory.data);
     if (status == 0)
-        printf("replayed: %" PRIu64 " entries of the log behind the backup make the state that there is\n",
-               made.entries);
+        printf("replayed: %" PRIu64 " entries of the log%s make the state that there is\n", made.entries,
+               options->from != NULL ? " behind the backup" : ", from the first on,");
+    else if (options->from == NULL)
+        printf("replayed: of a directory that a version without a command log made, the log does not have the "
+               "beginning; name a backup\n");
     return status;
 }

@@ -281,6 +281,17 @@ class Replay(Case):
             self.assertEqual((status, "the log makes" in told), (1, True), told)
             status, told = self.check(other, "--log", log)
             self.assertEqual((status, "--log goes with --replay" in told), (64, True), told)
+            # From the first entry on: the same, where all of the log is named.
+            status, told = self.check(server.data, "--replay-all", "--log", self.archive)
+            self.assertEqual(status, 0, told)
+            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log, from the first on, make the state that there is")
+            status, told = self.check(server.data, "--replay-all")
+            self.assertEqual((status, "what is there of the log begins at entry" in told), (1, True), told)
+            status, told = self.check(server.data, "--replay-all", "--replay", backup)
+            self.assertEqual((status, "name one" in told), (64, True), told)
+            status, told = self.check(other, "--replay-all", "--log", self.archive, "--log", log)
+            self.assertEqual((status, "the log makes" in told), (1, True), told)
+            self.assertEqual(os.path.exists(server.data + ".replayed"), False)
             server.start()
 
 

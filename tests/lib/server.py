@@ -30,11 +30,13 @@ HANGS = 300  # seconds: a server that takes longer to answer a request, or to en
 FOR_THE_PORT = 30  # seconds for another process to give the port back
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
+REPLAYS = os.environ.get("TIDELOCK_TEST_REPLAY", "all") != "none"  # none: servers are closed without replay()
+
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 
 
 class Server:
-    def __init__(self, *options, data=None, port=0, environment=None, tls=None):
+    def __init__(self, *options, data=None, port=0, environment=None, tls=None, replay=True):
         self.options = list(options)
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
@@ -45,6 +47,9 @@ class Server:
         self.process = None
         self.connection = None
         self.log = open(os.path.join(self.data + ".log"), "ab")
+        given = [option.split("=")[0] for option in options]
+        replay = replay and REPLAYS and self.own_data and "--log-archive" not in given and "--cluster" not in given
+        self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
 
     def __enter__(self):
         self.start()
@@ -62,7 +67,8 @@ class Server:
         while not line:
             told = os.path.getsize(self.data + ".log")
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options],
+                [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
+                 *(["--log-archive", self.archive] if self.archive else [])],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
             line = self.process.stdout.readline()
             if not line:
@@ -107,18 +113,30 @@ class Server:
         self.process.stdout.close()
         self.hang_up()
 
-    def stop(self, how=signal.SIGTERM):
-        """Ends it in good order. Returns: its exit status."""
+    def stop(self, how=signal.SIGTERM, replay=True):
+        """Ends it in good order; `replay`: this is its end. Returns: its exit status."""
         self.process.send_signal(how)
         status = self.process.wait(HANGS)
         self.check_for_crash()
         self.process.stdout.close()
         self.hang_up()
+        if replay and status == 0:
+            self.replay()
         return status
 
     def restart(self):
-        self.stop()
+        self.stop(replay=False)
         return self.start()
+
+    def replay(self):
+        """Checks the data directory, and that the log, applied from its first entry on, makes the same state. Once, after an orderly end."""
+        if self.archive is None:
+            return
+        run = subprocess.run([PROGRAM, "check", "--data", self.data, "--replay-all", "--log", self.archive],
+                             capture_output=True, text=True, env=self.environment)
+        assert run.returncode == 0, "tidelock check --replay-all: status %d: %s" % (run.returncode, (run.stdout + run.stderr)[-20000:])
+        shutil.rmtree(self.archive, ignore_errors=True)
+        self.archive = None
 
     def close(self):
         """Ends it; it must end as it should, which under a sanitizer says that it found nothing."""
@@ -139,6 +157,8 @@ class Server:
         self.log.close()
         self.give_port_back()
         assert "makes another state" not in self.errors(), self.last_errors()
+        if self.process is not None and self.process.returncode == 0:
+            self.replay()
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
             os.unlink(self.data + ".log")
