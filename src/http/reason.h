@@ -13,7 +13,6 @@
  * Returns: TL_ERR_IO, which the caller returns.
  * Owns: the caller; mem_free. The text is allocated by base/alloc, which counts its bytes.
  */
-int reason_fail(char **ret_reason, const char *format, ...) TL_MUST_USE TL_PRINTF(2, 3)
-    __attribute__((nonnull(2)));
+int reason_fail(char **ret_reason, const char *format, ...) TL_MUST_USE TL_PRINTF(2, 3) __attribute__((nonnull(2)));
 
 #endif

@@ -30,12 +30,13 @@ enum { STEPS_OF_RESULT = 50, STEPS_OF_GAP = 5 };
 static void write_list(struct output *out, const struct aggregator *aggregator);
 
 /*
- * Returns: whether writing goes on. It ends with too many buckets, with the account, and with the
- * budget of the reply; then what has been written is discarded.
+ * Returns: whether writing may continue. Too many buckets, the end of the account and a refused
+ * budget of the reply end it; the caller discards the bytes written by then.
  */
 static bool may_write(const struct output *out)
 {
-    return out->buckets <= AGGREGATION_BUCKETS_MAX && !out->w.buf->overflow && account_take(out->account, STEPS_OF_RESULT);
+    return out->buckets <= AGGREGATION_BUCKETS_MAX && !out->w.buf->overflow &&
+           account_take(out->account, STEPS_OF_RESULT);
 }
 
 /* Counts buckets whose contents have been written. The first that are too many end the count. */
@@ -52,10 +53,11 @@ static void count_buckets(struct output *out, uint64_t count)
 static int refuse_too_many(const struct output *out)
 {
     struct problem *cause = arena_alloc(out->arena, sizeof *cause);
-    problem_set(cause, out->arena, PROBLEM_TOO_MANY_BUCKETS,
-                "Trying to create too many buckets. Must be less than or equal to: [%d] but was [%llu]. This limit can be "
-                "set by changing the [search.max_buckets] cluster level setting.",
-                AGGREGATION_BUCKETS_MAX, (unsigned long long)out->buckets);
+    problem_set(
+        cause, out->arena, PROBLEM_TOO_MANY_BUCKETS,
+        "Trying to create too many buckets. Must be less than or equal to: [%d] but was [%llu]. This limit can be "
+        "set by changing the [search.max_buckets] cluster level setting.",
+        AGGREGATION_BUCKETS_MAX, (unsigned long long)out->buckets);
     problem_details(cause, out->arena, "\"max_buckets\":%d", AGGREGATION_BUCKETS_MAX);
     problem_set(out->problem, out->arena, PROBLEM_SEARCH_PHASE_EXECUTION, "%s", "");
     problem_details(out->problem, out->arena, "\"phase\":\"fetch\",\"grouped\":true,\"failed_shards\":[]");
@@ -423,7 +425,8 @@ static uint64_t fill_gaps(struct output *out, const struct aggregation *aggregat
     if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
         return *count;
     uint64_t intervals = 0;
-    for (struct field_value key = low; field_value_compare(&key, &high) <= 0 && account_take(out->account, STEPS_OF_GAP);
+    for (struct field_value key = low;
+         field_value_compare(&key, &high) <= 0 && account_take(out->account, STEPS_OF_GAP);
          key = next_interval(aggregation, &key)) {
         if (++intervals > AGGREGATION_BUCKETS_MAX)
             continue;

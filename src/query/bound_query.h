@@ -201,7 +201,7 @@ size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *
                        const struct field_value **ret_values);
 size_t match_doc_sorted(struct match_doc *match_doc, const struct mapping_field *field,
                         const struct field_value **ret_values);
-/* Sorts values on first use. Ensures: values->sorted has them, unless there are none. */
+/* Sorts values on first use. Ensures: values->sorted has all values; NULL if the count is 0. */
 void match_doc_sort_values(struct match_doc *match_doc, struct match_doc_values *values);
 
 /*

@@ -151,7 +151,8 @@ static void write_remote_cause(struct json_writer *writer, const char *action)
     buf_deinit(&reason);
 }
 
-static void write_root_cause(struct json_writer *writer, const struct problem *problem, bool trace, const char *remote_action)
+static void write_root_cause(struct json_writer *writer, const struct problem *problem, bool trace,
+                             const char *remote_action)
 {
     json_begin(writer, '{');
     if (remote_action != NULL && is_java(problem))

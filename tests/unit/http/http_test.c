@@ -858,7 +858,7 @@ static void test_open_reports_port_in_use(void **state)
 }
 
 /*
- * A reason is allocated by base/alloc: after it was freed the account of memory is what it was
+ * A reason is allocated by base/alloc: after its release the account of memory is the same as
  * before. (A reason of asprintf() was not counted, but subtracted.)
  */
 static void test_open_failure_leaves_memory_account_unchanged(void **state)

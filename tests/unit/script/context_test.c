@@ -163,8 +163,8 @@ static void test_map_order(void **state)
         {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE, "ctx._source = params.p", hashed},
         {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE, "ctx._source = params.l[0]", hashed},
         {SCRIPT_GROOVY, SCRIPT_CTX_UPDATE_TYPED, "ctx._source = p", hashed},
-        {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE, "def m = new HashMap(); for (k in params.keySet()) m.put(k, 1); ctx._source = m",
-         "{\"p\":1,\"l\":1}"},
+        {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE,
+         "def m = new HashMap(); for (k in params.keySet()) m.put(k, 1); ctx._source = m", "{\"p\":1,\"l\":1}"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -175,8 +175,8 @@ static void test_map_order(void **state)
                                        .id = SLICE_LIT("1"),
                                        .source = SLICE_LIT(JSON),
                                        .params = SLICE_LIT("{\"p\":" JSON ",\"l\":[" JSON "]}")};
-        assert_int_equal(script_compile(table[i].lang, SCRIPT_FOR_UPDATE, slice_from(table[i].source), SLICE_NONE, &script,
-                                        &arena, &problem),
+        assert_int_equal(script_compile(table[i].lang, SCRIPT_FOR_UPDATE, slice_from(table[i].source), SLICE_NONE,
+                                        &script, &arena, &problem),
                          0);
         int r = script_run_update(script, &SCRIPT_LIMITS_DEFAULT, &arena, &update, &problem);
         struct slice have = r == 0 ? update.source_after : problem.reason;
