@@ -6,7 +6,9 @@
 
 #include "base/check.h"
 #include "http/http_internal.h"
+#include "http/reason.h"
 
+#include <errno.h>
 #include <gnutls/abstract.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -296,6 +298,28 @@ static void http_free(struct http *http)
     mem_free(http);
 }
 
+/*
+ * Starts the watcher and the polling threads. On failure no thread runs.
+ * Returns: 0; TL_ERR_IO with *ret_reason.
+ */
+static int start_threads(struct http *http, char **ret_reason)
+{
+    int r = watch_start(http, ret_reason);
+    if (r != 0)
+        return r;
+    errno = 0; /* libmicrohttpd does not always set it */
+    http->daemon = start_daemon(http);
+    if (http->daemon == NULL)
+        return reason_fail(ret_reason, "cannot start %u polling threads%s%s; each needs file descriptors (ulimit -n)",
+                           http->options.thread_count, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    r = listen_watch(http, ret_reason);
+    if (r != 0) {
+        watch_end(http); /* first: the watcher may be in a call that resumes a connection */
+        MHD_stop_daemon(http->daemon);
+    }
+    return r;
+}
+
 int http_open(const struct http_options *options, const struct http_handler *handler, struct http **ret_http,
               char **ret_reason)
 {
@@ -304,13 +328,7 @@ int http_open(const struct http_options *options, const struct http_handler *han
     if (r == 0)
         r = listen_open(options->host, options->port, &http->listener, &http->port, ret_reason);
     if (r == 0)
-        r = watch_start(http);
-    if (r == 0 && (http->daemon = start_daemon(http)) == NULL)
-        r = TL_ERR_IO;
-    if (r == 0 && (r = listen_watch(http)) != 0) {
-        watch_end(http);
-        MHD_stop_daemon(http->daemon);
-    }
+        r = start_threads(http, ret_reason);
     if (r != 0) {
         http_free(http);
         return tl_trace(r);

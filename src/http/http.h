@@ -56,8 +56,8 @@ struct http_options http_options_default(void);
  *
  * Requires: all signals that the program handles are blocked in the calling thread; the server's
  * threads inherit its mask.
- * Returns: 0; TL_ERR_IO when it cannot listen, cannot use the TLS files, or cannot start a thread.
- * *ret_reason then has the cause where there is a message for it, to be freed by mem_free.
+ * Returns: 0; TL_ERR_IO when it cannot listen, cannot use the TLS files, or cannot start a thread:
+ * *ret_reason has the cause, to be freed by mem_free (NULL: not wanted).
  * Owns: the caller; http_close().
  */
 int http_open(const struct http_options *options, const struct http_handler *handler, struct http **ret_http,
@@ -99,11 +99,12 @@ bool http_settled(struct http *http, uint64_t us);
 void http_close(struct http *http);
 
 /*
- * Starts an input barrier: calls `passed` when the handler has returned from all requests that had
- * arrived at this host before the call, or after HTTP_INPUT_BARRIER_TIMEOUT_US.
+ * Starts an input barrier: calls `passed` once, when the handler has returned from all requests
+ * that had arrived at this host before the call, or after HTTP_INPUT_BARRIER_TIMEOUT_US.
  *
  * The callback runs on a thread of the server; it is not called if the server is closed earlier. A
- * call while a barrier is running replaces its callback and starts another barrier after it.
+ * call while a barrier is running waits for the next barrier, which starts when the running one has
+ * passed.
  */
 #define HTTP_INPUT_BARRIER_TIMEOUT_US (60 * TL_SECOND)
 void http_input_barrier(struct http *http, void (*passed)(void *context), void *context);

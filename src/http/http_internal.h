@@ -120,13 +120,12 @@ struct http_exchange {
 enum { POLLERS_MAX = 256 };
 
 /* State of the input barrier (input_barrier.c). The watcher alone uses `running` and `polls`. */
+struct input_barrier_call;
 struct input_barrier {
-    pthread_mutex_t lock; /* guards requested, passed, context */
-    bool requested;
-    void (*passed)(void *context);
-    void *context;
-    bool running;
-    unsigned polls; /* since the barrier started */
+    pthread_mutex_t lock;                 /* guards requested */
+    struct input_barrier_call *requested; /* calls that wait for the next barrier; NULL: none */
+    struct input_barrier_call *running;   /* calls of the running barrier; NULL: none is running */
+    unsigned polls;                       /* since the barrier started */
 };
 
 struct http {
@@ -219,8 +218,8 @@ uint64_t poller_clock_ns(void);
 
 /* --- watch.c: hang-ups and time limits ---------------------------------------------------------- */
 
-/* Starts the watcher. Returns: 0; TL_ERR_IO. */
-int watch_start(struct http *http) TL_MUST_USE;
+/* Starts the watcher. Returns: 0; TL_ERR_IO with *ret_reason (reason.h). */
+int watch_start(struct http *http, char **ret_reason) TL_MUST_USE;
 /* Wakes the watcher: it accepts again if a slot is available, and starts a requested barrier. */
 void watch_wake(struct http *http);
 /* Ends the watcher's thread; connections can still be opened and closed. */
@@ -239,7 +238,7 @@ void watch_end_idle(struct http *http);
 void input_barrier_init(struct http *http);
 void input_barrier_deinit(struct http *http);
 /*
- * Starts a requested barrier, or checks the running one and completes it when it has passed.
+ * Starts a requested barrier, or checks the running one and completes its calls when it has passed.
  * Returns: milliseconds until the next check; 0: no barrier is running.
  */
 int input_barrier_poll(struct http *http);
@@ -331,10 +330,10 @@ void handshake_refuse(int fd);
 
 /* --- listen.c: the listening socket ------------------------------------------------------------- */
 
-/* Returns: 0; TL_ERR_IO, with *ret_reason (NULL: not wanted) to be freed by mem_free. */
+/* Returns: 0; TL_ERR_IO with *ret_reason (reason.h). */
 int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;
-/* Registers the listener with the watcher. Returns: 0; TL_ERR_IO. */
-int listen_watch(struct http *http) TL_MUST_USE;
+/* Registers the listener with the watcher. Returns: 0; TL_ERR_IO with *ret_reason (reason.h). */
+int listen_watch(struct http *http, char **ret_reason) TL_MUST_USE;
 /*
  * Accepts a limited number of connections and assigns each to a polling thread. Called by the
  * watcher. Returns: whether more may be pending.

@@ -12,6 +12,9 @@
  * cannot read yet: those of a pipelined request, and those of a client that must first read its
  * response.
  *
+ * Each call of http_input_barrier() is completed exactly once, by a barrier that began after the
+ * call. Calls made while a barrier is running wait for the next one, which serves all of them.
+ *
  * libmicrohttpd may be delayed between reading bytes and a change of the phase. Therefore the first
  * check comes some milliseconds after the start.
  */
@@ -29,18 +32,37 @@ void input_barrier_init(struct http *http)
     pthread_mutex_init(&http->input_barrier.lock, NULL);
 }
 
+/* One call of http_input_barrier() that has not been completed. */
+struct input_barrier_call {
+    void (*passed)(void *context);
+    void *context;
+    struct input_barrier_call *next; /* the call made before */
+};
+
+static void free_calls(struct input_barrier_call *call)
+{
+    while (call != NULL) {
+        struct input_barrier_call *next = call->next;
+        mem_free(call);
+        call = next;
+    }
+}
+
 void input_barrier_deinit(struct http *http)
 {
-    pthread_mutex_destroy(&http->input_barrier.lock);
+    struct input_barrier *barrier = &http->input_barrier;
+    free_calls(barrier->requested);
+    free_calls(barrier->running);
+    pthread_mutex_destroy(&barrier->lock);
 }
 
 void http_input_barrier(struct http *http, void (*passed)(void *context), void *context)
 {
     struct input_barrier *barrier = &http->input_barrier;
+    struct input_barrier_call *call = mem_alloc(sizeof *call);
     pthread_mutex_lock(&barrier->lock);
-    barrier->requested = true;
-    barrier->passed = passed;
-    barrier->context = context;
+    *call = (struct input_barrier_call){.passed = passed, .context = context, .next = barrier->requested};
+    barrier->requested = call;
     pthread_mutex_unlock(&barrier->lock);
     watch_wake(http);
 }
@@ -118,39 +140,36 @@ static bool all_read(struct http *http)
     return all;
 }
 
-static void begin(struct http *http)
+/* Begins a barrier for the calls that were made before. Returns: whether there was one. */
+static bool begin(struct http *http)
 {
     struct input_barrier *barrier = &http->input_barrier;
+    pthread_mutex_lock(&barrier->lock);
+    barrier->running = tl_steal(barrier->requested);
+    pthread_mutex_unlock(&barrier->lock);
+    if (barrier->running == NULL)
+        return false;
     while (listen_accept(http) && !atomic_load(&http->stopping))
         continue;
     record_unread(http);
-    barrier->running = true;
     barrier->polls = 0;
+    return true;
 }
 
+/* A callback may call http_input_barrier(). */
 static void end(struct input_barrier *barrier)
 {
-    barrier->running = false;
-    pthread_mutex_lock(&barrier->lock);
-    void (*passed)(void *context) = barrier->passed;
-    void *context = barrier->context;
-    pthread_mutex_unlock(&barrier->lock);
-    passed(context);
+    struct input_barrier_call *calls = tl_steal(barrier->running);
+    for (const struct input_barrier_call *call = calls; call != NULL; call = call->next)
+        call->passed(call->context);
+    free_calls(calls);
 }
 
 int input_barrier_poll(struct http *http)
 {
     struct input_barrier *barrier = &http->input_barrier;
-    if (!barrier->running) {
-        pthread_mutex_lock(&barrier->lock);
-        bool wanted = barrier->requested;
-        barrier->requested = false;
-        pthread_mutex_unlock(&barrier->lock);
-        if (!wanted)
-            return 0;
-        begin(http);
-        return POLL_MS;
-    }
+    if (barrier->running == NULL)
+        return begin(http) ? POLL_MS : 0;
     bool late = /* counts polls instead of time: the time of a stall must not count */
         ++barrier->polls > HTTP_INPUT_BARRIER_TIMEOUT_US / TL_MS / POLL_MS;
     if (late)
@@ -158,5 +177,5 @@ int input_barrier_poll(struct http *http)
     if (!late && !all_read(http))
         return POLL_MS;
     end(barrier);
-    return 0;
+    return begin(http) ? POLL_MS : 0;
 }

@@ -8,6 +8,7 @@
  */
 #include "base/log.h"
 #include "http/http_internal.h"
+#include "http/reason.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -26,9 +27,7 @@ enum { BACKLOG = 4096 };
 
 static int fail(char **ret_reason, const char *host, uint16_t port, const char *why)
 {
-    if (ret_reason != NULL && asprintf(ret_reason, "cannot listen on %s:%u: %s", host, port, why) < 0)
-        *ret_reason = NULL;
-    return TL_ERR_IO;
+    return reason_fail(ret_reason, "cannot listen on %s:%u: %s", host, port, why);
 }
 
 /* Returns: the message of a bind(2) error, with its remedy. */
@@ -146,12 +145,14 @@ static bool accept_one(struct http *http)
     return errno == EINTR || errno == ECONNABORTED;
 }
 
-int listen_watch(struct http *http)
+int listen_watch(struct http *http, char **ret_reason)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_LISTENER};
     pthread_mutex_lock(&http->listen_lock); /* the watcher is running and uses the listener */
     http->accepting = true;
-    int r = epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
+    int r = 0;
+    if (epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->listener, &event) != 0)
+        r = reason_fail(ret_reason, "cannot watch the listening socket: %s", strerror(errno));
     pthread_mutex_unlock(&http->listen_lock);
     return r;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "http/reason.h"
 
 #include <errno.h>
 #include <gnutls/x509.h>
@@ -31,9 +32,7 @@ struct tls {
 
 static int fail(char **ret_reason, const char *option, const char *file, const char *why)
 {
-    if (asprintf(ret_reason, "--%s %s: %s", option, file, why) < 0)
-        *ret_reason = NULL;
-    return TL_ERR_IO;
+    return reason_fail(ret_reason, "--%s %s: %s", option, file, why);
 }
 
 static int check_readable(const char *option, const char *file, char **ret_reason)

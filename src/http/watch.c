@@ -10,11 +10,13 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "http/http_internal.h"
+#include "http/reason.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -258,17 +260,26 @@ static void *watch_run(void *context)
     return NULL;
 }
 
-int watch_start(struct http *http)
+static int fail(char **ret_reason, int error)
+{
+    return reason_fail(ret_reason, "cannot watch connections: %s%s", strerror(error),
+                       error == EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+}
+
+int watch_start(struct http *http, char **ret_reason)
 {
     http->watch_epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (http->watch_epoll < 0)
+        return fail(ret_reason, errno);
     http->watch_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (http->watch_epoll < 0 || http->watch_wake < 0)
-        return TL_ERR_IO;
+    if (http->watch_wake < 0)
+        return fail(ret_reason, errno);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_WAKE};
     if (epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->watch_wake, &event) != 0)
-        return TL_ERR_IO;
-    if (pthread_create(&http->watcher, NULL, watch_run, http) != 0)
-        return TL_ERR_IO;
+        return fail(ret_reason, errno);
+    int error = pthread_create(&http->watcher, NULL, watch_run, http);
+    if (error != 0)
+        return fail(ret_reason, error);
     http->watching = true;
     return 0;
 }

@@ -462,10 +462,14 @@ static bool note_rewritten(struct binder *binder, struct aggregation *list)
     return any;
 }
 
+enum { STEPS_OF_BINDING = 100 };
+
 static int bind_list(struct binder *binder, struct aggregation *list, const struct named_list *named)
 {
     int r = 0;
     for (struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
+        if (!bind__charge(binder, STEPS_OF_BINDING))
+            break;
         r = bind_one(binder, a, named);
         if (r == 0)
             r = bind_list(binder, a->children, named);
@@ -553,22 +557,27 @@ struct slice aggregator__key(const struct field_value *value)
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
+static const struct field_value *one_value(struct match_doc *match_doc, struct field_value value)
+{
+    struct field_value *copy = arena_alloc(&match_doc->arena, sizeof *copy);
+    *copy = value;
+    return copy;
+}
+
 static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                        struct match_doc *match_doc, struct field_value **ret_values)
+                        struct match_doc *match_doc, const struct field_value **ret_values)
 {
     const struct metadata_field *metadata = aggregation__metadata(aggregation);
     size_t count = 0;
     if (metadata != NULL) {
-        *ret_values = arena_alloc(&match_doc->arena, sizeof **ret_values);
-        (*ret_values)[0] = metadata_value(metadata, match_doc);
+        *ret_values = one_value(match_doc, metadata_value(metadata, match_doc));
         return 1;
     }
     if (bound->field != NULL)
         count = match_doc_field(match_doc, bound->field, ret_values);
     if (count > 0 || !bound->has_missing)
         return count;
-    *ret_values = arena_alloc(&match_doc->arena, sizeof **ret_values);
-    (*ret_values)[0] = bound->missing;
+    *ret_values = one_value(match_doc, bound->missing);
     return 1;
 }
 
@@ -634,7 +643,7 @@ static void add_index(struct field_value *keys, size_t *count, size_t index)
 }
 
 static size_t filter_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                          struct match_doc *match_doc, struct field_value **ret_keys)
+                          struct match_doc *match_doc, const struct field_value **ret_keys)
 {
     struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->filter_count + 1) * sizeof *keys);
     size_t count = 0;
@@ -649,8 +658,8 @@ static size_t filter_keys(const struct aggregation *aggregation, const struct bo
 }
 
 static size_t range_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct match_doc *match_doc, struct field_value *values, size_t value_count,
-                         struct field_value **ret_keys)
+                         struct match_doc *match_doc, const struct field_value *values, size_t value_count,
+                         const struct field_value **ret_keys)
 {
     struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->range_count + 1) * sizeof *keys);
     size_t count = 0;
@@ -663,8 +672,8 @@ static size_t range_keys(const struct aggregation *aggregation, const struct bou
 
 /* Computes the keys of terms and histograms. */
 static size_t value_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct match_doc *match_doc, struct field_value *values, size_t value_count,
-                         struct field_value **ret_keys)
+                         struct match_doc *match_doc, const struct field_value *values, size_t value_count,
+                         const struct field_value **ret_keys)
 {
     bool round = is_one_of(aggregation, KINDS_HISTOGRAM), choose = aggregation->include.given || aggregation->exclude.given;
     size_t count = 0;
@@ -684,16 +693,15 @@ static size_t value_keys(const struct aggregation *aggregation, const struct bou
 }
 
 static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                      struct match_doc *match_doc, struct field_value **ret_keys)
+                      struct match_doc *match_doc, const struct field_value **ret_keys)
 {
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     if (is_one_of(aggregation, KINDS_FILTER))
         return filter_keys(aggregation, bound, match_doc, ret_keys);
     bool global = aggregation->kind == AGGREGATION_GLOBAL;
     size_t count = global ? 0 : values_of(aggregation, bound, match_doc, &values);
     if (global || aggregation->kind == AGGREGATION_MISSING) {
-        *ret_keys = arena_zalloc(&match_doc->arena, sizeof **ret_keys);
-        (*ret_keys)->kind = FIELD_VALUE_I64;
+        *ret_keys = one_value(match_doc, (struct field_value){.kind = FIELD_VALUE_I64});
         return count == 0;
     }
     if (is_one_of(aggregation, KINDS_RANGE))
@@ -703,17 +711,17 @@ static size_t keys_of(const struct aggregation *aggregation, const struct bound_
 
 /* --- Counting ----------------------------------------------------------------------------------------------------- */
 
-int aggregation__too_many(struct arena *arena, struct problem *ret_problem)
+/* Steps of an account. */
+enum { STEPS_OF_AGGREGATION = 10, STEPS_OF_KEY = 20 };
+
+/* Returns: whether collecting may take so many more steps; false: the search ends. */
+static bool may_collect(const struct aggregator *aggregator, uint64_t steps)
 {
-    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
-                "Trying to create too many buckets. Must be less than or equal to: [%d].", AGGREGATION_BUCKETS_MAX);
-    return QUERY_REFUSED;
+    const struct budget_guard *memory = aggregator->context->memory;
+    return account_take(aggregator->account, steps) && (memory == NULL || !memory->refused);
 }
 
-/*
- * Charges memory to the search's budget, in chunks. If it is refused, the search ends at its next
- * document.
- */
+/* Charges memory to the search's budget, in chunks. */
 static void charge(const struct aggregator *aggregator, size_t bytes)
 {
     struct agg_usage *usage = aggregator->usage;
@@ -741,21 +749,18 @@ static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const 
     return bucket;
 }
 
-static int add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
-                         struct metric *metric, const struct mapping_field *field, const struct field_value *value,
-                         struct match_doc *match_doc, struct arena *arena, struct problem *ret_problem)
+static void add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                          struct metric *metric, const struct mapping_field *field, const struct field_value *value,
+                          struct match_doc *match_doc)
 {
     struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(value));
     if (bucket == NULL) {
-        bool counts = aggregation->kind != AGGREGATION_CARDINALITY;
-        if ((counts ? aggregator->usage->buckets : metric->buckets.count) >= AGGREGATION_BUCKETS_MAX)
-            return aggregation__too_many(arena, ret_problem);
-        aggregator->usage->buckets += counts;
         bucket = new_bucket(aggregator, aggregation, field, value);
         map_put(&metric->buckets, aggregator__key(&bucket->key), bucket);
     }
     bucket->documents++;
-    return bucket->children != NULL ? aggregator_add(bucket->children, match_doc, arena, ret_problem) : 0;
+    if (bucket->children != NULL)
+        aggregator_add(bucket->children, match_doc);
 }
 
 /*
@@ -776,20 +781,17 @@ static bool seen_before(struct map *seen, const struct field_value *values, size
     return has_value(values, at, &values[at]);
 }
 
-static int add_keys(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
-                    const struct bound_aggregation *bound, struct match_doc *match_doc, struct arena *arena,
-                    struct problem *ret_problem)
+static void add_keys(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
+                     const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
-    struct field_value *keys = NULL;
+    const struct field_value *keys = NULL;
     size_t count = keys_of(aggregation, bound, match_doc, &keys);
     struct map seen = MAP_INIT;
-    int r = 0;
-    for (size_t i = 0; i < count && r == 0 && account_take(match_doc->account, 20); i++) {
+    for (size_t i = 0; i < count && may_collect(aggregator, STEPS_OF_KEY); i++) {
         if (!seen_before(&seen, keys, count, i))
-            r = add_to_bucket(aggregator, aggregation, metric, bound->field, &keys[i], match_doc, arena, ret_problem);
+            add_to_bucket(aggregator, aggregation, metric, bound->field, &keys[i], match_doc);
     }
     map_deinit(&seen);
-    return r;
 }
 
 /*
@@ -799,7 +801,7 @@ static int add_keys(const struct aggregator *aggregator, const struct aggregatio
 static void add_numbers(const struct aggregation *aggregation, struct metric *metric,
                         const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     size_t count = values_of(aggregation, bound, match_doc, &values);
     struct map seen = MAP_INIT;
     for (size_t i = 0; i < count && account_take(match_doc->account, 20); i++) {
@@ -814,12 +816,11 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
     map_deinit(&seen);
 }
 
-static int add(struct aggregator *aggregator, bool global, struct match_doc *match_doc, struct arena *arena,
-               struct problem *ret_problem)
+static void add(struct aggregator *aggregator, bool global, struct match_doc *match_doc)
 {
     size_t i = 0, position = (size_t)(match_doc->index - aggregator->context->indices);
-    int r = 0;
-    for (const struct aggregation *a = aggregator->list; a != NULL && r == 0; a = a->next, i++) {
+    for (const struct aggregation *a = aggregator->list; a != NULL && may_collect(aggregator, STEPS_OF_AGGREGATION);
+         a = a->next, i++) {
         if ((a->kind == AGGREGATION_GLOBAL) != global)
             continue;
         if (a->kind == AGGREGATION_TOP_HITS)
@@ -828,19 +829,16 @@ static int add(struct aggregator *aggregator, bool global, struct match_doc *mat
         else if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
             add_numbers(a, &aggregator->metrics[i], &a->bound[position], match_doc);
         else
-            r = add_keys(aggregator, a, &aggregator->metrics[i], &a->bound[position], match_doc, arena, ret_problem);
+            add_keys(aggregator, a, &aggregator->metrics[i], &a->bound[position], match_doc);
     }
-    return r;
 }
 
-int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
-                   struct problem *ret_problem)
+void aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc)
 {
-    return add(aggregator, false, match_doc, arena, ret_problem);
+    add(aggregator, false, match_doc);
 }
 
-int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
-                          struct problem *ret_problem)
+void aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc)
 {
-    return add(aggregator, true, match_doc, arena, ret_problem);
+    add(aggregator, true, match_doc);
 }

@@ -2,10 +2,18 @@
 /*
  * Aggregations. The other kinds that Elasticsearch has are refused by name.
  *
- * - Metrics: min, max, sum, avg, stats, value_count, cardinality (exact, up to
- *   AGGREGATION_BUCKETS_MAX), top_hits.
+ * - Metrics: min, max, sum, avg, stats, value_count, cardinality (exact), top_hits.
  * - Buckets: terms, histogram, date_histogram, range, date_range, filter, filters, missing, global
  *   (at the top level only); each takes sub-aggregations.
+ *
+ * Bounds. AGGREGATIONS_MAX and AGGREGATION_DEPTH_MAX bound each level by itself; together:
+ *
+ *  1. Work: each aggregation that a document reaches, each key and each bucket written takes steps of
+ *     the search's account.
+ *  2. Memory: buckets are charged to the search's budget when they are made. Collecting stops at the
+ *     next key when it is refused.
+ *  3. Reply: it has at most AGGREGATION_BUCKETS_MAX buckets of terms, histograms, ranges and filters,
+ *     empty ones included. Writing stops there, as in 7.10 (too_many_buckets_exception).
  */
 #ifndef TL_QUERY_AGGREGATE_H
 #define TL_QUERY_AGGREGATE_H
@@ -15,7 +23,7 @@
 
 #define AGGREGATIONS_MAX 100 /* on one level */
 #define AGGREGATION_DEPTH_MAX 5
-#define AGGREGATION_BUCKETS_MAX 65535 /* search.max_buckets; also of one cardinality */
+#define AGGREGATION_BUCKETS_MAX 65535 /* in a reply: search.max_buckets */
 
 struct aggregation; /* a list of the aggregations on one level, as parsed and bound */
 struct aggregator;  /* the results of such a list */
@@ -58,17 +66,15 @@ void aggregator_free(struct aggregator *aggregator);
 /*
  * Adds a document to all aggregations that are not global: one that the query matched, with
  * match_doc->score. aggregator_add_global() adds a document to the global ones: it is called for
- * every document of the indices.
- * Returns: 0; QUERY_REFUSED with *ret_problem if there are too many buckets.
+ * every document of the indices. The results are incomplete when the account has ended or the budget
+ * is refused meanwhile.
  */
-int aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
-                   struct problem *ret_problem) TL_MUST_USE;
-int aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc, struct arena *arena,
-                          struct problem *ret_problem) TL_MUST_USE;
+void aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc);
+void aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc);
 /*
  * Writes {"name": {…}, …}; with the context's typed_keys {"kind#name": …}.
- * Returns: 0; QUERY_REFUSED if empty buckets of a histogram exceed the limit, or a script failed
- * for a hit; SEARCH_TOO_OLD; fatal codes.
+ * Returns: 0; QUERY_REFUSED if there are more than AGGREGATION_BUCKETS_MAX buckets, or a script
+ * failed for a hit; SEARCH_TOO_OLD; fatal codes.
  */
 int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena,
                      struct problem *ret_problem) TL_MUST_USE;

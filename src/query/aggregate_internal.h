@@ -181,7 +181,6 @@ struct metric {
 
 /* Resources that the buckets of a search use. */
 struct agg_usage {
-    size_t buckets;
     size_t bytes; /* not charged to the search's budget yet */
 };
 
@@ -222,8 +221,6 @@ static inline int64_t aggregation__millis(double number)
  * ordinal.
  */
 struct field_value aggregation__interval_key(const struct aggregation *aggregation, double number);
-/* Refuses a search with more than AGGREGATION_BUCKETS_MAX buckets. Returns: QUERY_REFUSED. */
-int aggregation__too_many(struct arena *arena, struct problem *ret_problem);
 /* Returns: the encoded key of a bucket, which points into `key`. */
 struct slice aggregator__key(const struct field_value *key);
 /* Returns: a value as a number; 0 for text. */

@@ -17,13 +17,54 @@
 /* State of writing. */
 struct output {
     struct json_writer w;
-    bool failed; /* too many buckets */
-    int result;  /* of reading the documents of top_hits; 0: success */
+    uint64_t buckets; /* written so far, empty ones included */
+    int result;       /* of reading the documents of top_hits; 0: success */
+    struct account *account;
     struct arena *arena;
     struct problem *problem;
 };
 
+/* Steps of an account. */
+enum { STEPS_OF_RESULT = 50, STEPS_OF_GAP = 5 };
+
 static void write_list(struct output *out, const struct aggregator *aggregator);
+
+/*
+ * Returns: whether writing may continue. Too many buckets, the end of the account and a refused
+ * budget of the reply end it; the caller discards the bytes written by then.
+ */
+static bool may_write(const struct output *out)
+{
+    return out->buckets <= AGGREGATION_BUCKETS_MAX && !out->w.buf->overflow &&
+           account_take(out->account, STEPS_OF_RESULT);
+}
+
+/* Counts buckets whose contents have been written. The first that are too many end the count. */
+static void count_buckets(struct output *out, uint64_t count)
+{
+    if (out->buckets <= AGGREGATION_BUCKETS_MAX)
+        out->buckets += count;
+}
+
+/*
+ * Refuses the reply as 7.10 does, where the limit is checked when the results of all shards are
+ * merged: no shard has failed.
+ */
+static int refuse_too_many(const struct output *out)
+{
+    struct problem *cause = arena_alloc(out->arena, sizeof *cause);
+    problem_set(
+        cause, out->arena, PROBLEM_TOO_MANY_BUCKETS,
+        "Trying to create too many buckets. Must be less than or equal to: [%d] but was [%llu]. This limit can be "
+        "set by changing the [search.max_buckets] cluster level setting.",
+        AGGREGATION_BUCKETS_MAX, (unsigned long long)out->buckets);
+    problem_details(cause, out->arena, "\"max_buckets\":%d", AGGREGATION_BUCKETS_MAX);
+    problem_set(out->problem, out->arena, PROBLEM_SEARCH_PHASE_EXECUTION, "%s", "");
+    problem_details(out->problem, out->arena, "\"phase\":\"fetch\",\"grouped\":true,\"failed_shards\":[]");
+    out->problem->status = problem_status(cause);
+    out->problem->caused_by = cause;
+    return QUERY_REFUSED;
+}
 
 /* --- Texts of values ---------------------------------------------------------------------------------------------- */
 
@@ -314,11 +355,12 @@ static void write_terms(struct output *out, const struct aggregator *aggregator,
     json_u64(&out->w, others);
     json_key(&out->w, "buckets");
     json_begin(&out->w, '[');
-    for (size_t i = 0; i < count && i < aggregation->size; i++) {
+    for (size_t i = 0; i < count && i < aggregation->size && may_write(out); i++) {
         json_begin(&out->w, '{');
         write_terms_key(&out->w, aggregation, buckets[i]);
         write_inside(out, aggregator, aggregation, buckets[i]);
         json_end(&out->w, '}');
+        count_buckets(out, 1);
     }
     json_end(&out->w, ']');
     mem_free(buckets);
@@ -371,21 +413,23 @@ static bool histogram_span(const struct aggregation *aggregation, struct agg_buc
 
 /*
  * Replaces *buckets by all intervals of the histogram if min_doc_count is 0, with empty buckets in
- * the gaps.
- * Returns: false if there are more than AGGREGATION_BUCKETS_MAX. Owns: the empty buckets live in
- * `empty`.
+ * the gaps. Beyond AGGREGATION_BUCKETS_MAX they are only counted, as long as the account permits.
+ * Returns: the number of intervals. Owns: the empty buckets live in `empty`.
  */
-static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct agg_bucket ***buckets,
-                      size_t *count, struct arena *empty)
+static uint64_t fill_gaps(struct output *out, const struct aggregation *aggregation, const struct metric *metric,
+                          struct agg_bucket ***buckets, size_t *count, struct arena *empty)
 {
     struct field_value low = {0}, high = {0};
     size_t filled = 0, capacity = 0;
     struct agg_bucket **all = NULL;
     if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
-        return true;
-    for (struct field_value key = low; field_value_compare(&key, &high) <= 0; key = next_interval(aggregation, &key)) {
-        if (filled >= AGGREGATION_BUCKETS_MAX)
-            return false;
+        return *count;
+    uint64_t intervals = 0;
+    for (struct field_value key = low;
+         field_value_compare(&key, &high) <= 0 && account_take(out->account, STEPS_OF_GAP);
+         key = next_interval(aggregation, &key)) {
+        if (++intervals > AGGREGATION_BUCKETS_MAX)
+            continue;
         struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));
         if (bucket == NULL) {
             bucket = arena_zalloc(empty, sizeof *bucket);
@@ -397,7 +441,7 @@ static bool fill_gaps(const struct aggregation *aggregation, const struct metric
     mem_free(*buckets);
     *buckets = mem_dup(all, (filled + 1) * sizeof(struct agg_bucket *));
     *count = filled;
-    return true;
+    return intervals;
 }
 
 static double histogram_key(const struct aggregation *aggregation, const struct agg_bucket *bucket)
@@ -441,15 +485,15 @@ static void write_histogram(struct output *out, const struct aggregator *aggrega
     size_t count;
     struct agg_bucket **buckets = all_buckets(metric, aggregation->min_doc_count, &count);
     struct arena empty = ARENA_INIT;
-    if (!fill_gaps(aggregation, metric, &buckets, &count, &empty)) {
-        out->failed = true;
+    uint64_t intervals = fill_gaps(out, aggregation, metric, &buckets, &count, &empty);
+    if (intervals > AGGREGATION_BUCKETS_MAX)
         count = 0;
-    }
     qsort_r(buckets, count, sizeof *buckets, by_order, (void *)(uintptr_t)aggregation);
     json_key(&out->w, "buckets");
     json_begin(&out->w, aggregation->keyed ? '{' : '[');
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && may_write(out); i++)
         write_interval(out, aggregator, aggregation, buckets[i], field);
+    count_buckets(out, intervals);
     json_end(&out->w, aggregation->keyed ? '}' : ']');
     mem_free(buckets);
     arena_deinit(&empty);
@@ -508,11 +552,12 @@ static void write_ranges(struct output *out, const struct aggregator *aggregator
 {
     json_key(&out->w, "buckets");
     json_begin(&out->w, aggregation->keyed ? '{' : '[');
-    for (size_t i = 0; i < aggregation->range_count; i++) {
+    for (size_t i = 0; i < aggregation->range_count && may_write(out); i++) {
         write_range(out, aggregation, &aggregation->ranges[i], field);
         write_inside(out, aggregator, aggregation, bucket_at(metric, i));
         json_end(&out->w, '}');
     }
+    count_buckets(out, aggregation->range_count);
     json_end(&out->w, aggregation->keyed ? '}' : ']');
 }
 
@@ -521,13 +566,15 @@ static void write_filters(struct output *out, const struct aggregator *aggregato
 {
     json_key(&out->w, "buckets");
     json_begin(&out->w, aggregation->keyed ? '{' : '[');
-    for (size_t i = 0; i < aggregation->filter_count + aggregation->other; i++) {
+    size_t count = aggregation->filter_count + aggregation->other;
+    for (size_t i = 0; i < count && may_write(out); i++) {
         if (aggregation->keyed)
             json_key_slice(&out->w, i < aggregation->filter_count ? aggregation->filters[i].key : aggregation->other_key);
         json_begin(&out->w, '{');
         write_inside(out, aggregator, aggregation, bucket_at(metric, i));
         json_end(&out->w, '}');
     }
+    count_buckets(out, count);
     json_end(&out->w, aggregation->keyed ? '}' : ']');
 }
 
@@ -596,7 +643,7 @@ static const struct mapping_field *field_of(const struct aggregator *aggregator,
 static void write_list(struct output *out, const struct aggregator *aggregator)
 {
     size_t i = 0;
-    for (const struct aggregation *a = aggregator->list; a != NULL; a = a->next, i++) {
+    for (const struct aggregation *a = aggregator->list; a != NULL && may_write(out); a = a->next, i++) {
         const struct mapping_field *field = field_of(aggregator, a);
         struct buf name = BUF_INIT(BUF_UNLIMITED);
         if (aggregator->context->typed_keys)
@@ -619,10 +666,10 @@ static void write_list(struct output *out, const struct aggregator *aggregator)
 
 int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena, struct problem *ret_problem)
 {
-    struct output out = {.failed = false, .arena = arena, .problem = ret_problem};
+    struct output out = {.account = aggregator->account, .arena = arena, .problem = ret_problem};
     json_writer_init(&out.w, buf);
     json_begin(&out.w, '{');
     write_list(&out, aggregator);
     json_end(&out.w, '}');
-    return out.result != 0 ? out.result : out.failed ? aggregation__too_many(arena, ret_problem) : 0;
+    return out.result != 0 ? out.result : out.buckets > AGGREGATION_BUCKETS_MAX ? refuse_too_many(&out) : 0;
 }

@@ -52,8 +52,6 @@ struct term_weight {
     bool norms;         /* field length counts; false: every field has length 1 */
     bool frequencies;   /* term frequency counts; false: it is 1, and values are a set */
     bool lucene6;       /* as Lucene 6 computes it, for the 5.x dialect */
-    uint64_t documents; /* unused */
-    uint64_t with_term; /* unused */
     double mean_length; /* of the field, in tokens */
     float weight;       /* boost * (k1 + 1) * idf */
     float idf;          /* inverse document frequency of the term */
@@ -163,7 +161,7 @@ struct match_doc_values {
     const struct mapping_field *field;
     struct field_value *values;
     size_t count;
-    struct field_value *sorted; /* copy of `values` in order; NULL: not sorted yet */
+    struct field_value *sorted; /* `values` in ascending order; NULL: not sorted yet */
     size_t lookups;             /* number of term lookups; after several the values are sorted */
 };
 
@@ -196,10 +194,15 @@ yyjson_val *match_doc_root(struct match_doc *match_doc);
  */
 struct match_doc_values *match_doc_values(struct match_doc *match_doc, const struct mapping_field *field);
 /*
- * As match_doc_values(). Returns: the number of values. The caller may reorder *ret_values, so their
- * order is unspecified.
+ * As match_doc_values(). Returns: the number of values. match_doc_field() gives them in the order of
+ * the source, match_doc_sorted() in ascending order, which is that of doc values.
  */
-size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field, struct field_value **ret_values);
+size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field,
+                       const struct field_value **ret_values);
+size_t match_doc_sorted(struct match_doc *match_doc, const struct mapping_field *field,
+                        const struct field_value **ret_values);
+/* Sorts values on first use. Ensures: values->sorted has all values; NULL if the count is 0. */
+void match_doc_sort_values(struct match_doc *match_doc, struct match_doc_values *values);
 
 /*
  * Returns: the path at which the source has the field's values; for a multi-field that is its

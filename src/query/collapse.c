@@ -132,7 +132,7 @@ static bool is_single(const struct field_value *values, size_t count)
 int collapse_read(struct match_doc *match_doc, const struct mapping_field *field, uint64_t ordinal,
                   struct slice *ret_group)
 {
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     size_t count = match_doc_field(match_doc, field, &values);
     *ret_group = SLICE_LIT("");
     if (count == 0)

@@ -185,23 +185,17 @@ static void write_value(struct fields_writer *w, const struct mapping_field *fie
         buf_i64(w->buf, value->i64);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    return field_value_compare(a, b);
-}
-
 /* Writes a field's doc values: typed and sorted, without duplicate texts and addresses. */
 static void write_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     if (field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 ||
         !set_format(w, field))
         return;
-    size_t count = match_doc_field(w->match_doc, field, &values);
+    size_t count = match_doc_sorted(w->match_doc, field, &values);
     if (count == 0)
         return;
-    qsort(values, count, sizeof *values, by_value);
     begin_field(w, w->name);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || values[i].kind != FIELD_VALUE_BYTES || field_value_compare(&values[i], &values[i - 1]) != 0)

@@ -107,11 +107,6 @@ static float bm25(const struct term_weight *weight, float frequency, size_t leng
     return weight->weight - weight->weight / (1.0f + count * (1.0f / (k1 * norm)));
 }
 
-static int by_value(const void *a, const void *b)
-{
-    return field_value_compare(a, b);
-}
-
 /* Returns: the number of sorted values less than `value`; with `same`, less than or equal to it. */
 static size_t count_below(const struct field_value *sorted, size_t count, const struct field_value *value, bool same)
 {
@@ -139,9 +134,7 @@ static bool sort_values_if_worthwhile(struct match_doc *match_doc, struct match_
         return values->sorted != NULL;
     if (!account_take(match_doc->account, values->count * SORT_STEPS))
         return false;
-    values->sorted = arena_alloc(&match_doc->arena, values->count * sizeof *values->sorted);
-    memcpy(values->sorted, values->values, values->count * sizeof *values->sorted);
-    qsort(values->sorted, values->count, sizeof *values->sorted, by_value);
+    match_doc_sort_values(match_doc, values);
     return true;
 }
 
@@ -196,7 +189,7 @@ static bool in_range(const struct bound_query *matcher, const struct field_value
 
 static bool match_range(const struct bound_query *matcher, struct match_doc *match_doc)
 {
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     size_t count = match_doc_field(match_doc, matcher->field, &values);
     for (size_t i = 0; i < count && account_take(match_doc->account, VALUE_STEPS); i++) {
         if (in_range(matcher, &values[i]))
@@ -207,7 +200,7 @@ static bool match_range(const struct bound_query *matcher, struct match_doc *mat
 
 static bool match_pattern(const struct bound_query *matcher, struct match_doc *match_doc)
 {
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     size_t count = match_doc_field(match_doc, matcher->field, &values);
     for (size_t i = 0; i < count && account_take(match_doc->account, VALUE_STEPS); i++) {
         if (values[i].kind == FIELD_VALUE_BYTES &&
@@ -228,7 +221,7 @@ static bool match_exists(const struct bound_query *matcher, struct match_doc *ma
 {
     for (size_t i = 0; i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
-        struct field_value *values = NULL;
+        const struct field_value *values = NULL;
         bool found = false;
         if (field_value_kind(field) != FIELD_VALUE_NONE && match_doc_field(match_doc, field, &values) > 0)
             return true;
@@ -331,10 +324,11 @@ static double apply_modifier(struct slice modifier, double x)
     return slice_is(modifier, "reciprocal") ? 1 / x : x;
 }
 
+/* Of several values the lowest counts. */
 static double field_factor(const struct bound_function *function, struct match_doc *match_doc)
 {
-    struct field_value *values = NULL;
-    size_t count = function->field != NULL ? match_doc_field(match_doc, function->field, &values) : 0;
+    const struct field_value *values = NULL;
+    size_t count = function->field != NULL ? match_doc_sorted(match_doc, function->field, &values) : 0;
     double x = isnan(function->spec->missing) ? 1 : function->spec->missing;
     if (function->metadata != NULL)
         x = (double)metadata_value(function->metadata, match_doc).i64;

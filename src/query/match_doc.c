@@ -57,10 +57,36 @@ struct match_doc_values *match_doc_values(struct match_doc *match_doc, const str
     return read;
 }
 
-size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field, struct field_value **ret_values)
+size_t match_doc_field(struct match_doc *match_doc, const struct mapping_field *field,
+                       const struct field_value **ret_values)
 {
     const struct match_doc_values *read = match_doc_values(match_doc, field);
     *ret_values = read->values;
+    return read->count;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return field_value_compare(a, b);
+}
+
+void match_doc_sort_values(struct match_doc *match_doc, struct match_doc_values *values)
+{
+    if (values->count <= 1)
+        values->sorted = values->values;
+    if (values->sorted != NULL || values->count == 0)
+        return;
+    values->sorted = arena_alloc(&match_doc->arena, values->count * sizeof *values->sorted);
+    memcpy(values->sorted, values->values, values->count * sizeof *values->sorted);
+    qsort(values->sorted, values->count, sizeof *values->sorted, by_value);
+}
+
+size_t match_doc_sorted(struct match_doc *match_doc, const struct mapping_field *field,
+                        const struct field_value **ret_values)
+{
+    struct match_doc_values *read = match_doc_values(match_doc, field);
+    match_doc_sort_values(match_doc, read);
+    *ret_values = read->sorted;
     return read->count;
 }
 
@@ -139,7 +165,7 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
 {
     struct match_doc *match_doc = user;
     const struct mapping_field *field = mapping_field(match_doc->index->mapping, name);
-    struct field_value *values = NULL;
+    const struct field_value *values = NULL;
     if (field == NULL || field_value_kind(field) == FIELD_VALUE_NONE)
         return false;
     if (field->type == FIELD_TEXT && !field_parameter_flag(field, "fielddata", false)) {

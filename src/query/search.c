@@ -406,11 +406,8 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
     if (taken && terminated(search, part))
         return part->index->shard_count <= 1 ? STEP_STOP : STEP_PASSED;
     match_doc->score = *ret_score;
-    if (taken && search->aggregator != NULL) {
-        *ret_error = aggregator_add(search->aggregator, match_doc, search->context->arena, search->problem);
-        if (*ret_error != 0)
-            return STEP_STOP;
-    }
+    if (taken && search->aggregator != NULL)
+        aggregator_add(search->aggregator, match_doc);
     float ignored;
     if (taken && part->post_filter != NULL)
         taken = bound_query_match(part->post_filter, match_doc, &ignored);
@@ -944,10 +941,10 @@ static int add_visible(struct search *search, struct part *part)
                      bound_query_match(part->visible, match_doc, &ignored);
         match_doc->score = 1;
         if (taken)
-            outcome = aggregator_add_global(search->aggregator, match_doc, search->context->arena, search->problem);
-        if (outcome == 0 && account_ended(&search->account))
+            aggregator_add_global(search->aggregator, match_doc);
+        if (account_ended(&search->account))
             outcome = account_outcome(search);
-        else if (outcome == 0 && (match_doc->error != 0 || match_doc->problem != NULL))
+        else if (match_doc->error != 0 || match_doc->problem != NULL)
             outcome = match_doc_failure(search, part);
     }
     plan_cursor_deinit(&plan_cursor);

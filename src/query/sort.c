@@ -239,16 +239,10 @@ static struct sort_value in_unit(const struct bound_key *bound, struct sort_valu
     return value;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    return field_value_compare(a, b);
-}
-
-/* Returns: the sum, average or median of several numbers. Sorts `values`. */
-static struct sort_value reduce(const struct bound_key *bound, struct field_value *values, size_t count)
+/* Returns: the sum, average or median of several numbers. Requires: they are sorted. */
+static struct sort_value reduce(const struct bound_key *bound, const struct field_value *values, size_t count)
 {
     double sum = 0;
-    qsort(values, count, sizeof *values, by_value);
     for (size_t i = 0; i < count; i++)
         sum += values[i].kind == FIELD_VALUE_F64 ? values[i].f64 : (double)values[i].i64;
     if (bound->key->mode == SORT_AVG)
@@ -267,8 +261,8 @@ static struct sort_value reduce(const struct bound_key *bound, struct field_valu
 
 static struct sort_value field_value(const struct bound_key *bound, struct match_doc *match_doc)
 {
-    struct field_value *values = NULL;
-    size_t count = bound->field != NULL ? match_doc_field(match_doc, bound->field, &values) : 0;
+    const struct field_value *values = NULL;
+    size_t count = bound->field != NULL ? match_doc_sorted(match_doc, bound->field, &values) : 0;
     enum sort_mode mode = bound->key->mode;
     if (count == 0)
         return missing_value(bound);

@@ -116,7 +116,7 @@ static void sample_document(struct sample *sample, struct match_doc *match_doc)
     sample->documents++;
     for (size_t i = 0; i < sample->field_count; i++) {
         struct field_count *counts = &sample->fields[i];
-        struct field_value *values = NULL;
+        const struct field_value *values = NULL;
         size_t value_count = match_doc_field(match_doc, counts->field, &values);
         if (!account_take(match_doc->account, (1 + value_count) * STEPS_OF_VALUE))
             return;

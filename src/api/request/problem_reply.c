@@ -33,6 +33,15 @@ static bool is_java(const struct problem *problem)
 }
 
 /*
+ * Returns: whether a search failed when the results of its shards were merged. No shard failed, so there are no root causes.
+ */
+static bool failed_without_shards(const struct problem *problem)
+{
+    return problem->type == PROBLEM_SEARCH_PHASE_EXECUTION && problem->caused_by != NULL &&
+           problem->caused_by->type == PROBLEM_TOO_MANY_BUCKETS;
+}
+
+/*
  * Returns: the problem whose members "root_cause" shows. A search_phase_execution_exception stands for what its shards say.
  */
 static const struct problem *root_cause(const struct problem *problem)
@@ -102,7 +111,7 @@ static void write_causes(struct json_writer *writer, const struct problem *probl
 {
     if (problem->caused_by == NULL)
         return;
-    if (problem->type == PROBLEM_SEARCH_PHASE_EXECUTION) {
+    if (problem->type == PROBLEM_SEARCH_PHASE_EXECUTION && !failed_without_shards(problem)) {
         write_search_causes(writer, problem->caused_by);
         return;
     }
@@ -142,13 +151,9 @@ static void write_remote_cause(struct json_writer *writer, const char *action)
     buf_deinit(&reason);
 }
 
-/* `remote_action`: see struct request; NULL for none. */
-static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, enum dialect dialect,
-                                  bool trace, const char *remote_action)
+static void write_root_cause(struct json_writer *writer, const struct problem *problem, bool trace,
+                             const char *remote_action)
 {
-    json_begin(writer, '{');
-    json_key(writer, "root_cause");
-    json_begin(writer, '[');
     json_begin(writer, '{');
     if (remote_action != NULL && is_java(problem))
         write_remote_cause(writer, remote_action);
@@ -157,6 +162,17 @@ static void write_with_root_cause(struct json_writer *writer, const struct probl
     if (trace)
         write_trace(writer, root_cause(problem));
     json_end(writer, '}');
+}
+
+/* `remote_action`: see struct request; NULL for none. */
+static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, enum dialect dialect,
+                                  bool trace, const char *remote_action)
+{
+    json_begin(writer, '{');
+    json_key(writer, "root_cause");
+    json_begin(writer, '[');
+    if (!failed_without_shards(problem))
+        write_root_cause(writer, problem, trace, remote_action);
     json_end(writer, ']');
     write_members(writer, problem);
     if (dialect != DIALECT_5 ||

@@ -115,7 +115,8 @@ static bool put_update_keys(struct run *run, struct dict *ctx, const struct scri
 
 static struct dict *make_ctx(struct run *run, const struct script_update *update)
 {
-    struct dict *source = document_read(run, update->source), *ctx;
+    bool stored = update->ctx == SCRIPT_CTX_UPDATE || update->ctx == SCRIPT_CTX_UPDATE_TYPED;
+    struct dict *source = document_read(run, update->source, stored ? DOCUMENT_IN_ORDER : DOCUMENT_HASHED), *ctx;
     if (source == NULL)
         return NULL;
     ctx = dict_new(run, CLASS_HASH_MAP);
@@ -292,7 +293,7 @@ static int finish_update(struct run *run, struct dict *ctx, struct script_update
 static int run_update(struct run *run, struct script_update *update, struct problem *ret_problem)
 {
     struct value ignored;
-    run->params = document_read(run, update->params);
+    run->params = document_read(run, update->params, DOCUMENT_HASHED);
     struct dict *ctx = run->params == NULL ? NULL : make_ctx(run, update);
     if (ctx == NULL) {
         script_error_run(run, ret_problem);
@@ -305,8 +306,7 @@ static int run_update(struct run *run, struct script_update *update, struct prob
         run->binding = dict_new(run, CLASS_LINKED_HASH_MAP);
         ok = dict_put_all(run, run->binding, run->params) && bind(run, "ctx", value_of(ctx));
     } else {
-        run->params->object.class = CLASS_IMMUTABLE_MAP;
-        run->params->object.flags |= OBJECT_READONLY;
+        dict_freeze(run->params);
     }
     struct value inputs[2] = {value_of(run->params), value_of(ctx)};
     if (!ok || !run_main(run, inputs, 2, &ignored)) {
@@ -340,7 +340,7 @@ static bool give_inputs(struct run *run, const struct script_eval *value, struct
     inputs[1] = doc;
     inputs[2] = value_double(value->score);
     if (value->source.data != NULL) {
-        struct dict *source = document_read(run, value->source);
+        struct dict *source = document_read(run, value->source, DOCUMENT_HASHED);
         if (source == NULL || !dict_put_ascii(run, run->params, "_source", value_of(source)))
             return false;
     }
@@ -401,7 +401,7 @@ static int run_value(struct run *run, struct script_eval *value, struct problem 
 {
     const struct script *script = run->script;
     struct value inputs[3], result;
-    run->params = document_read(run, value->params);
+    run->params = document_read(run, value->params, DOCUMENT_HASHED);
     if (run->params == NULL || !give_inputs(run, value, inputs)) {
         script_error_run(run, ret_problem);
         return SCRIPT_FAILED;

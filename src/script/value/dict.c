@@ -4,6 +4,9 @@
 
 #include "base/check.h"
 
+/* Of java.util.HashMap: TREEIFY_THRESHOLD and MIN_TREEIFY_CAPACITY. */
+enum { CHAIN_MAX = 8, CHAIN_SIZE_MAX = 64 };
+
 static bool is_tree(const struct dict *dict)
 {
     return dict->object.class == CLASS_TREE_MAP || dict->object.class == CLASS_TREE_SET;
@@ -20,6 +23,21 @@ static bool is_hashed(const struct dict *dict)
 struct dict *dict_new(struct run *run, enum class_id id)
 {
     return run_object(run, sizeof(struct dict), id);
+}
+
+void dict_freeze(struct dict *dict)
+{
+    struct map_entry *before = NULL;
+    for (struct map_entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
+        entry->before = before;
+        *(before == NULL ? &dict->head : &before->after) = entry;
+        before = entry;
+    }
+    if (before != NULL)
+        before->after = NULL;
+    dict->tail = before;
+    dict->object.class = CLASS_IMMUTABLE_MAP;
+    dict->object.flags |= OBJECT_READONLY;
 }
 
 static uint32_t table_size_for(size_t count)
@@ -236,11 +254,14 @@ static bool insert(struct run *run, struct dict *dict, struct value key, struct 
     entry->hash = hash;
     entry->owner = dict;
     struct map_entry **end = &dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
-    while (*end != NULL)
+    unsigned collisions = 0;
+    for (; *end != NULL; collisions++)
         end = &(*end)->chain;
     *end = entry;
     link_behind(dict, dict->tail, entry);
     dict->changes++;
+    if (collisions >= CHAIN_MAX && dict->bucket_count < CHAIN_SIZE_MAX && !resize(run, dict))
+        return false;
     return ++dict->count <= dict->bucket_count * 3 / 4 || resize(run, dict);
 }
 

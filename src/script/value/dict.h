@@ -3,8 +3,10 @@
  * Dictionaries: Java's maps and sets (a set is a map without values).
  *
  * The hash table has the layout of java.util.HashMap, since its iteration order shows in documents: the same hash
- * spreading, table sizes and order within a bucket. Entries are also linked in insertion order, the iteration order of a
- * LinkedHashMap. A tree map has its entries in a sorted array.
+ * spreading, table sizes and order within a bucket. A table below 64 buckets also doubles for a bucket of more than 8
+ * entries. Not copied: in a larger table Java turns such a bucket into a tree, which can change the order within it.
+ * Entries are also linked in insertion order, the iteration order of a LinkedHashMap. A tree map has its entries in a
+ * sorted array.
  */
 #ifndef TL_SCRIPT_DICT_H
 #define TL_SCRIPT_DICT_H
@@ -58,6 +60,8 @@ static inline bool value_is_set(struct value v)
 }
 
 struct dict *dict_new(struct run *run, enum class_id id);
+/* Turns a map into one of Collections.unmodifiableMap(), in the same order. */
+void dict_freeze(struct dict *dict);
 /* Sizes the table for `count` more entries as HashMap.putAll and the copying constructors do. */
 bool dict_reserve(struct run *run, struct dict *dict, size_t count);
 

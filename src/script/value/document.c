@@ -14,7 +14,7 @@
 
 /* Reading */
 
-static bool read_value(struct run *run, yyjson_val *json, unsigned depth, struct value *ret);
+static bool read_value(struct run *run, yyjson_val *json, enum class_id map, unsigned depth, struct value *ret);
 
 static bool read_number(struct run *run, yyjson_val *json, struct value *ret)
 {
@@ -41,7 +41,7 @@ static bool read_number(struct run *run, yyjson_val *json, struct value *ret)
     return true;
 }
 
-static bool read_array(struct run *run, yyjson_val *json, unsigned depth, struct value *ret)
+static bool read_array(struct run *run, yyjson_val *json, enum class_id map, unsigned depth, struct value *ret)
 {
     struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, yyjson_arr_size(json));
     if (seq == NULL)
@@ -50,28 +50,28 @@ static bool read_array(struct run *run, yyjson_val *json, unsigned depth, struct
     yyjson_arr_iter iter = yyjson_arr_iter_with(json);
     for (yyjson_val *item; (item = yyjson_arr_iter_next(&iter)) != NULL;) {
         struct value value;
-        if (!read_value(run, item, depth, &value) || !seq_add(run, seq, value))
+        if (!read_value(run, item, map, depth, &value) || !seq_add(run, seq, value))
             return false;
     }
     return true;
 }
 
-static bool read_object(struct run *run, yyjson_val *json, unsigned depth, struct value *ret)
+static bool read_object(struct run *run, yyjson_val *json, enum class_id map, unsigned depth, struct value *ret)
 {
-    struct dict *dict = dict_new(run, CLASS_LINKED_HASH_MAP);
+    struct dict *dict = dict_new(run, map);
     *ret = value_of(dict);
     yyjson_obj_iter iter = yyjson_obj_iter_with(json);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&iter)) != NULL;) {
         struct text *name = text_new(run, slice_make(yyjson_get_str(key), yyjson_get_len(key)));
         struct value value;
-        if (name == NULL || !read_value(run, yyjson_obj_iter_get_val(key), depth, &value) ||
+        if (name == NULL || !read_value(run, yyjson_obj_iter_get_val(key), map, depth, &value) ||
             !dict_put(run, dict, value_of(name), value, NULL))
             return false;
     }
     return true;
 }
 
-static bool read_value(struct run *run, yyjson_val *json, unsigned depth, struct value *ret)
+static bool read_value(struct run *run, yyjson_val *json, enum class_id map, unsigned depth, struct value *ret)
 {
     struct text *text;
     if (depth > DOCUMENT_DEPTH_MAX)
@@ -85,8 +85,8 @@ static bool read_value(struct run *run, yyjson_val *json, unsigned depth, struct
         text = text_new(run, slice_make(yyjson_get_str(json), yyjson_get_len(json)));
         *ret = value_of(text);
         return text != NULL;
-    case YYJSON_TYPE_ARR: return read_array(run, json, depth + 1, ret);
-    case YYJSON_TYPE_OBJ: return read_object(run, json, depth + 1, ret);
+    case YYJSON_TYPE_ARR: return read_array(run, json, map, depth + 1, ret);
+    case YYJSON_TYPE_OBJ: return read_object(run, json, map, depth + 1, ret);
     default: *ret = VALUE_NONE; return true;
     }
 }
@@ -96,18 +96,19 @@ static void free_doc(yyjson_doc **doc)
     yyjson_doc_free(*doc);
 }
 
-struct dict *document_read(struct run *run, struct slice json)
+struct dict *document_read(struct run *run, struct slice json, enum document_order order)
 {
+    enum class_id map = order == DOCUMENT_HASHED ? CLASS_HASH_MAP : CLASS_LINKED_HASH_MAP;
     struct value value;
     if (json.len == 0)
-        return dict_new(run, CLASS_LINKED_HASH_MAP);
+        return dict_new(run, map);
     tl_cleanup(free_doc) yyjson_doc *doc =
         yyjson_read_opts((char *)(uintptr_t)json.data, json.len, YYJSON_READ_BIGNUM_AS_RAW, NULL, NULL);
     if (doc == NULL || !yyjson_is_obj(yyjson_doc_get_root(doc))) {
         run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "a document must be a JSON object");
         return NULL;
     }
-    return read_value(run, yyjson_doc_get_root(doc), 0, &value) ? (struct dict *)value.object : NULL;
+    return read_value(run, yyjson_doc_get_root(doc), map, 0, &value) ? (struct dict *)value.object : NULL;
 }
 
 /* Cycles */

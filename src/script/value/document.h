@@ -10,10 +10,16 @@
 /* Nested objects and arrays. */
 #define DOCUMENT_DEPTH_MAX 1000u
 
+/* The kind of the maps that JSON objects become, at every level. */
+enum document_order {
+    DOCUMENT_IN_ORDER, /* java.util.LinkedHashMap: the order of the JSON text */
+    DOCUMENT_HASHED,   /* java.util.HashMap */
+};
+
 /*
  * Parses a JSON object; absent or empty bytes are an empty object. Returns: NULL with a throwable.
  */
-struct dict *document_read(struct run *run, struct slice json);
+struct dict *document_read(struct run *run, struct slice json, enum document_order order);
 
 /*
  * Writes a value as Elasticsearch does. A class without a JSON form is refused in Painless (7.x) and written as its

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -856,6 +857,107 @@ static void test_open_reports_port_in_use(void **state)
     mem_free(reason);
 }
 
+/*
+ * A reason is allocated by base/alloc: after its release the account of memory is the same as
+ * before. (A reason of asprintf() was not counted, but subtracted.)
+ */
+static void test_open_failure_leaves_memory_account_unchanged(void **state)
+{
+    (void)state;
+    struct http_options no_host = options(), no_file = options();
+    no_host.host = "256.0.0.1";
+    no_file.tls.cert = no_file.tls.key = "/nonexistent/file";
+    const struct http_options *const cases[] = {&no_host, &no_file};
+    struct http_handler handler = {handle, timestamp, NULL};
+    void *held = mem_alloc((size_t)64 << 20); /* mem_used() would show a negative account as 0 */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct http *http = NULL;
+        char *reason = NULL;
+        mem_thread_end(); /* the total has the calling thread's bytes */
+        size_t before = mem_used();
+        assert_int_equal(http_open(cases[i], &handler, &http, &reason), TL_ERR_IO);
+        assert_non_null(reason);
+        mem_free(reason);
+        mem_thread_end();
+        assert_int_equal(mem_used(), before);
+    }
+    mem_free(held);
+}
+
+/*
+ * With k more file descriptors, for k = 0, 1, 2 ... until the server starts: each failure, of the
+ * listener, the watcher and the polling threads, has a reason.
+ */
+static void test_open_tells_why_it_has_no_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    int free_fd = dup(STDIN_FILENO);
+    assert_true(free_fd >= 0);
+    close(free_fd);
+    struct http_options chosen = options();
+    struct http_handler handler = {handle, timestamp, NULL};
+    struct http *http = NULL;
+    unsigned watchers = 0, pollers = 0;
+    for (rlim_t k = 0; http == NULL; k++) {
+        char *reason = NULL;
+        struct rlimit few = {.rlim_cur = (rlim_t)free_fd + k, .rlim_max = limit.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int r = http_open(&chosen, &handler, &http, &reason);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        if (r == 0)
+            break;
+        assert_int_equal(r, TL_ERR_IO);
+        assert_non_null(reason);
+        watchers += strstr(reason, "cannot watch connections: Too many open files") != NULL;
+        pollers += strstr(reason, "cannot start 2 polling threads") != NULL;
+        mem_free(reason);
+    }
+    assert_true(watchers > 0);
+    assert_true(pollers > 0);
+    http_close(http);
+}
+
+struct passage {
+    pthread_mutex_t *lock;
+    pthread_cond_t *changed;
+    unsigned count;
+};
+
+static void count_passage(void *context)
+{
+    struct passage *passage = context;
+    pthread_mutex_lock(passage->lock);
+    passage->count++;
+    pthread_cond_broadcast(passage->changed);
+    pthread_mutex_unlock(passage->lock);
+}
+
+static void await_passage(struct passage *passage)
+{
+    pthread_mutex_lock(passage->lock);
+    while (passage->count == 0)
+        pthread_cond_wait(passage->changed, passage->lock);
+    pthread_mutex_unlock(passage->lock);
+}
+
+/* Calls made before and while a barrier is running are completed once each. */
+static void test_input_barrier_completes_each_call_once(void **state)
+{
+    struct fixture *f = *state;
+    struct passage passages[4];
+    for (size_t i = 0; i < 4; i++)
+        passages[i] = (struct passage){.lock = &f->lock, .changed = &f->changed};
+    for (size_t i = 0; i < 3; i++)
+        http_input_barrier(f->http, count_passage, &passages[i]);
+    await_passage(&passages[2]);
+    http_input_barrier(f->http, count_passage, &passages[3]);
+    await_passage(&passages[3]); /* the callbacks of earlier calls have been called before this one */
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(passages[i].count, 1);
+}
+
 #define with_server(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -883,6 +985,9 @@ int main(void)
         with_server(test_quiesce_closes_idle_and_finishes_busy),
         with_server(test_http_serves_concurrent_clients),
         with_server(test_open_reports_port_in_use),
+        cmocka_unit_test(test_open_failure_leaves_memory_account_unchanged),
+        cmocka_unit_test(test_open_tells_why_it_has_no_descriptors),
+        with_server(test_input_barrier_completes_each_call_once),
     };
     return cmocka_run_group_tests_name("http", tests, NULL, NULL);
 }

@@ -789,9 +789,70 @@ static void test_steps_are_linear_in_words(void **state)
     }
 }
 
+/* --- Bounds of aggregations ---------------------------------------------------------------------------------------- */
+
+/* Appends an aggregation `a` of `width` filters, with `depth` levels of the same below. */
+static void append_filters(struct buf *text, size_t width, unsigned depth)
+{
+    buf_printf(text, "{\"a\": {\"filters\": {\"filters\": [");
+    for (size_t i = 0; i < width; i++)
+        buf_printf(text, "%s{\"match_all\": {}}", i > 0 ? ", " : "");
+    buf_printf(text, "]}");
+    if (depth > 0) {
+        buf_printf(text, ", \"aggs\": ");
+        append_filters(text, width, depth - 1);
+    }
+    buf_printf(text, "}}");
+}
+
+/* Runs a search with `width` to the power of `levels` filters. Returns: its outcome. */
+static int run_filters(struct fixture *f, size_t width, unsigned levels, uint64_t steps, struct arena *arena,
+                       struct problem *ret_problem)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc doc;
+    struct search_request request;
+    struct search_result result;
+    struct query_parser parser = {.arena = arena, .dialect = DIALECT_7, .doc = &doc, .problem = ret_problem};
+    buf_printf(&body, "{\"size\": 0, \"aggs\": ");
+    append_filters(&body, width, levels - 1);
+    buf_printf(&body, "}");
+    fixture_context(f, arena, false);
+    f->context.steps_max = steps;
+    search_request_init(&request);
+    assert_int_equal(json_parse(arena, buf_as_slice(&body), DIALECT_7, 0, &doc, ret_problem), 0);
+    assert_int_equal(search_request_parse(&parser, doc.root, &request), 0);
+    int r = search_run(&f->context, &request, &result, ret_problem);
+    search_result_deinit(&result);
+    buf_deinit(&body);
+    return r;
+}
+
+/*
+ * 100 filters on each of five levels have 10^10 buckets. Without documents the reply ends at the limit
+ * of buckets; with one that falls into all of them, collecting ends with the account.
+ */
+static void test_aggregations_of_all_levels_are_bounded_together(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct arena arena = ARENA_INIT;
+    struct problem problem = {0};
+    fixture_init(&f, properties);
+    assert_int_equal(run_filters(&f, 100, 5, 0, &arena, &problem), QUERY_REFUSED);
+    assert_int_equal(problem.type, PROBLEM_SEARCH_PHASE_EXECUTION);
+    assert_int_equal(problem.caused_by->type, PROBLEM_TOO_MANY_BUCKETS);
+    assert_int_equal(run_filters(&f, 255, 2, 0, &arena, &problem), 0);
+    fixture_write(&f, &(const char *){"1"}, &(const char *){"{\"t\": \"a\"}"}, 1, false);
+    assert_int_equal(run_filters(&f, 100, 5, 10000000, &arena, &problem), SEARCH_LONG);
+    arena_deinit(&arena);
+    fixture_deinit(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_aggregations_of_all_levels_are_bounded_together),
         cmocka_unit_test(test_search_finds_expected_ids),
         cmocka_unit_test(test_fetch_writes_hits_as_elasticsearch),
         cmocka_unit_test(test_scores_equal_elasticsearch),

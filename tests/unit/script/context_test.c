@@ -141,8 +141,56 @@ static void test_by_query(void **state)
     }
 }
 
+/*
+ * The kinds of maps: a stored document keeps its order; one that is to be created, a document of a
+ * by-query call and parameters have that of java.util.HashMap, at every level. Orders of 7.10.2.
+ */
+static void test_map_order(void **state)
+{
+#define JSON "{\"zeta\":0,\"alpha\":{\"zeta\":0,\"alpha\":1,\"m\":2,\"Aa\":3,\"BB\":4,\"q1\":5},\"m\":2,\"Aa\":3}"
+    static const char in_order[] = JSON, hashed[] = "{\"zeta\":0,\"Aa\":3,\"alpha\":{\"zeta\":0,\"Aa\":3,\"BB\":4,"
+                                                    "\"q1\":5,\"alpha\":1,\"m\":2},\"m\":2}";
+    static const struct {
+        enum script_lang lang;
+        enum script_ctx ctx;
+        const char *source, *expected;
+    } table[] = {
+        {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE, "ctx._source = ctx._source", in_order},
+        {SCRIPT_GROOVY, SCRIPT_CTX_UPDATE_TYPED, "ctx._source = ctx._source", in_order},
+        {SCRIPT_PAINLESS, SCRIPT_CTX_UPSERT, "ctx._source = ctx._source", hashed},
+        {SCRIPT_PAINLESS, SCRIPT_CTX_BY_QUERY, "ctx._source = ctx._source", hashed},
+        {SCRIPT_GROOVY, SCRIPT_CTX_BY_QUERY_TYPED, "ctx._source = ctx._source", hashed},
+        {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE, "ctx._source = params.p", hashed},
+        {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE, "ctx._source = params.l[0]", hashed},
+        {SCRIPT_GROOVY, SCRIPT_CTX_UPDATE_TYPED, "ctx._source = p", hashed},
+        {SCRIPT_PAINLESS, SCRIPT_CTX_UPDATE,
+         "def m = new HashMap(); for (k in params.keySet()) m.put(k, 1); ctx._source = m", "{\"p\":1,\"l\":1}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct arena arena = ARENA_INIT;
+        struct script *script = NULL;
+        struct problem problem = {0};
+        struct script_update update = {.ctx = table[i].ctx,
+                                       .id = SLICE_LIT("1"),
+                                       .source = SLICE_LIT(JSON),
+                                       .params = SLICE_LIT("{\"p\":" JSON ",\"l\":[" JSON "]}")};
+        assert_int_equal(script_compile(table[i].lang, SCRIPT_FOR_UPDATE, slice_from(table[i].source), SLICE_NONE,
+                                        &script, &arena, &problem),
+                         0);
+        int r = script_run_update(script, &SCRIPT_LIMITS_DEFAULT, &arena, &update, &problem);
+        struct slice have = r == 0 ? update.source_after : problem.reason;
+        if (!slice_equal(have, slice_from(table[i].expected)))
+            fail_msg("%zu %s\n  gives    %.*s\n  expected %s", i, table[i].source, SLICE_ARG(have), table[i].expected);
+        script_unref(script);
+        arena_deinit(&arena);
+    }
+#undef JSON
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_by_query)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_by_query),
+                                       cmocka_unit_test(test_map_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

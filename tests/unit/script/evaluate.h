@@ -60,7 +60,10 @@ static inline void check_evaluated(const struct evaluated *table, size_t count)
     check_in(SCRIPT_PAINLESS, EVALUATE_PARAMS, table, count);
 }
 
-/* The document of the recorded scripts, as CS. */
+/*
+ * The document of the recorded scripts, as CS. Here it is a parameter, so its maps are HashMaps: the
+ * order of their keys, and the name of their class, are those of parameters.
+ */
 static inline void check_groovy(const struct evaluated *table, size_t count)
 {
     check_in(SCRIPT_GROOVY,

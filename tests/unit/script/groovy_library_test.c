@@ -26,7 +26,7 @@ static const struct evaluated lists[] = {
     {"CS.lm.k", "[\"a\",\"b\"]"},
     {"CS.lm.v.sum()", "3"},
     {"CS.lm.collect { it.k + it.v }", "[\"a1\",\"b2\"]"},
-    {"CS.lm.find { it.k == 'b' }", "{\"k\":\"b\",\"v\":2}"},
+    {"CS.lm.find { it.k == 'b' }", "{\"v\":2,\"k\":\"b\"}"},
     {"CS.lm.find { it.k == 'zz' }", "null"},
     {"CS.lm.findAll { it.v > 1 }*.k", "[\"b\"]"},
     {"CS.lm.findIndexOf { it.k == 'b' }", "1"},
@@ -34,7 +34,7 @@ static const struct evaluated lists[] = {
     {"CS.lm.any { it.v == 2 }", "true"},
     {"CS.lm.every { it.v > 0 }", "true"},
     {"CS.lm.sum { it.v }", "3"},
-    {"CS.lm.max { it.v }", "{\"k\":\"b\",\"v\":2}"},
+    {"CS.lm.max { it.v }", "{\"v\":2,\"k\":\"b\"}"},
     {"CS.lm.min { it.v }.k", "\"a\""},
     {"CS.lm.collectEntries { [it.k, it.v] }", "{\"a\":1,\"b\":2}"},
     {"CS.lm.collectEntries { [(it.k): it.v * 2] }", "{\"a\":2,\"b\":4}"},
@@ -854,9 +854,9 @@ static const struct evaluated practice[] = {
     {"CS.lm.collect { it.k }.contains('a')", "true"},
     {"CS.lm.k.contains('a')", "true"},
     {"'a' in CS.lm*.k", "true"},
-    {"CS.lm.groupBy { it.k }", "{\"a\":[{\"k\":\"a\",\"v\":1}],\"b\":[{\"k\":\"b\",\"v\":2}]}"},
+    {"CS.lm.groupBy { it.k }", "{\"a\":[{\"v\":1,\"k\":\"a\"}],\"b\":[{\"v\":2,\"k\":\"b\"}]}"},
     {"CS.lm.groupBy { it.k }.collectEntries { k, v -> [k, v.size()] }", "{\"a\":1,\"b\":1}"},
-    {"CS.lm.collectEntries { [it.k, it] }", "{\"a\":{\"k\":\"a\",\"v\":1},\"b\":{\"k\":\"b\",\"v\":2}}"},
+    {"CS.lm.collectEntries { [it.k, it] }", "{\"a\":{\"v\":1,\"k\":\"a\"},\"b\":{\"v\":2,\"k\":\"b\"}}"},
     {"CS.lm.max { it.v }?.k", "\"b\""},
     {"CS.lm.sum { it.v ?: 0 }", "3"},
     {"CS.lm.size() > 0 ? CS.lm[0].k : null", "\"a\""},
@@ -897,8 +897,8 @@ static const struct evaluated practice[] = {
     {"CS.el.isEmpty() && CS.em.isEmpty()", "true"},
     {"CS.size()", "16"},
     {"CS.keySet().size()", "16"},
-    {"CS.findAll { it.value instanceof List }.keySet()", "[\"l\",\"ls\",\"lm\",\"tags\",\"el\"]"},
-    {"CS.findAll { k, v -> v == null || v == '' }.keySet()", "[\"e\",\"nul\"]"},
+    {"CS.findAll { it.value instanceof List }.keySet()", "[\"lm\",\"ls\",\"el\",\"l\",\"tags\"]"},
+    {"CS.findAll { k, v -> v == null || v == '' }.keySet()", "[\"nul\",\"e\"]"},
     {"CS.count { it.value != null }", "15"},
     {"CS.any { k, v -> v == 7 }", "true"},
     {"CS.find { it.value == 7 }.key", "\"i\""},
@@ -921,9 +921,9 @@ static const struct evaluated practice[] = {
     {"CS.l - CS.i", "[1,2,3]"},
     {"CS.l * CS.s", "missing_method_exception: No signature of method: java.util.ArrayList.multiply() is applicable "
                     "for argument types: (java.lang.String) values: [hello]"},
-    {"CS.m - CS.i", "missing_method_exception: No signature of method: java.util.LinkedHashMap.minus() is applicable "
+    {"CS.m - CS.i", "missing_method_exception: No signature of method: java.util.HashMap.minus() is applicable "
                     "for argument types: (java.lang.Integer) values: [7]"},
-    {"CS.m + CS.i", "missing_method_exception: No signature of method: java.util.LinkedHashMap.plus() is applicable "
+    {"CS.m + CS.i", "missing_method_exception: No signature of method: java.util.HashMap.plus() is applicable "
                     "for argument types: (java.lang.Integer) values: [7]"},
     {"CS.i - CS.s", "missing_method_exception: No signature of method: java.lang.Integer.minus() is applicable for "
                     "argument types: (java.lang.String) values: [hello]"},
@@ -933,10 +933,10 @@ static const struct evaluated practice[] = {
     {"CS.i + CS.l", "missing_method_exception: No signature of method: java.lang.Integer.plus() is applicable for "
                     "argument types: (java.util.ArrayList) values: [[1, 2, 3]]"},
     {"CS.i + CS.m", "missing_method_exception: No signature of method: java.lang.Integer.plus() is applicable for "
-                    "argument types: (java.util.LinkedHashMap) values: [[x:1, y:[z:deep]]]"},
+                    "argument types: (java.util.HashMap) values: [[x:1, y:[z:deep]]]"},
     {"CS.l + CS.m", "[1,2,3,{\"x\":1,\"y\":{\"z\":\"deep\"}}]"},
     {"CS.l + CS.s", "[1,2,3,\"hello\"]"},
-    {"CS.m + CS.s", "missing_method_exception: No signature of method: java.util.LinkedHashMap.plus() is applicable "
+    {"CS.m + CS.s", "missing_method_exception: No signature of method: java.util.HashMap.plus() is applicable "
                     "for argument types: (java.lang.String) values: [hello]"},
     {"CS.t + CS.s", "missing_method_exception: No signature of method: java.lang.Boolean.plus() is applicable for "
                     "argument types: (java.lang.String) values: [hello]"},
@@ -978,7 +978,7 @@ static const struct evaluated practice[] = {
     {"CS.s.substring(1, 2, 3)",
      "missing_method_exception: No signature of method: java.lang.String.substring() is applicable for argument types: "
      "(java.lang.Integer, java.lang.Integer, java.lang.Integer) values: [1, 2, 3]"},
-    {"CS.m.put(1)", "missing_method_exception: No signature of method: java.util.LinkedHashMap.put() is applicable for "
+    {"CS.m.put(1)", "missing_method_exception: No signature of method: java.util.HashMap.put() is applicable for "
                     "argument types: (java.lang.Integer) values: [1]"},
     {"CS.s.length(1)", "missing_method_exception: No signature of method: java.lang.String.length() is applicable for "
                        "argument types: (java.lang.Integer) values: [1]"},
