@@ -6,9 +6,9 @@
  *
  * Invariants (cited by number):
  *  1. What is sent is the state of a document as of a timestamp that was stable when it was read, with that timestamp as external version. So of two
- *     states the target keeps the newer, whatever the order in which they arrive, and whoever sends them; that it has as new a one (409) is as good.
+ *     states the target keeps the newer, whatever the order in which they arrive, and of the program that sends them; that it has as new a one (409) is as good.
  *  2. A change says only that a document changed. What is read of it is the newest state: nothing that was ever sent again brings back an older one.
- *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or refused for good and written down there. It is kept in the
+ *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or refused permanently and recorded there. It is kept in the
  *     target, with itself as external version, so it never goes back.
  *  4. A document belongs to one lane, and a lane has one request in the air, which it repeats until its outcome is known.
  *  5. Nothing is sent without the lock: it is held by a session of ours, and while its lease is not certain, the lanes wait.
@@ -19,6 +19,9 @@
  *  8. What the target answers is believed only where it has the form of what was asked, in number and in names. An answer that has not is none: what was sent is sent
  *     again, what was read ends the program with a reason.
  *  9. An index of the target says in its mapping that it is not whole from when it is made until what the source had before is in it, so who goes on after a kill copies that.
+ * 10. A target with shards keeps documents of one id under different routings apart. So a version under a routing that the
+ *     document no longer has is deleted there. The deletion's external version is one below that of the document: where both
+ *     are in one shard they are one document, and the newer state remains.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -73,12 +76,14 @@ void guard_free(struct guard *guard);
 /* Waits until the lease is certain. Returns: false when it is lost for good. */
 bool guard_await(struct guard *guard);
 
-/* A document of the source. */
+/* A document of the source, and where the target may have a version of it; invariant 10. */
 struct replica_key {
     struct slice index;
     struct slice type;
     struct slice id;
-    struct slice routing; /* that it had when it was deleted; data NULL: none */
+    struct slice routing; /* of that version; data NULL: none */
+    bool placed;          /* `routing` is known, also where it is none */
+    bool vacates;         /* the document is not sent: only a version under another routing than its present one is deleted */
 };
 
 /* --- Suspects (replica_suspects.c), from any thread; invariant 6 ------------------------------------------------------------ */
@@ -208,6 +213,7 @@ struct lanes_document {
     struct slice routing; /* data NULL: none */
     struct slice source;
     tl_ts version;
+    bool vacates;                  /* a version under a former routing is deleted; invariant 10 */
     const struct replica_key *key; /* what it is in the source */
 };
 void lanes_put(struct lanes *lanes, const struct lanes_document *document);
@@ -250,6 +256,7 @@ struct replica {
     struct guard *guard;
     struct lanes *lanes;
     struct suspects *suspects;
+    bool catching_up;     /* with what was there when it began to follow */
     bool inheriting;      /* what is sent was in the air of a life before, perhaps */
     struct place before;  /* that it left */
     uint64_t index_begun; /* documents that were read when the reading of an index began */
@@ -264,12 +271,17 @@ struct replica {
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);
 int source_complain(struct client *client, const char *what, const char *name, long status);
 /*
- * Puts documents into the lanes as they are now. `only_gone`: those that there are are not put. *ret_read: a timestamp as of which, or of a later
- * one, each was read; NULL is fine.
+ * Puts documents into the lanes as they are now. *ret_read: a timestamp as of which, or of a later one, each was read; NULL is
+ * fine.
  */
-int source_send(struct replica *replica, const struct replica_key *keys, size_t count, bool only_gone, tl_ts *ret_read);
-/* A document as a reply shows it; where it is not `found`, that it is gone, from where `routing` led to. */
-void source_put(struct replica *replica, yyjson_val *hit, bool found, struct slice routing, tl_ts version);
+int source_send(struct replica *replica, const struct replica_key *keys, size_t count, tl_ts *ret_read);
+/*
+ * Puts a document as a reply shows it, or where it is not `found` its deletion. `key`: where the target may have another
+ * version of it; NULL: nowhere.
+ */
+void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts version);
+/* Returns: whether two routings are the same; data NULL: none. */
+bool replica_same_routing(struct slice a, struct slice b);
 
 /* Of indices (replica_copy.c) */
 

@@ -223,7 +223,7 @@ static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
     size_t i, count;
     yyjson_val *hit;
     json_arr_foreach (hits, i, count, hit)
-        source_put(replica, hit, true, SLICE_NONE, version);
+        source_put(replica, hit, true, NULL, version);
     progress_set(&replica->progress, replica->progress.done + count);
     tell_source(replica, "copying", replica->before.ts);
     return lanes_state(replica->lanes);
@@ -309,12 +309,12 @@ static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
         keys[some++] = (struct replica_key){
             slice_from(sweep->index), slice_from(typed ? there : sweep->type),
             slice_make(yyjson_get_str(id), yyjson_get_len(id)),
-            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing))};
+            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)), true, true};
     }
-    return source_send(sweep->replica, keys, some, true, NULL);
+    return source_send(sweep->replica, keys, some, NULL);
 }
 
-/* Documents that the source has no more are gone there, too. */
+/* Documents that the source has no more, or under another routing, are gone there, too. */
 static int sweep(struct replica *replica, const char *index, size_t at)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);

@@ -138,7 +138,9 @@ static void batch_add(struct batch *batch, const struct lanes_document *document
         buf_lit(lines, ",\"routing\":");
         buf_json_string(lines, document->routing);
     }
-    buf_printf(lines, ",\"version\":%llu,\"version_type\":\"external\"}}\n", (unsigned long long)document->version);
+    /* The version before may be as new as one below the document's: so that one suffices where a place is vacated. */
+    buf_printf(lines, ",\"version\":%llu,\"version_type\":\"external%s\"}}\n",
+               (unsigned long long)document->version - document->vacates, document->vacates ? "_gte" : "");
     if (!item->gone)
         put_source(lines, document->source);
     item->len = lines->len - item->at;

@@ -168,6 +168,141 @@ class Stories(replicate_test.Seeds):
         super().disturb(chance)
 
 
+class Routings(replicate_test.Copy):
+    """Documents whose routing changes, into a target whose shards keep documents of one id apart."""
+    new_target = Target
+    TOMBSTONES = False
+    SHARDS = 5
+
+    def setUp(self):
+        super().setUp()
+        self.source.must("PUT", "/fs", {"settings": {"number_of_shards": self.SHARDS}})
+
+    def command(self, *options, to=None):
+        return super().command(*options, *(("--tombstones",) if self.TOMBSTONES else ()), to=to)
+
+    def put(self, id, routing, n=1):
+        self.source.must("PUT", "/fs/_doc/%s%s" % (id, "" if routing is None else "?routing=" + routing), {"n": n})
+
+    def delete(self, id, routing):
+        self.source.must("DELETE", "/fs/_doc/%s%s" % (id, "" if routing is None else "?routing=" + routing))
+
+    def there(self):
+        """Returns: each version that the target has of a document, by id, as often as it has them."""
+        return sorted((hit["_id"], hit.get("_routing"), hit["_source"]["n"]) for hit in self.target.must(
+            "POST", "/fs-copy/_search" if self.TOMBSTONES else "/fs/_search", {"size": 1000})["hits"]["hits"] if "n" in hit["_source"])
+
+    def here(self):
+        return sorted((hit["_id"], hit.get("_routing"), hit["_source"]["n"]) for hit in self.source.must("POST", "/fs/_search", {"size": 1000})["hits"]["hits"])
+
+    def assert_same(self):
+        self.assertEqual(self.there(), self.here())
+        self.assertEqual(self.verify("--verify").split()[0], "equal:")
+
+    def verify(self, *options, expect=0):
+        run = subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
+        self.assertEqual(run.returncode, expect, run.stdout + run.stderr)
+        return run.stdout
+
+    def test_moved(self):
+        """The version under the former routing is gone, wherever the new one leads, and however often it has changed."""
+        for i in range(20):
+            self.put("d%d" % i, [None, "a", "b"][i % 3])
+        self.once()
+        for i in range(20):
+            for routing in (["c"], [None, "x", "y"], ["a"], ["b", "z", None])[i % 4]:
+                self.put("d%d" % i, routing, i)
+        self.once()
+        self.assert_same()
+
+    def test_deleted(self):
+        """Deletes of each place where a document was, also where it was made again elsewhere in the same page, commit, or before it was read."""
+        for i in range(8):
+            self.put("d%d" % i, "a")
+        self.once()
+        for i in range(8):
+            self.put("d%d" % i, "b", 2)
+        self.delete("d1", "b")
+        self.delete("d2", "b")
+        self.put("d2", None)
+        self.delete("d3", "b")
+        self.put("d3", "c")
+        self.delete("d3", "c")
+        self.source.must("POST", "/fs/_bulk?atomic=true", '{"index":{"_id":"d4","routing":"q"}}\n{"n":9}\n{"delete":{"_id":"d4","routing":"q"}}\n')
+        self.once()
+        self.assert_same()
+
+    def test_deleted_in_a_later_page(self):
+        """What was read as deleted, before the page came that tells of that, is deleted under its routing."""
+        self.put("d", "a")
+        self.put("e", "a")
+        self.once()
+        self.put("d", "a", 2)
+        self.put("e", "b", 2)
+        for page in range(3):
+            self.source.must("POST", "/fs/_bulk", "".join('{"index":{"_id":"%d"}}\n{"n":%d}\n' % (i, page) for i in range(1000)))
+        self.delete("d", "a")
+        self.delete("e", "b")
+        self.put("e", "c", 3)
+        self.once()
+        self.assertEqual([it for it in self.there() if it[0] in "de"], [("e", "c", 3)])
+
+    def test_over_what_is_there(self):
+        """A target that has documents under other routings, when it is copied first."""
+        self.put("d", "a")
+        self.put("e", None)
+        self.target.must("PUT", "/fs%s" % ("-copy" if self.TOMBSTONES else ""), {"settings": {"number_of_shards": self.SHARDS}})
+        for routing in "abcdefg":
+            self.target.must("PUT", "/fs%s/_doc/d?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
+            self.target.must("PUT", "/fs%s/_doc/e?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
+        self.once()
+        self.assert_same()
+
+    def test_found_and_mended(self):
+        """--verify names what lies under another routing as extra, once, and what only has another one as different."""
+        shards = self.target.indices
+        for id in ("d", "e", "f"):
+            self.put(id, "a")
+        self.once()
+        name = "fs-copy" if self.TOMBSTONES else "fs"
+        other = next(r for r in "bcdefgh" if shards[name].key("d", r) != shards[name].key("d", "a"))
+        same = next("s%d" % i for i in range(100) if shards[name].key("e", "s%d" % i) == shards[name].key("e", "a"))
+        self.target.must("PUT", "/%s/_doc/d?routing=%s" % (name, other), {"n": 1})
+        version = self.target.must("GET", "/%s/_doc/e?routing=a" % name)["_version"]
+        self.target.must("PUT", "/%s/_doc/e?routing=%s&version_type=external_gte&version=%d" % (name, same, version), {"n": 1})
+        self.assertEqual(sorted(" ".join(line.split()) for line in self.verify("--verify", expect=1).splitlines()),
+                         ["different fs/e", "extra fs/d, with the routing %s" % other, "not equal: of 3 documents 0 are missing, 1 different, and 1 extra"])
+        self.verify("--repair")
+        self.assert_same()
+
+    def test_history_gone(self):
+        """The feed reaches further back than the history: where a document was is not told, and is found by comparing."""
+        for i in range(5):
+            self.put("d%d" % i, "a")
+        self.once()
+        for i in range(5):
+            self.put("d%d" % i, "b", 2)
+        self.source.stop()
+        self.source.options = ["--history", "1s", "--feed", "1h"]
+        self.source.start()
+
+        def is_gone():
+            self.put("other", None)
+            lines = self.source.request("GET", "/_changes?since=%d&previous_routing=true" % self.target.must("GET", "/.tidelock-replicate/_doc/default")["_version"]).body
+            return b'"later":true' in lines.splitlines()[0]
+        replicate_test.until(is_gone, "the history is gone")
+        self.once()
+        self.source.stop()
+        self.source.options = list(self.SOURCE)
+        self.source.start()
+        self.assert_same()
+
+
+class RoutingsWithTombstones(Routings):
+    TOMBSTONES = True
+    test_deleted_in_a_later_page = test_history_gone = test_over_what_is_there = None  # as without
+
+
 class Refusals(replicate_test.Copy):
     new_target = Target
 
