@@ -56,6 +56,7 @@ struct replica_options {
 enum {
     REPLICA_FAILED = 1,
     REPLICA_STOPPED = 2, /* by a signal; never an exit status */
+    REPLICA_ANEW = 3,    /* the snapshot of a first copy is lost; never an exit status */
     REPLICA_TAKEN = 75,  /* EX_TEMPFAIL: another one runs, or has run since */
     REPLICA_LOST = 76,   /* the lock was lost */
 };
@@ -73,6 +74,8 @@ struct guard;
 int guard_new(const char *url, const char *name, struct guard **ret_guard);
 /* Closes the session. NULL is fine. */
 void guard_free(struct guard *guard);
+/* Returns: the id of the session; lives with the guard. */
+const char *guard_session(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false when it is lost for good. */
 bool guard_await(struct guard *guard);
 
@@ -247,6 +250,7 @@ struct told {
 struct replica {
     const struct replica_options *options;
     struct client source; /* numbers stay as they are written */
+    char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
     struct client teller;
     struct told told;
@@ -287,8 +291,20 @@ bool replica_same_routing(struct slice a, struct slice b);
 
 /* Sees to an index as it is in the source now; one that the target has not had is copied, one that is gone is dropped. */
 int copy_see_index(struct replica *replica, struct slice name);
-/* All documents of all indices, and what is in the target but not in the source goes. *ret_since: the feed is to be followed from here. */
-int copy_all(struct replica *replica, bool first, tl_ts *ret_since);
+/*
+ * Copies indices that the target does not have, or not whole.
+ * Returns: 0, or what ends the program.
+ */
+int copy_missing(struct replica *replica);
+/*
+ * Copies all documents of all indices as of one timestamp, and deletes from them in the target what the source does not have.
+ * The timestamp is pinned by a query transaction of the guard's session, so the history keeps it until the copy is complete,
+ * and ends with the program. Where the source has lost the transaction, the copy begins anew with a later timestamp.
+ * *ret_since: the timestamp; the feed is to be followed from here.
+ */
+int copy_first(struct replica *replica, tl_ts *ret_since);
+/* Returns: whether the last reply says that the transaction that was named is no more. */
+bool source_lost_snapshot(const struct replica *replica, const struct client *client);
 void copy_forget(struct replica *replica);
 /* What is in the indices of the source, without anything being done to the target. *ret_names: NULL behind the last; the caller's. */
 int copy_look(struct replica *replica, char ***ret_names);
@@ -308,6 +324,7 @@ struct walk {
     bool sources;
     void (*begin)(void *context);
     int (*visit)(void *context, yyjson_val *hits, tl_ts version);
+    const struct replica *replica; /* whose snapshot is read; NULL: the present is */
     void *context;
 };
 int copy_walk(struct walk *walk);
@@ -316,7 +333,7 @@ int copy_walk(struct walk *walk);
 int verify(struct replica *replica);
 /* Compares documents, and mends those that differ when nothing is under way. *ret_mended: how many were. */
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended);
-/* The same of all that there are, without a word on standard output. */
+/* The same of all that there are, without a word on standard output. Requires: no other program changes the copy. */
 int verify_whole(struct replica *replica, size_t *ret_mended);
 
 /* The same beside who follows, slowly, with connections of its own; what differs becomes suspects of the other one. */

@@ -286,16 +286,30 @@ static int look_at_suspects(struct replica *replica)
     return r;
 }
 
-/* The feed does not reach back to the place any more: all is compared instead. */
+/*
+ * The feed does not reach back to the place any more: both sides are compared instead, and the feed is followed from before
+ * that. A comparison sends only what differs, so it is over long before a feed of usual length is cut again.
+ */
 static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
 {
-    fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed'): everything is copied again\n");
+    size_t mended = 0;
+    fprintf(stderr,
+            "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed`): "
+            "everything is compared\n");
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* what was in the air before is not known */
     replica->inheriting = false;
-    int r = copy_all(replica, true, since);
+    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    if (status != 200)
+        return source_complain(&replica->feed, "the source has no feed of changes", "", status);
+    tl_ts now = replica->feed.timestamp;
+    int r = copy_missing(replica);
     if (r == 0)
-        lanes_mark(replica->lanes, *since);
+        r = verify_whole(replica, &mended);
+    if (r == 0) {
+        *since = now;
+        lanes_mark(replica->lanes, now);
+    }
     return r == 0 ? keep_place(replica, place, true, false) : r;
 }
 

@@ -26,6 +26,13 @@ int source_complain(struct client *client, const char *what, const char *name, l
     return REPLICA_FAILED;
 }
 
+bool source_lost_snapshot(const struct replica *replica, const struct client *client)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "type"));
+    return replica->snapshot != NULL && type != NULL &&
+           (strcmp(type, "transaction_missing_exception") == 0 || strcmp(type, "transaction_aborted_exception") == 0);
+}
+
 static struct slice text_of(yyjson_val *object, const char *name)
 {
     yyjson_val *value = yyjson_obj_get(object, name);
@@ -152,6 +159,8 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
         }
         if (replica_is_passing(status))
             status = source_ask(&replica->source, "POST", path, buf_as_slice(&body));
+        if (source_lost_snapshot(replica, &replica->source))
+            return REPLICA_ANEW;
         if (status != 200)
             return source_complain(&replica->source, "cannot read documents", "", status);
         int r = take_documents(replica, keys, some);

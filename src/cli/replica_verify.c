@@ -460,9 +460,12 @@ static int repair(struct verification *v)
 {
     int r = 0;
     suspects_set_place(v->replica->suspects, 0); /* the feed does not tell of these again */
-    for (size_t i = 0; r == 0 && i < v->doubt_count; i++) {
-        const struct doubt *doubt = &v->doubts[i];
-        r = source_send(v->replica, &doubt->key, 1, NULL);
+    struct replica_key keys[GET_MAX];
+    for (size_t at = 0; r == 0 && at < v->doubt_count;) {
+        size_t count = 0;
+        while (count < GET_MAX && at < v->doubt_count)
+            keys[count++] = v->doubts[at++].key;
+        r = source_send(v->replica, keys, count, NULL);
     }
     return r == 0 ? lanes_drain(v->replica->lanes) : r;
 }
@@ -518,8 +521,8 @@ static void end(struct verification *v)
     client_deinit(&v->target);
 }
 
-/* Leaves the doubts that last. */
-static int compare_all(struct verification *v)
+/* Leaves the doubts that last. `looks`: a copy may lag behind the source. */
+static int compare_all(struct verification *v, bool looks)
 {
     char **names;
     int r = copy_look(v->replica, &names);
@@ -534,7 +537,7 @@ static int compare_all(struct verification *v)
     if (r == 0 && !equal)
         r = walk_all(v, names, v->there, doubt_hits);
     if (r == 0)
-        r = look_again(v);
+        r = looks ? look_again(v) : 0;
     for (size_t i = 0; names != NULL && names[i] != NULL; i++)
         mem_free(names[i]);
     mem_free(names);
@@ -546,7 +549,7 @@ int verify(struct replica *replica)
     struct verification v;
     begin(&v, replica);
     progress_init(&replica->progress, "documents", 0, replica->options->quiet || replica->options->json);
-    int r = compare_all(&v);
+    int r = compare_all(&v, true);
     if (r == 0) {
         tell(&v);
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
@@ -560,15 +563,21 @@ int verify(struct replica *replica)
 int verify_whole(struct replica *replica, size_t *ret_mended)
 {
     struct verification v;
-    begin(&v, replica);
-    progress_init(&replica->progress, "documents", 0, true);
-    int r = compare_all(&v);
-    if (r == 0) {
-        tell_verified(replica, replica->source.timestamp, v.doubt_count);
-        r = repair(&v);
-    }
-    *ret_mended = v.doubt_count;
-    end(&v);
+    bool many;
+    *ret_mended = 0;
+    int r = lanes_drain(replica->lanes); /* no request is pending then */
+    do {
+        begin(&v, replica);
+        progress_init(&replica->progress, "documents", 0, true);
+        r = r == 0 ? compare_all(&v, false) : r;
+        if (r == 0) {
+            tell_verified(replica, replica->source.timestamp, v.doubt_count);
+            r = repair(&v);
+        }
+        *ret_mended += v.doubt_count;
+        many = v.many;
+        end(&v);
+    } while (r == 0 && many);
     return r;
 }
 
@@ -578,7 +587,7 @@ int verify_slowly(struct replica *replica, struct suspects *suspects)
     begin(&v, replica);
     v.slow = true;
     progress_init(&replica->progress, "documents", 0, true);
-    int r = compare_all(&v);
+    int r = compare_all(&v, true);
     if (r == 0)
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
