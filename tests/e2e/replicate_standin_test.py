@@ -189,6 +189,7 @@ class Routings(replicate_test.Copy):
 
     def there(self):
         """Returns: each version that the target has of a document, by id, as often as it has them."""
+        self.target.must("POST", "/_refresh")
         return sorted((hit["_id"], hit.get("_routing"), hit["_source"]["n"]) for hit in self.target.must(
             "POST", "/fs-copy/_search" if self.TOMBSTONES else "/fs/_search", {"size": 1000})["hits"]["hits"] if "n" in hit["_source"])
 
