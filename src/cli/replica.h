@@ -86,7 +86,7 @@ struct replica_key {
     struct slice id;
     struct slice routing; /* of that version; data NULL: none */
     bool placed;          /* `routing` is known, also where it is none */
-    bool vacates;         /* the document is not sent: only a version under another routing than its present one is deleted */
+    bool vacates; /* the document is not sent: only a version under another routing than its present one is deleted */
 };
 
 /* --- Suspects (replica_suspects.c), from any thread; invariant 6 ------------------------------------------------------------ */
@@ -174,6 +174,8 @@ long target_ask(struct target *target, const char *method, const char *path, str
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body);
 /* Whether a status says that the same is to be tried again. */
 bool replica_is_passing(long status);
+/* Whether an error says that the target takes nothing now: it is full, or was made read-only. That ends by itself or by an operator. */
+bool replica_is_blocked(yyjson_val *error);
 /* Waits a while, longer each time. */
 void replica_pause(unsigned tries);
 

@@ -314,9 +314,12 @@ static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
         const char *there = yyjson_get_str(yyjson_obj_get(hit, "_type"));
         bool typed = sweep->replica->target.major == 5 && there != NULL && strcmp(there, "doc") != 0;
         keys[some++] = (struct replica_key){
-            slice_from(sweep->index), slice_from(typed ? there : sweep->type),
+            slice_from(sweep->index),
+            slice_from(typed ? there : sweep->type),
             slice_make(yyjson_get_str(id), yyjson_get_len(id)),
-            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)), true, true};
+            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)),
+            true,
+            true};
     }
     return source_send(sweep->replica, keys, some, NULL);
 }
@@ -475,7 +478,8 @@ int copy_first(struct replica *replica, tl_ts *ret_since)
         if (r == REPLICA_ANEW && !guard_await(replica->guard))
             r = REPLICA_LOST;
         if (r == REPLICA_ANEW)
-            fprintf(stderr, "tidelock replicate: the source has ended the transaction that the first copy reads in; the copy begins anew\n");
+            fprintf(stderr, "tidelock replicate: the source has ended the transaction that the first copy reads in; "
+                            "the copy begins anew\n");
     } while (r == REPLICA_ANEW && !replica_stopping());
     if (r == 0)
         progress_end(&replica->progress);

@@ -203,7 +203,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
 static long ask(struct replica *replica, tl_ts since, bool waits)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&previous_routing=true&limit=%d%s", since, PAGE_CHANGES, waits ? "&wait=2s" : "");
+    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&previous_routing=true&limit=%d%s", since,
+               PAGE_CHANGES, waits ? "&wait=2s" : "");
     if (replica->options->index != NULL) {
         buf_lit(&path, "&index=");
         client_escape(&path, slice_from(replica->options->index));
@@ -293,9 +294,8 @@ static int look_at_suspects(struct replica *replica)
 static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
 {
     size_t mended = 0;
-    fprintf(stderr,
-            "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed`): "
-            "everything is compared\n");
+    fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed`): "
+                    "everything is compared\n");
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* what was in the air before is not known */
     replica->inheriting = false;

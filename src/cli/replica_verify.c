@@ -28,7 +28,7 @@ enum {
 
 #define ANSWER_US (120 * TL_SECOND)
 
-/* Of a comparison beside a copy that follows. */
+/* Of a comparison concurrent with a copy that follows. */
 #define SLOWER 100
 #define REST_US_MAX (30 * TL_SECOND) /* the walks' pages are kept for ten minutes */
 #define STEP_US 100000
@@ -160,10 +160,10 @@ static struct slice copy_text(struct slice text)
 
 static struct doubt make_doubt(const struct replica_key *key)
 {
-    return (struct doubt){
-        .key = {copy_text(key->index), copy_text(key->type), copy_text(key->id), copy_text(key->routing), .placed = true},
-        .what = EQUAL,
-        .routing = SLICE_NONE};
+    return (struct doubt){.key = {copy_text(key->index), copy_text(key->type), copy_text(key->id),
+                                  copy_text(key->routing), .placed = true},
+                          .what = EQUAL,
+                          .routing = SLICE_NONE};
 }
 
 static void put_doubt(struct verification *v, struct doubt doubt)
@@ -264,7 +264,8 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
     buf_lit(&body, "]}");
     for (unsigned tries = 0;; tries++) {
-        long status = replica_ask(client, whom, "POST", of_source ? "/_mget?any_routing=true" : "/_mget", buf_as_slice(&body));
+        long status =
+            replica_ask(client, whom, "POST", of_source ? "/_mget?any_routing=true" : "/_mget", buf_as_slice(&body));
         if (status != 200)
             return source_complain(client, "cannot read documents", "", status);
         if (!is_of(client, doubts, count))
@@ -472,7 +473,8 @@ static int repair(struct verification *v)
 
 static void tell(struct verification *v)
 {
-    static const char *const words[] = {[MISSING] = "missing", [EXTRA] = "extra", [LEFT] = "extra", [DIFFERENT] = "different"};
+    static const char *const words[] = {
+        [MISSING] = "missing", [EXTRA] = "extra", [LEFT] = "extra", [DIFFERENT] = "different"};
     uint64_t counts[EQUAL] = {0};
     for (size_t i = 0; i < v->doubt_count; i++) {
         const struct doubt *doubt = &v->doubts[i];

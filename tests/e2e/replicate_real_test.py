@@ -23,7 +23,7 @@ from waiting import until  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PEERS = os.environ.get("TIDELOCK_PEERS", os.path.join(os.path.dirname(ROOT), "shared", "peers", "elasticsearch"))
 PORTS = {"5.6": 29205, "7.10": 29207, "opensearch": 29209}
-FEW = "1,2"  # seeds beside a random one
+FEW = "1,2"  # seeds besides a random one
 
 
 class Process:
@@ -119,7 +119,7 @@ class Real:
 
 
 class Stories(Real, standin_test.Stories):
-    """As beside the stand-in; each kills the target at least once, after it has written all that it must remember, or not."""
+    """As with the stand-in; each kills the target at least once, after it has written all that it must remember, or not."""
     DISTURBANCES = 12
 
     def setUp(self):

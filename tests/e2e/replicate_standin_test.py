@@ -322,6 +322,58 @@ class Refusals(replicate_test.Copy):
         self.assert_equal()
 
 
+    def test_blocked(self):
+        """The whole target is read-only, or full: documents, indices and the place wait, until that has ended."""
+        self.fill(20)
+        process = self.follow(fast=True)
+        self.await_equal()
+        for number, status in enumerate((403, 429, 507)):
+            self.target.blocked = status
+            before = self.told(process).count("ing again") + self.told(process).count("waiting for the target")
+            self.source.must("PUT", "/fs/_doc/blocked", {"n": status})
+            self.source.must("PUT", "/new-%d/_doc/1" % status, {"n": status})
+            replicate_test.until(lambda: self.told(process).count("ing again") + self.told(process).count("waiting for the target") > before or process.poll() is not None, "it waits")
+            self.assertIsNone(process.poll(), self.told(process))
+            self.target.blocked = None
+            self.await_equal()
+
+    def test_liar(self):
+        """Acknowledged items that were dropped, one that was sent with another content, and a deleted document that came back: all are named, and mended."""
+        self.fill(3000)
+        lost, changed = {"999", "1999", "2999"}, "1234"
+
+        class Liar(replicate_test.Meddler):
+            def forward(self, method, path, body, headers):
+                if not path.startswith("/_bulk"):
+                    return super().forward(method, path, body, headers)
+                lines, kept, dropped = body.decode().splitlines(), [], []
+                for number in range(0, len(lines), 2):
+                    it = json.loads(lines[number])["index"]
+                    if it["_id"] in lost:
+                        dropped.append((number // 2, it))
+                        continue
+                    kept += [lines[number], '{"n":-1}' if it["_id"] == changed else lines[number + 1]]
+                status, kind, answer = super().forward(method, path, "".join(line + "\n" for line in kept).encode(), headers)
+                answer = json.loads(answer)
+                for at, it in dropped:
+                    answer["items"].insert(at, {"index": {"_index": it["_index"], "_id": it["_id"], "status": 201}})
+                return status, kind, json.dumps(answer).encode()
+        with Liar(self.target.port) as liar:
+            self.once(to=liar.url)
+        self.source.must("DELETE", "/fs/_doc/7")
+        self.once()
+        self.target.indices["fs"].documents[self.target.indices["fs"].key("7", None)].source = {"n": 7, "t": "a b"}
+
+        def compare(*options):
+            return subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
+        found = compare("--verify")
+        self.assertEqual((found.returncode, sorted(" ".join(line.split()) for line in found.stdout.splitlines())),
+                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 1 different, and 1 extra"])))
+        self.assertEqual(compare("--repair").returncode, 0)
+        self.assertEqual(compare("--verify").stdout, "equal: 2999 documents\n")
+        self.assert_equal()
+
+
 class StoriesWithTombstones(Stories):
     TOMBSTONES = True
 

@@ -44,7 +44,7 @@ struct changes {
     int32_t limit;
     bool source;
     bool expand; /* renames are told as what they did to each document */
-    bool previous_routing; /* each document is compared with its version before the commit */
+    bool previous_routing;   /* each document is compared with its version before the commit */
     struct slice expression; /* data NULL: all indices */
     uint32_t *numbers;       /* of the indices that it comes to by now, or came to at `since`, sorted */
     size_t number_count, number_capacity;
@@ -662,8 +662,10 @@ int handle_changes(struct request *request)
     int r;
     *changes = (struct changes){.limit = LIMIT_DEFAULT, .source = true, .expression = request_param(request, "index")};
     request->context = changes;
-    if ((r = request_long(request, "since", &since)) != 0 || (r = request_int(request, "limit", &changes->limit)) != 0 ||
-        (r = request_bool(request, "source", &changes->source)) != 0 || (r = request_bool(request, "expand", &changes->expand)) != 0 ||
+    if ((r = request_long(request, "since", &since)) != 0 ||
+        (r = request_int(request, "limit", &changes->limit)) != 0 ||
+        (r = request_bool(request, "source", &changes->source)) != 0 ||
+        (r = request_bool(request, "expand", &changes->expand)) != 0 ||
         (r = request_bool(request, "previous_routing", &changes->previous_routing)) != 0 ||
         (r = request_time(request, "wait", &changes->wait_us)) != 0)
         return r;
