@@ -70,15 +70,28 @@ static size_t take_header(char *line, size_t size, size_t count, void *context)
     return size * count;
 }
 
+void client_set_transaction(struct client *client, const char *id)
+{
+    struct buf header = BUF_INIT(BUF_UNLIMITED);
+    curl_slist_free_all(client->headers);
+    client->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    client->headers = curl_slist_append(client->headers, "Expect:");
+    if (id != NULL) {
+        buf_printf(&header, "Tidelock-Transaction: %s", id);
+        buf_byte(&header, '\0');
+        client->headers = curl_slist_append(client->headers, header.data);
+    }
+    client_configure(client->curl, client->headers);
+    buf_deinit(&header);
+}
+
 void client_init(struct client *client, const char *url)
 {
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
     *client = (struct client){.url = mem_strdup(url, len), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX)};
-    client->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    client->headers = curl_slist_append(client->headers, "Expect:");
-    client_configure(client->curl, client->headers);
+    client_set_transaction(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, client_collect);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &client->body);

@@ -71,6 +71,9 @@ yyjson_val *client_json(const struct client *client);
 /* Appends `text` as one part of a path. */
 void client_escape(struct buf *to, struct slice text);
 
+/* Names the transaction that further requests are part of. `id` NULL: none. */
+void client_set_transaction(struct client *client, const char *id);
+
 /* Sets what every request of ours has in common; for handles of others. */
 void client_configure(CURL *curl, struct curl_slist *headers);
 /* A CURLOPT_WRITEFUNCTION that appends to a struct buf. */

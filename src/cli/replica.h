@@ -6,9 +6,9 @@
  *
  * Invariants (cited by number):
  *  1. What is sent is the state of a document as of a timestamp that was stable when it was read, with that timestamp as external version. So of two
- *     states the target keeps the newer, whatever the order in which they arrive, and whoever sends them; that it has as new a one (409) is as good.
+ *     states the target keeps the newer, whatever the order in which they arrive, and of the program that sends them; that it has as new a one (409) is as good.
  *  2. A change says only that a document changed. What is read of it is the newest state: nothing that was ever sent again brings back an older one.
- *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or refused for good and written down there. It is kept in the
+ *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or refused permanently and recorded there. It is kept in the
  *     target, with itself as external version, so it never goes back.
  *  4. A document belongs to one lane, and a lane has one request in the air, which it repeats until its outcome is known.
  *  5. Nothing is sent without the lock: it is held by a session of ours, and while its lease is not certain, the lanes wait.
@@ -19,6 +19,9 @@
  *  8. What the target answers is believed only where it has the form of what was asked, in number and in names. An answer that has not is none: what was sent is sent
  *     again, what was read ends the program with a reason.
  *  9. An index of the target says in its mapping that it is not whole from when it is made until what the source had before is in it, so who goes on after a kill copies that.
+ * 10. A target with shards keeps documents of one id under different routings apart. So a version under a routing that the
+ *     document no longer has is deleted there. The deletion's external version is one below that of the document: where both
+ *     are in one shard they are one document, and the newer state remains.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -53,6 +56,7 @@ struct replica_options {
 enum {
     REPLICA_FAILED = 1,
     REPLICA_STOPPED = 2, /* by a signal; never an exit status */
+    REPLICA_ANEW = 3,    /* the snapshot of a first copy is lost; never an exit status */
     REPLICA_TAKEN = 75,  /* EX_TEMPFAIL: another one runs, or has run since */
     REPLICA_LOST = 76,   /* the lock was lost */
 };
@@ -70,15 +74,19 @@ struct guard;
 int guard_new(const char *url, const char *name, struct guard **ret_guard);
 /* Closes the session. NULL is fine. */
 void guard_free(struct guard *guard);
+/* Returns: the id of the session; lives with the guard. */
+const char *guard_session(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false when it is lost for good. */
 bool guard_await(struct guard *guard);
 
-/* A document of the source. */
+/* A document of the source, and where the target may have a version of it; invariant 10. */
 struct replica_key {
     struct slice index;
     struct slice type;
     struct slice id;
-    struct slice routing; /* that it had when it was deleted; data NULL: none */
+    struct slice routing; /* of that version; data NULL: none */
+    bool placed;          /* `routing` is known, also where it is none */
+    bool vacates; /* the document is not sent: only a version under another routing than its present one is deleted */
 };
 
 /* --- Suspects (replica_suspects.c), from any thread; invariant 6 ------------------------------------------------------------ */
@@ -166,6 +174,8 @@ long target_ask(struct target *target, const char *method, const char *path, str
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body);
 /* Whether a status says that the same is to be tried again. */
 bool replica_is_passing(long status);
+/* Whether an error says that the target takes nothing now: it is full, or was made read-only. That ends by itself or by an operator. */
+bool replica_is_blocked(yyjson_val *error);
 /* Waits a while, longer each time. */
 void replica_pause(unsigned tries);
 
@@ -208,6 +218,7 @@ struct lanes_document {
     struct slice routing; /* data NULL: none */
     struct slice source;
     tl_ts version;
+    bool vacates;                  /* a version under a former routing is deleted; invariant 10 */
     const struct replica_key *key; /* what it is in the source */
 };
 void lanes_put(struct lanes *lanes, const struct lanes_document *document);
@@ -241,6 +252,7 @@ struct told {
 struct replica {
     const struct replica_options *options;
     struct client source; /* numbers stay as they are written */
+    char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
     struct client teller;
     struct told told;
@@ -250,6 +262,7 @@ struct replica {
     struct guard *guard;
     struct lanes *lanes;
     struct suspects *suspects;
+    bool catching_up;     /* with what was there when it began to follow */
     bool inheriting;      /* what is sent was in the air of a life before, perhaps */
     struct place before;  /* that it left */
     uint64_t index_begun; /* documents that were read when the reading of an index began */
@@ -264,19 +277,36 @@ struct replica {
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);
 int source_complain(struct client *client, const char *what, const char *name, long status);
 /*
- * Puts documents into the lanes as they are now. `only_gone`: those that there are are not put. *ret_read: a timestamp as of which, or of a later
- * one, each was read; NULL is fine.
+ * Puts documents into the lanes as they are now. *ret_read: a timestamp as of which, or of a later one, each was read; NULL is
+ * fine.
  */
-int source_send(struct replica *replica, const struct replica_key *keys, size_t count, bool only_gone, tl_ts *ret_read);
-/* A document as a reply shows it; where it is not `found`, that it is gone, from where `routing` led to. */
-void source_put(struct replica *replica, yyjson_val *hit, bool found, struct slice routing, tl_ts version);
+int source_send(struct replica *replica, const struct replica_key *keys, size_t count, tl_ts *ret_read);
+/*
+ * Puts a document as a reply shows it, or where it is not `found` its deletion. `key`: where the target may have another
+ * version of it; NULL: nowhere.
+ */
+void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts version);
+/* Returns: whether two routings are the same; data NULL: none. */
+bool replica_same_routing(struct slice a, struct slice b);
 
 /* Of indices (replica_copy.c) */
 
 /* Sees to an index as it is in the source now; one that the target has not had is copied, one that is gone is dropped. */
 int copy_see_index(struct replica *replica, struct slice name);
-/* All documents of all indices, and what is in the target but not in the source goes. *ret_since: the feed is to be followed from here. */
-int copy_all(struct replica *replica, bool first, tl_ts *ret_since);
+/*
+ * Copies indices that the target does not have, or not whole.
+ * Returns: 0, or what ends the program.
+ */
+int copy_missing(struct replica *replica);
+/*
+ * Copies all documents of all indices as of one timestamp, and deletes from them in the target what the source does not have.
+ * The timestamp is pinned by a query transaction of the guard's session, so the history keeps it until the copy is complete,
+ * and ends with the program. Where the source has lost the transaction, the copy begins anew with a later timestamp.
+ * *ret_since: the timestamp; the feed is to be followed from here.
+ */
+int copy_first(struct replica *replica, tl_ts *ret_since);
+/* Returns: whether the last reply says that the transaction that was named is no more. */
+bool source_lost_snapshot(const struct replica *replica, const struct client *client);
 void copy_forget(struct replica *replica);
 /* What is in the indices of the source, without anything being done to the target. *ret_names: NULL behind the last; the caller's. */
 int copy_look(struct replica *replica, char ***ret_names);
@@ -296,6 +326,7 @@ struct walk {
     bool sources;
     void (*begin)(void *context);
     int (*visit)(void *context, yyjson_val *hits, tl_ts version);
+    const struct replica *replica; /* whose snapshot is read; NULL: the present is */
     void *context;
 };
 int copy_walk(struct walk *walk);
@@ -304,7 +335,7 @@ int copy_walk(struct walk *walk);
 int verify(struct replica *replica);
 /* Compares documents, and mends those that differ when nothing is under way. *ret_mended: how many were. */
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended);
-/* The same of all that there are, without a word on standard output. */
+/* The same of all that there are, without a word on standard output. Requires: no other program changes the copy. */
 int verify_whole(struct replica *replica, size_t *ret_mended);
 
 /* The same beside who follows, slowly, with connections of its own; what differs becomes suspects of the other one. */

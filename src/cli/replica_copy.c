@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole indices of a copy: each is read as of one timestamp, a scroll's. The feed is followed from before that, so nothing falls in between.
+ * Whole indices of a copy. The first copy reads all of them, and what defines them, as of one timestamp, from which the feed is
+ * followed. An index that is copied later is read as of a scroll's timestamp, after the place from which the feed is followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,8 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
     for (;;) {
         long status =
             replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data, buf_as_slice(&body));
+        if (walk->replica != NULL && source_lost_snapshot(walk->replica, walk->client))
+            return REPLICA_ANEW;
         if (status == 404) { /* there is none, or it is forgotten */
             *ret_how = begun ? CUT_OFF : WALKED;
             return 0;
@@ -223,7 +226,7 @@ static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
     size_t i, count;
     yyjson_val *hit;
     json_arr_foreach (hits, i, count, hit)
-        source_put(replica, hit, true, SLICE_NONE, version);
+        source_put(replica, hit, true, NULL, version);
     progress_set(&replica->progress, replica->progress.done + count);
     tell_source(replica, "copying", replica->before.ts);
     return lanes_state(replica->lanes);
@@ -237,6 +240,7 @@ static int copy_index(struct replica *replica, const char *name)
                         .sources = true,
                         .begin = copy_from_the_beginning,
                         .visit = copy_hits,
+                        .replica = replica,
                         .context = replica};
     suspects_set_place(replica->suspects, 0); /* the feed does not tell of these again */
     replica->index_begun = replica->progress.done;
@@ -253,11 +257,14 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     index_path(name.data, "?include_type_name=true", &path);
     struct client definitions; /* numbers as JSON's */
     client_init(&definitions, replica->options->from);
+    client_set_transaction(&definitions, replica->snapshot);
     long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
     yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
     const struct replica_index *known = map_get(&replica->indices, index);
     int r;
-    if (status == 404 || (status == 200 && definition == NULL)) { /* or an alias took the name */
+    if (source_lost_snapshot(replica, &definitions)) {
+        r = REPLICA_ANEW;
+    } else if (status == 404 || (status == 200 && definition == NULL)) { /* or an alias took the name */
         r = drop_index(replica, name.data);
     } else if (status != 200) {
         r = source_complain(&definitions, "cannot read the index", name.data, status);
@@ -307,14 +314,17 @@ static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
         const char *there = yyjson_get_str(yyjson_obj_get(hit, "_type"));
         bool typed = sweep->replica->target.major == 5 && there != NULL && strcmp(there, "doc") != 0;
         keys[some++] = (struct replica_key){
-            slice_from(sweep->index), slice_from(typed ? there : sweep->type),
+            slice_from(sweep->index),
+            slice_from(typed ? there : sweep->type),
             slice_make(yyjson_get_str(id), yyjson_get_len(id)),
-            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing))};
+            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)),
+            true,
+            true};
     }
-    return source_send(sweep->replica, keys, some, true, NULL);
+    return source_send(sweep->replica, keys, some, NULL);
 }
 
-/* Documents that the source has no more are gone there, too. */
+/* Documents that the source has no more, or under another routing, are gone there, too. */
 static int sweep(struct replica *replica, const char *index, size_t at)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
@@ -342,6 +352,8 @@ static int list_indices(struct replica *replica, char ***ret_names)
                "/_settings?ignore_unavailable=true&allow_no_indices=true", &path);
     long status = source_ask(&replica->source, "GET", path.data, SLICE_NONE);
     *ret_names = NULL;
+    if (source_lost_snapshot(replica, &replica->source))
+        return REPLICA_ANEW;
     if (status != 200)
         return source_complain(&replica->source, "cannot list the indices of the source", "", status);
     size_t i, count;
@@ -398,14 +410,9 @@ static int copy_whole(struct replica *replica, const char *name, bool first)
     return r;
 }
 
-int copy_all(struct replica *replica, bool first, tl_ts *ret_since)
+static int copy_each(struct replica *replica, bool first)
 {
     char **names;
-    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
-    if (status != 200)
-        return source_complain(&replica->feed, "the source has no feed of changes", "", status);
-    tl_ts since = replica->feed.timestamp;
-    progress_init(&replica->progress, "documents", first ? count_documents(replica) : 0, replica->options->quiet);
     int r = list_indices(replica, &names);
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         if (r == 0)
@@ -413,10 +420,68 @@ int copy_all(struct replica *replica, bool first, tl_ts *ret_since)
         mem_free(names[i]);
     }
     mem_free(names);
-    r = r == 0 ? lanes_drain(replica->lanes) : r;
-    if (first && r == 0)
+    return r == 0 ? lanes_drain(replica->lanes) : r;
+}
+
+int copy_missing(struct replica *replica)
+{
+    progress_init(&replica->progress, "documents", 0, replica->options->quiet);
+    return copy_each(replica, false);
+}
+
+/* --- The first copy ------------------------------------------------------------------------------------------------------- */
+
+/* Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction may. */
+static int begin_snapshot(struct replica *replica, tl_ts *ret_ts)
+{
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct client *client = &replica->feed;
+    long status = source_ask(client, "GET", "/_changes", SLICE_NONE);
+    if (status != 200)
+        return source_complain(client, "the source has no feed of changes", "", status);
+    buf_printf(&body, "{\"mode\":\"query\",\"timeout\":\"24h\",\"session\":\"%s\"}", guard_session(replica->guard));
+    status = source_ask(client, "POST", "/_transaction", buf_as_slice(&body));
+    const char *id = yyjson_get_str(yyjson_obj_get(client_json(client), "transaction"));
+    yyjson_val *timestamp = yyjson_obj_get(client_json(client), "timestamp");
+    if (status != 201)
+        return source_complain(client, "the source begins no transaction", "", status);
+    if (id == NULL || !yyjson_is_uint(timestamp))
+        return replica_disbelieve("source", "a transaction", "");
+    replica->snapshot = mem_strdup(id, strlen(id));
+    client_set_transaction(&replica->source, id);
+    *ret_ts = yyjson_get_uint(timestamp);
+    return 0;
+}
+
+/* Lets the source forget the history. One that does not answer does so when the session ends. */
+static void end_snapshot(struct replica *replica)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (replica->snapshot == NULL)
+        return;
+    buf_printf(&path, "/_transaction/%s/_rollback", replica->snapshot);
+    buf_byte(&path, '\0');
+    (void)!client_request(&replica->feed, "POST", path.data, SLICE_LIT(""), TL_SECOND);
+    client_set_transaction(&replica->source, NULL);
+    mem_free(replica->snapshot);
+    replica->snapshot = NULL;
+}
+
+int copy_first(struct replica *replica, tl_ts *ret_since)
+{
+    int r;
+    do {
+        r = begin_snapshot(replica, ret_since);
+        progress_init(&replica->progress, "documents", r == 0 ? count_documents(replica) : 0, replica->options->quiet);
+        r = r == 0 ? copy_each(replica, true) : r;
+        end_snapshot(replica);
+        if (r == REPLICA_ANEW && !guard_await(replica->guard))
+            r = REPLICA_LOST;
+        if (r == REPLICA_ANEW)
+            fprintf(stderr, "tidelock replicate: the source has ended the transaction that the first copy reads in; "
+                            "the copy begins anew\n");
+    } while (r == REPLICA_ANEW && !replica_stopping());
+    if (r == 0)
         progress_end(&replica->progress);
-    if (first && r == 0)
-        *ret_since = since;
-    return r;
+    return r == REPLICA_ANEW ? REPLICA_STOPPED : r;
 }

@@ -18,8 +18,8 @@ enum {
 #define PLACE_IDLE_US (30 * TL_SECOND) /* where nothing changes, lest the place fall behind the feed */
 
 /*
- * As of when documents were read that were sent of late: who catches up finds most changes in what it has sent already. Forgotten all at once
- * when there are too many.
+ * As of when documents were read that were sent of late: who catches up finds most changes in what it has sent already. The same of places: a
+ * document and a routing under which it was deleted, or is. Forgotten all at once when there are too many.
  */
 struct sent {
     struct map times; /* the timestamp, as a pointer */
@@ -31,7 +31,9 @@ struct page {
     yyjson_doc **lines;
     size_t line_count;
     struct map documents; /* by index, type and id: one more than the number of the key */
+    struct map places;    /* by the same and the routing: those that have a key that vacates */
     struct map indices;
+    bool unplaced; /* of some documents the routings before are not known */
     struct replica_key *keys;
     size_t count;
     size_t capacity;
@@ -44,6 +46,7 @@ static void page_deinit(struct page *page)
     mem_free(page->lines);
     mem_free(page->keys);
     map_deinit(&page->documents);
+    map_deinit(&page->places);
     map_deinit(&page->indices);
 }
 
@@ -62,19 +65,8 @@ static void write_name(const struct replica_key *key, struct buf *to)
     buf_slice(to, key->id);
 }
 
-/* The last time that a document is told of counts. What was sent as of a later time has the change. */
-static void add_document(struct page *page, const struct replica_key *key, tl_ts ts)
+static void add_key(struct page *page, const struct replica_key *key)
 {
-    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
-    write_name(key, &name);
-    if ((tl_ts)(uintptr_t)map_get(&page->sent->times, buf_as_slice(&name)) >= ts)
-        return;
-    size_t number = (size_t)(uintptr_t)map_get(&page->documents, buf_as_slice(&name));
-    if (number > 0) {
-        page->keys[number - 1] = *key;
-        return;
-    }
-    (void)map_put(&page->documents, buf_as_slice(&name), (void *)(uintptr_t)(page->count + 1));
     if (page->count == page->capacity) {
         page->capacity = page->capacity == 0 ? PAGE_CHANGES : 2 * page->capacity;
         page->keys = mem_realloc(page->keys, page->capacity * sizeof *page->keys);
@@ -82,13 +74,68 @@ static void add_document(struct page *page, const struct replica_key *key, tl_ts
     page->keys[page->count++] = *key;
 }
 
+/* No name of a document is one of a place: no index begins with a number and a colon. */
+static void write_key_place(const struct replica_key *document, struct slice routing, struct buf *to)
+{
+    buf_printf(to, "%zu:", routing.len);
+    buf_slice(to, routing);
+    write_name(document, to);
+}
+
+static bool is_sent(const struct page *page, struct slice name, tl_ts ts)
+{
+    return (tl_ts)(uintptr_t)map_get(&page->sent->times, name) >= ts;
+}
+
+/* Returns: whether the document is in the page: one that was sent as of a later time has the change. */
+static bool add_document(struct page *page, const struct replica_key *key, tl_ts ts)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+    write_name(key, &name);
+    if (map_get(&page->documents, buf_as_slice(&name)) != NULL)
+        return true;
+    if (is_sent(page, buf_as_slice(&name), ts))
+        return false;
+    (void)map_put(&page->documents, buf_as_slice(&name), (void *)(uintptr_t)(page->count + 1));
+    add_key(page, key);
+    return true;
+}
+
+/* The target may have a version under a routing, whatever has become of the document. */
+static void add_place(struct page *page, const struct replica_key *document, struct slice routing, tl_ts ts)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), place = BUF_INIT(BUF_UNLIMITED);
+    write_name(document, &name);
+    write_key_place(document, routing, &place);
+    size_t number = (size_t)(uintptr_t)map_get(&page->documents, buf_as_slice(&name));
+    struct replica_key *known = number > 0 ? &page->keys[number - 1] : NULL, key = *document;
+    if (known != NULL && !known->placed) {
+        known->placed = true;
+        known->routing = routing;
+    } else if ((known == NULL || !replica_same_routing(known->routing, routing)) &&
+               map_get(&page->places, buf_as_slice(&place)) == NULL && !is_sent(page, buf_as_slice(&place), ts)) {
+        (void)map_put(&page->places, buf_as_slice(&place), page);
+        key.routing = routing;
+        key.placed = key.vacates = true;
+        add_key(page, &key);
+    }
+}
+
 static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
 {
     struct slice op = text_of(change, "op"), index = text_of(change, "_index");
-    if (slice_is(op, "index") || slice_is(op, "delete"))
-        add_document(page, &(struct replica_key){index, text_of(change, "_type"), text_of(change, "_id"), text_of(change, "_routing")}, ts);
-    else if (index.data != NULL)
+    struct replica_key key = {.index = index, .type = text_of(change, "_type"), .id = text_of(change, "_id")};
+    if (slice_is(op, "index") || slice_is(op, "delete")) {
+        bool added = add_document(page, &key, ts);
+        /* One that was sent already was deleted without a routing, unless that was of another one: see note_sent(). */
+        if (slice_is(op, "delete") && (added || text_of(change, "_routing").data != NULL))
+            add_place(page, &key, text_of(change, "_routing"), ts);
+        if (yyjson_obj_get(change, "_previous_routing") != NULL)
+            add_place(page, &key, text_of(change, "_previous_routing"), ts);
+        page->unplaced = page->unplaced || yyjson_get_bool(yyjson_obj_get(change, "later"));
+    } else if (index.data != NULL) {
         (void)map_put(&page->indices, index, page);
+    }
 }
 
 static void read_page(struct page *page, struct slice text)
@@ -108,6 +155,7 @@ static void read_page(struct page *page, struct slice text)
     }
 }
 
+/* A document that was deleted under a routing, if at all, may have been without one before: its later changes count. */
 static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
 {
     if (sent->times.count + page->count > SENT_MAX) {
@@ -115,8 +163,12 @@ static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
         sent->times = MAP_INIT;
     }
     for (size_t i = 0; i < page->count; i++) {
+        const struct replica_key *key = &page->keys[i];
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
-        write_name(&page->keys[i], &name);
+        if (key->vacates || (key->placed && key->routing.data != NULL))
+            write_key_place(key, key->routing, &name);
+        else
+            write_name(key, &name);
         (void)map_put(&sent->times, buf_as_slice(&name), (void *)(uintptr_t)read);
     }
 }
@@ -142,7 +194,7 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
         sent->times = MAP_INIT;
     }
     if (r == 0)
-        r = source_send(replica, page->keys, page->count, false, &read);
+        r = source_send(replica, page->keys, page->count, &read);
     if (r == 0 && page->count > 0)
         note_sent(sent, page, read);
     return r;
@@ -151,7 +203,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
 static long ask(struct replica *replica, tl_ts since, bool waits)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&limit=%d%s", since, PAGE_CHANGES, waits ? "&wait=2s" : "");
+    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&previous_routing=true&limit=%d%s", since,
+               PAGE_CHANGES, waits ? "&wait=2s" : "");
     if (replica->options->index != NULL) {
         buf_lit(&path, "&index=");
         client_escape(&path, slice_from(replica->options->index));
@@ -224,7 +277,7 @@ static int look_at_suspects(struct replica *replica)
     if (r == 0 && count > 0)
         suspects_acquit(replica->suspects, keys, count, number);
     replica->mended += mended;
-    if (r == 0 && suspects_take_whole(replica->suspects)) {
+    if (r == 0 && !replica->catching_up && suspects_take_whole(replica->suspects)) {
         mended = 0;
         r = verify_whole(replica, &mended);
         if (r == 0)
@@ -234,25 +287,42 @@ static int look_at_suspects(struct replica *replica)
     return r;
 }
 
-/* The feed does not reach back to the place any more: all is compared instead. */
+/*
+ * The feed does not reach back to the place any more: both sides are compared instead, and the feed is followed from before
+ * that. A comparison sends only what differs, so it is over long before a feed of usual length is cut again.
+ */
 static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
 {
-    fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed'): everything is copied again\n");
+    size_t mended = 0;
+    fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed`): "
+                    "everything is compared\n");
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* what was in the air before is not known */
     replica->inheriting = false;
-    int r = copy_all(replica, true, since);
+    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    if (status != 200)
+        return source_complain(&replica->feed, "the source has no feed of changes", "", status);
+    tl_ts now = replica->feed.timestamp;
+    int r = copy_missing(replica);
     if (r == 0)
-        lanes_mark(replica->lanes, *since);
+        r = verify_whole(replica, &mended);
+    if (r == 0) {
+        *since = now;
+        lanes_mark(replica->lanes, now);
+    }
     return r == 0 ? keep_place(replica, place, true, false) : r;
 }
 
-static int take_page(struct replica *replica, struct sent *sent, struct progress_of_place *place, tl_ts *since)
+static int take_page(struct replica *replica, struct sent *sent, struct progress_of_place *place, tl_ts goal,
+                     tl_ts *since)
 {
-    struct page page = {.sent = sent, .documents = MAP_INIT, .indices = MAP_INIT};
+    struct page page = {.sent = sent, .documents = MAP_INIT, .places = MAP_INIT, .indices = MAP_INIT};
     read_page(&page, buf_as_slice(&replica->feed.body));
     int r = send_page(replica, sent, &page);
     *since = replica->feed.timestamp;
+    if (page.unplaced) /* where the target has them is found by comparing */
+        suspects_add_whole(replica->suspects, 0);
+    replica->catching_up = *since < goal;
     place->moved = place->moved || page.line_count > 0;
     if (r == 0)
         lanes_mark(replica->lanes, *since);
@@ -288,7 +358,7 @@ int follow(struct replica *replica, tl_ts since)
         else if (status == 410)
             r = begin_anew(replica, &place, &since);
         else if (status == 200)
-            r = take_page(replica, &sent, &place, &since);
+            r = take_page(replica, &sent, &place, goal, &since);
         else
             r = source_complain(&replica->feed, "cannot follow the source", "", status);
     }

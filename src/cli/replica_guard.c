@@ -121,6 +121,11 @@ void guard_free(struct guard *guard)
     mem_free(guard);
 }
 
+const char *guard_session(const struct guard *guard)
+{
+    return guard->session;
+}
+
 bool guard_await(struct guard *guard)
 {
     while (!atomic_load(&guard->lost)) {

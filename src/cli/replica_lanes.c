@@ -138,7 +138,9 @@ static void batch_add(struct batch *batch, const struct lanes_document *document
         buf_lit(lines, ",\"routing\":");
         buf_json_string(lines, document->routing);
     }
-    buf_printf(lines, ",\"version\":%llu,\"version_type\":\"external\"}}\n", (unsigned long long)document->version);
+    /* The version before may be as new as one below the document's: so that one suffices where a place is vacated. */
+    buf_printf(lines, ",\"version\":%llu,\"version_type\":\"external%s\"}}\n",
+               (unsigned long long)document->version - document->vacates, document->vacates ? "_gte" : "");
     if (!item->gone)
         put_source(lines, document->source);
     item->len = lines->len - item->at;
@@ -185,22 +187,13 @@ static bool is_unknown(long status)
     return status == 0 || status == 502 || status == 503 || status == 504;
 }
 
-/* A target that is full, or was made read-only, will take documents again when somebody has seen to it. */
-static bool is_blocked(yyjson_val *error)
-{
-    const char *type = yyjson_get_str(yyjson_obj_get(error, "type"));
-    return type != NULL &&
-           (strcmp(type, "cluster_block_exception") == 0 || strcmp(type, "unavailable_shards_exception") == 0 ||
-            strcmp(type, "es_rejected_execution_exception") == 0 || strcmp(type, "disk_full_exception") == 0);
-}
-
 static enum outcome outcome_of(const struct item *item, yyjson_val *result)
 {
     long status = (long)yyjson_get_int(yyjson_obj_get(result, "status"));
     yyjson_val *error = yyjson_obj_get(result, "error");
     if ((status >= 200 && status < 300) || status == 409 || (status == 404 && item->gone && error == NULL))
         return DONE;
-    return replica_is_passing(status) || is_blocked(error) ? AGAIN : REFUSED;
+    return replica_is_passing(status) || replica_is_blocked(error) ? AGAIN : REFUSED;
 }
 
 /* What a person has to know of a document that the target does not take is kept there, under its place. */
@@ -359,7 +352,8 @@ static void send_batch(struct lane *lane)
                 continue;
             refuse_first(lane, status);
             refused = 1;
-        } else if (status != 200 && !replica_is_passing(status)) {
+        } else if (status != 200 && !replica_is_passing(status) &&
+                   !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
             fprintf(stderr, "tidelock replicate: the target refuses a batch: %s\n",
                     client_error(&lane->client, status));
             fail(lanes, REPLICA_FAILED);

@@ -26,44 +26,73 @@ int source_complain(struct client *client, const char *what, const char *name, l
     return REPLICA_FAILED;
 }
 
+bool source_lost_snapshot(const struct replica *replica, const struct client *client)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "type"));
+    return replica->snapshot != NULL && type != NULL &&
+           (strcmp(type, "transaction_missing_exception") == 0 || strcmp(type, "transaction_aborted_exception") == 0);
+}
+
 static struct slice text_of(yyjson_val *object, const char *name)
 {
     yyjson_val *value = yyjson_obj_get(object, name);
     return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
 }
 
-void source_put(struct replica *replica, yyjson_val *hit, bool found, struct slice routing, tl_ts version)
+bool replica_same_routing(struct slice a, struct slice b)
 {
-    struct slice index = text_of(hit, "_index");
-    const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
-    const struct replica_index *known = map_get(&replica->indices, index);
-    tl_cleanup(buf_deinit) struct buf source = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED),
-                                      to = BUF_INIT(BUF_UNLIMITED);
-    type = type == NULL ? "_doc" : type;
-    buf_slice(&name, index);
+    return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
+}
+
+/* Puts a document, or with `source` NULL its deletion, under a routing. */
+static void put(struct replica *replica, const struct replica_key *key, const char *source, size_t len, tl_ts version,
+                bool vacates)
+{
+    const struct replica_index *known = map_get(&replica->indices, key->index);
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), type = BUF_INIT(BUF_UNLIMITED),
+                                      to = BUF_INIT(BUF_UNLIMITED), tombstone = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&name, key->index);
     buf_byte(&name, '\0');
-    target_name(&replica->target, name.data, type, known != NULL && known->several, &to);
-    const struct replica_key key = {index, slice_from(type), text_of(hit, "_id"),
-                                    found ? text_of(hit, "_routing") : routing};
+    buf_slice(&type, key->type);
+    buf_byte(&type, '\0');
+    target_name(&replica->target, name.data, type.data, known != NULL && known->several, &to);
     if (replica->inheriting)
-        suspects_add_inherited(replica->suspects, &key, replica->before.suspects, replica->before.suspects_left_us);
-    tl_cleanup(buf_deinit) struct buf tombstone = BUF_INIT(BUF_UNLIMITED);
-    if (!found && replica->options->tombstones)
+        suspects_add_inherited(replica->suspects, key, replica->before.suspects, replica->before.suspects_left_us);
+    if (source == NULL && replica->options->tombstones)
         tombstone_write(version, &tombstone);
-    size_t len = 0;
-    char *text = found ? yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len) : NULL;
     lanes_put(replica->lanes, &(struct lanes_document){
                                   .index = buf_as_slice(&to),
-                                  .type = target_type(&replica->target, type),
-                                  .id = key.id,
-                                  .routing = key.routing,
-                                  .source = text != NULL        ? slice_make(text, len)
+                                  .type = target_type(&replica->target, type.data),
+                                  .id = key->id,
+                                  .routing = key->routing,
+                                  .source = source != NULL      ? slice_make(source, len)
                                             : tombstone.len > 0 ? buf_as_slice(&tombstone)
                                                                 : SLICE_NONE,
                                   .version = version,
-                                  .key = &key,
+                                  .vacates = vacates,
+                                  .key = key,
                               });
-    free(text);
+}
+
+void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts version)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
+    bool placed = key != NULL && key->placed, vacates = key != NULL && key->vacates;
+    struct replica_key at = {.index = text_of(hit, "_index"),
+                             .type = slice_from(type == NULL ? "_doc" : type),
+                             .id = text_of(hit, "_id"),
+                             .routing = text_of(hit, "_routing"),
+                             .placed = true};
+    if (found && !vacates) {
+        size_t len = 0;
+        char *text = yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len);
+        put(replica, &at, text == NULL ? "" : text, len, version, false);
+        free(text);
+    }
+    if (found && (!placed || replica_same_routing(key->routing, at.routing)))
+        return;
+    at.routing = placed ? key->routing : SLICE_NONE;
+    put(replica, &at, NULL, 0, version, found);
 }
 
 static void add_key(struct buf *body, const struct replica_key *key)
@@ -84,7 +113,7 @@ static bool is_of_no_index(yyjson_val *document)
     return type != NULL && strcmp(type, "index_not_found_exception") == 0;
 }
 
-static int take_documents(struct replica *replica, const struct replica_key *keys, size_t asked, bool only_gone)
+static int take_documents(struct replica *replica, const struct replica_key *keys, size_t asked)
 {
     size_t i, count;
     yyjson_val *document, *documents = yyjson_obj_get(client_json(&replica->source), "docs");
@@ -92,10 +121,9 @@ static int take_documents(struct replica *replica, const struct replica_key *key
         return replica_disbelieve("source", "documents", "");
     json_arr_foreach (documents, i, count, document) {
         bool found = yyjson_get_bool(yyjson_obj_get(document, "found"));
-        if (yyjson_obj_get(document, "error") == NULL) {
-            if (!found || !only_gone)
-                source_put(replica, document, found, keys[i].routing, replica->source.timestamp);
-        } else if (!is_of_no_index(document)) {
+        if (yyjson_obj_get(document, "error") == NULL)
+            source_put(replica, document, found, &keys[i], replica->source.timestamp);
+        else if (!is_of_no_index(document)) {
             char *error = yyjson_val_write(yyjson_obj_get(document, "error"), 0, NULL);
             fprintf(stderr, "tidelock replicate: the source does not show a document: %s\n",
                     shown(error == NULL ? "" : error));
@@ -106,7 +134,7 @@ static int take_documents(struct replica *replica, const struct replica_key *key
     return lanes_state(replica->lanes);
 }
 
-int source_send(struct replica *replica, const struct replica_key *keys, size_t count, bool only_gone, tl_ts *ret_read)
+int source_send(struct replica *replica, const struct replica_key *keys, size_t count, tl_ts *ret_read)
 {
     size_t most = GET_MAX;
     tl_ts read = TL_TS_MAX;
@@ -115,13 +143,15 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
         size_t some = count < most ? count : most;
         buf_clear(&body);
         buf_lit(&body, "{\"docs\":[");
+        bool sources = false;
         for (size_t i = 0; i < some; i++) {
             if (i > 0)
                 buf_byte(&body, ',');
             add_key(&body, &keys[i]);
+            sources = sources || !keys[i].vacates;
         }
         buf_lit(&body, "]}");
-        const char *path = only_gone ? "/_mget?_source=false" : "/_mget";
+        const char *path = sources ? "/_mget?any_routing=true" : "/_mget?any_routing=true&_source=false";
         long status = client_request(&replica->source, "POST", path, buf_as_slice(&body), ANSWER_US);
         if (status == 429 && some > 1) { /* so much at once the server's memory does not hold */
             most = some / 2;
@@ -129,9 +159,11 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
         }
         if (replica_is_passing(status))
             status = source_ask(&replica->source, "POST", path, buf_as_slice(&body));
+        if (source_lost_snapshot(replica, &replica->source))
+            return REPLICA_ANEW;
         if (status != 200)
             return source_complain(&replica->source, "cannot read documents", "", status);
-        int r = take_documents(replica, keys, some, only_gone);
+        int r = take_documents(replica, keys, some);
         if (r != 0)
             return r;
         read = replica->source.timestamp < read ? replica->source.timestamp : read;

@@ -86,7 +86,8 @@ static struct suspect *make(const struct replica_key *key)
 {
     struct suspect *suspect = mem_zalloc(sizeof *suspect + key->index.len + key->type.len + key->id.len + key->routing.len + 4);
     char *at = suspect->bytes;
-    suspect->key = (struct replica_key){copy(&at, key->index), copy(&at, key->type), copy(&at, key->id), copy(&at, key->routing)};
+    suspect->key = (struct replica_key){copy(&at, key->index), copy(&at, key->type), copy(&at, key->id),
+                                        copy(&at, key->routing), .placed = true};
     return suspect;
 }
 

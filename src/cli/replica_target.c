@@ -23,6 +23,14 @@ bool replica_is_passing(long status)
     return status == 0 || status == 429 || status == 502 || status == 503 || status == 504 || status == 507;
 }
 
+bool replica_is_blocked(yyjson_val *error)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(error, "type"));
+    return type != NULL &&
+           (strcmp(type, "cluster_block_exception") == 0 || strcmp(type, "unavailable_shards_exception") == 0 ||
+            strcmp(type, "es_rejected_execution_exception") == 0 || strcmp(type, "disk_full_exception") == 0);
+}
+
 void replica_pause(unsigned tries)
 {
     unsigned doublings = tries - 1 < PAUSE_DOUBLINGS ? tries - 1 : PAUSE_DOUBLINGS;
@@ -33,7 +41,8 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
 {
     for (unsigned tries = 1;; tries++) {
         long status = client_request(client, method, path, body, ANSWER_US);
-        if (!replica_is_passing(status) || client_is_too_large(client))
+        bool blocked = replica_is_blocked(yyjson_obj_get(client_json(client), "error"));
+        if ((!replica_is_passing(status) && !blocked) || client_is_too_large(client))
             return status;
         if (tries == 1)
             fprintf(stderr, "tidelock replicate: %s; waiting for the %s\n", client_error(client, status), whom);

@@ -28,7 +28,7 @@ enum {
 
 #define ANSWER_US (120 * TL_SECOND)
 
-/* Of a comparison beside a copy that follows. */
+/* Of a comparison concurrent with a copy that follows. */
 #define SLOWER 100
 #define REST_US_MAX (30 * TL_SECOND) /* the walks' pages are kept for ten minutes */
 #define STEP_US 100000
@@ -40,8 +40,10 @@ struct bucket {
 
 /* A document that differs, or may. */
 struct doubt {
-    struct replica_key key; /* of the source; its texts are the doubt's own, with a NUL behind them */
-    enum { MISSING, EXTRA, DIFFERENT, EQUAL } what;
+    struct replica_key key; /* of the source; its texts are the doubt's own, with a NUL after them */
+    /* LEFT: the document has another routing now, and the target has a version under the key's */
+    enum { MISSING, EXTRA, LEFT, DIFFERENT, EQUAL } what;
+    struct slice routing; /* of LEFT: the document's own, as the key's texts */
 };
 
 struct verification {
@@ -59,7 +61,7 @@ struct verification {
     bool many; /* there were more */
     const char *index;
     const char *type; /* of the source, for hits of the target */
-    bool slow;        /* somebody else has the servers to himself, nearly */
+    bool slow;        /* it runs concurrently with a copy that follows */
     uint64_t page_us; /* when it went on last, by clock_boot_us() */
 };
 
@@ -158,9 +160,10 @@ static struct slice copy_text(struct slice text)
 
 static struct doubt make_doubt(const struct replica_key *key)
 {
-    return (struct doubt){
-        .key = {copy_text(key->index), copy_text(key->type), copy_text(key->id), copy_text(key->routing)},
-        .what = EQUAL};
+    return (struct doubt){.key = {copy_text(key->index), copy_text(key->type), copy_text(key->id),
+                                  copy_text(key->routing), .placed = true},
+                          .what = EQUAL,
+                          .routing = SLICE_NONE};
 }
 
 static void put_doubt(struct verification *v, struct doubt doubt)
@@ -177,8 +180,10 @@ static void add_doubt(struct verification *v, yyjson_val *hit, bool of_source)
     if (v->doubt_count == DOUBTS_MAX)
         v->many = true;
     else
-        put_doubt(v, make_doubt(&(struct replica_key){slice_from(v->index), slice_from(type_of(v, hit, of_source)),
-                                                      text_of(hit, "_id"), text_of(hit, "_routing")}));
+        put_doubt(v, make_doubt(&(struct replica_key){.index = slice_from(v->index),
+                                                      .type = slice_from(type_of(v, hit, of_source)),
+                                                      .id = text_of(hit, "_id"),
+                                                      .routing = text_of(hit, "_routing")}));
 }
 
 static void free_doubt(struct doubt *doubt)
@@ -187,6 +192,7 @@ static void free_doubt(struct doubt *doubt)
     mem_free((char *)doubt->key.type.data);
     mem_free((char *)doubt->key.id.data);
     mem_free((char *)doubt->key.routing.data);
+    mem_free((char *)doubt->routing.data);
 }
 
 static void add_asked(struct verification *v, const struct doubt *doubt, bool of_source, struct buf *body)
@@ -258,7 +264,8 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
     buf_lit(&body, "]}");
     for (unsigned tries = 0;; tries++) {
-        long status = replica_ask(client, whom, "POST", "/_mget", buf_as_slice(&body));
+        long status =
+            replica_ask(client, whom, "POST", of_source ? "/_mget?any_routing=true" : "/_mget", buf_as_slice(&body));
         if (status != 200)
             return source_complain(client, "cannot read documents", "", status);
         if (!is_of(client, doubts, count))
@@ -278,6 +285,29 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
 }
 
+/*
+ * What the two sides' answers come to. The target was asked for what is under the doubt's routing. Where the source has
+ * another one by now, there is nothing, or the document itself, if both routings lead to one shard.
+ */
+static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs)
+{
+    bool is_here = yyjson_get_bool(yyjson_obj_get(ours, "found")),
+         is_there = yyjson_get_bool(yyjson_obj_get(theirs, "found")) && !tombstone_is(theirs);
+    struct slice routing = text_of(ours, "_routing");
+    mem_free((char *)doubt->routing.data);
+    doubt->routing = SLICE_NONE;
+    if (is_here && !replica_same_routing(routing, doubt->key.routing) &&
+        !(is_there && replica_same_routing(routing, text_of(theirs, "_routing")))) {
+        doubt->what = is_there ? LEFT : EQUAL;
+        doubt->routing = copy_text(routing);
+        return;
+    }
+    doubt->what = is_here && !is_there                                    ? MISSING
+                  : !is_here && is_there                                  ? EXTRA
+                  : is_here && content_hash(ours) != content_hash(theirs) ? DIFFERENT
+                                                                          : EQUAL;
+}
+
 static int compare_some(struct verification *v, struct doubt *doubts, size_t count)
 {
     int r = ask(v, doubts, count, true);
@@ -285,15 +315,23 @@ static int compare_some(struct verification *v, struct doubt *doubts, size_t cou
         r = ask(v, doubts, count, false);
     yyjson_val *here = yyjson_obj_get(client_json(&v->replica->source), "docs"),
                *there = yyjson_obj_get(client_json(&v->target), "docs");
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        yyjson_val *ours = yyjson_arr_get(here, i), *theirs = yyjson_arr_get(there, i);
-        bool is_here = yyjson_get_bool(yyjson_obj_get(ours, "found")),
-             is_there = yyjson_get_bool(yyjson_obj_get(theirs, "found")) && !tombstone_is(theirs);
-        doubts[i].what = is_here && !is_there                                    ? MISSING
-                         : !is_here && is_there                                  ? EXTRA
-                         : is_here && content_hash(ours) != content_hash(theirs) ? DIFFERENT
-                                                                                 : EQUAL;
-    }
+    for (size_t i = 0; r == 0 && i < count; i++)
+        judge(&doubts[i], yyjson_arr_get(here, i), yyjson_arr_get(there, i));
+    return r;
+}
+
+/*
+ * Of a version that is LEFT: whether it is what the target shows under the document's own routing. Both routings lead to
+ * one shard then, and what is there is the document, which differs.
+ */
+static int is_the_document(struct verification *v, const struct doubt *left, bool *ret_is)
+{
+    struct doubt own = *left;
+    own.key.routing = left->routing;
+    int r = ask(v, &own, 1, false);
+    yyjson_val *there = yyjson_arr_get(yyjson_obj_get(client_json(&v->target), "docs"), 0);
+    *ret_is = r == 0 && yyjson_get_bool(yyjson_obj_get(there, "found")) &&
+              replica_same_routing(text_of(there, "_routing"), left->key.routing);
     return r;
 }
 
@@ -337,7 +375,10 @@ static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
     for (size_t at = before; r == 0 && at < v->doubt_count; at += GET_MAX)
         r = compare_some(v, v->doubts + at, v->doubt_count - at < GET_MAX ? v->doubt_count - at : GET_MAX);
     for (size_t at = before; at < v->doubt_count; at++) {
-        if (v->doubts[at].what == (of_source ? EXTRA : DIFFERENT) || v->doubts[at].what == EQUAL ||
+        bool twice = false;
+        if (r == 0 && v->doubts[at].what == LEFT)
+            r = is_the_document(v, &v->doubts[at], &twice);
+        if (twice || v->doubts[at].what == (of_source ? EXTRA : DIFFERENT) || v->doubts[at].what == EQUAL ||
             (!of_source && v->doubts[at].what == MISSING))
             free_doubt(&v->doubts[at]);
         else
@@ -420,23 +461,33 @@ static int repair(struct verification *v)
 {
     int r = 0;
     suspects_set_place(v->replica->suspects, 0); /* the feed does not tell of these again */
-    for (size_t i = 0; r == 0 && i < v->doubt_count; i++) {
-        const struct doubt *doubt = &v->doubts[i];
-        r = source_send(v->replica, &doubt->key, 1, false, NULL);
+    struct replica_key keys[GET_MAX];
+    for (size_t at = 0; r == 0 && at < v->doubt_count;) {
+        size_t count = 0;
+        while (count < GET_MAX && at < v->doubt_count)
+            keys[count++] = v->doubts[at++].key;
+        r = source_send(v->replica, keys, count, NULL);
     }
     return r == 0 ? lanes_drain(v->replica->lanes) : r;
 }
 
 static void tell(struct verification *v)
 {
-    static const char *const words[] = {[MISSING] = "missing", [EXTRA] = "extra", [DIFFERENT] = "different"};
+    static const char *const words[] = {
+        [MISSING] = "missing", [EXTRA] = "extra", [LEFT] = "extra", [DIFFERENT] = "different"};
     uint64_t counts[EQUAL] = {0};
     for (size_t i = 0; i < v->doubt_count; i++) {
         const struct doubt *doubt = &v->doubts[i];
         counts[doubt->what]++;
-        if (!v->replica->options->json)
-            printf("%-9s  %s/%s\n", words[doubt->what], shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+        if (v->replica->options->json)
+            continue;
+        printf("%-9s  %s/%s", words[doubt->what], shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+        if (doubt->what == LEFT)
+            printf(doubt->key.routing.data == NULL ? ", without a routing" : ", with the routing %s",
+                   shown_slice(doubt->key.routing));
+        printf("\n");
     }
+    counts[EXTRA] += counts[LEFT];
     if (v->replica->options->json)
         printf("{\"equal\":%s,\"documents\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"extra\":%" PRIu64
                ",\"different\":%" PRIu64 ",\"more\":%s}\n",
@@ -472,8 +523,8 @@ static void end(struct verification *v)
     client_deinit(&v->target);
 }
 
-/* Leaves the doubts that last. */
-static int compare_all(struct verification *v)
+/* Leaves the doubts that last. `looks`: a copy may lag behind the source. */
+static int compare_all(struct verification *v, bool looks)
 {
     char **names;
     int r = copy_look(v->replica, &names);
@@ -488,7 +539,7 @@ static int compare_all(struct verification *v)
     if (r == 0 && !equal)
         r = walk_all(v, names, v->there, doubt_hits);
     if (r == 0)
-        r = look_again(v);
+        r = looks ? look_again(v) : 0;
     for (size_t i = 0; names != NULL && names[i] != NULL; i++)
         mem_free(names[i]);
     mem_free(names);
@@ -500,7 +551,7 @@ int verify(struct replica *replica)
     struct verification v;
     begin(&v, replica);
     progress_init(&replica->progress, "documents", 0, replica->options->quiet || replica->options->json);
-    int r = compare_all(&v);
+    int r = compare_all(&v, true);
     if (r == 0) {
         tell(&v);
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
@@ -514,15 +565,21 @@ int verify(struct replica *replica)
 int verify_whole(struct replica *replica, size_t *ret_mended)
 {
     struct verification v;
-    begin(&v, replica);
-    progress_init(&replica->progress, "documents", 0, true);
-    int r = compare_all(&v);
-    if (r == 0) {
-        tell_verified(replica, replica->source.timestamp, v.doubt_count);
-        r = repair(&v);
-    }
-    *ret_mended = v.doubt_count;
-    end(&v);
+    bool many;
+    *ret_mended = 0;
+    int r = lanes_drain(replica->lanes); /* no request is pending then */
+    do {
+        begin(&v, replica);
+        progress_init(&replica->progress, "documents", 0, true);
+        r = r == 0 ? compare_all(&v, false) : r;
+        if (r == 0) {
+            tell_verified(replica, replica->source.timestamp, v.doubt_count);
+            r = repair(&v);
+        }
+        *ret_mended += v.doubt_count;
+        many = v.many;
+        end(&v);
+    } while (r == 0 && many);
     return r;
 }
 
@@ -532,7 +589,7 @@ int verify_slowly(struct replica *replica, struct suspects *suspects)
     begin(&v, replica);
     v.slow = true;
     progress_init(&replica->progress, "documents", 0, true);
-    int r = compare_all(&v);
+    int r = compare_all(&v, true);
     if (r == 0)
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {

@@ -189,7 +189,7 @@ static int copy_and_follow(struct replica *replica)
     if (r == 0)
         tell_source(replica, "copying", before->ts);
     if (r == 0)
-        r = copy_all(replica, first, &since);
+        r = first ? copy_first(replica, &since) : copy_missing(replica);
     if (r == 0 && first)
         r = target_write_place(
             &replica->target, replica->source_uuid,

@@ -142,6 +142,38 @@ class Feed(unittest.TestCase):
         deletes = [change for line in lines for change in line["changes"] if change["op"] == "delete"]
         self.assertEqual([(c["_id"], c.get("_routing")) for c in deletes], [("1", "x"), ("2", "z"), ("3", None)])
 
+    def test_previous_routing(self):
+        """Each change of a routing names the one before, also over deletes, several writes in one commit and a transaction."""
+        def put(id, routing, header=None):
+            self.server.must("PUT", "/moved/_doc/%s%s" % (id, "?routing=" + routing if routing else ""), {"n": 1}, header)
+
+        def bulk(*actions, atomic="true"):
+            self.server.must("POST", "/moved/_bulk?atomic=" + atomic, "".join(
+                json.dumps({kind: {"_id": id, **({"routing": routing} if routing else {})}}) + ("\n{}\n" if kind == "index" else "\n") for kind, id, routing in actions))
+        self.server.must("PUT", "/moved", {"settings": {"number_of_shards": 1}})
+        since = self.now()
+        put("1", None)
+        put("1", "a")
+        put("1", "a")
+        put("1", "b")
+        self.server.must("DELETE", "/moved/_doc/1?routing=b")
+        put("1", None)
+        put("2", "x")
+        bulk(("index", "2", "y"), ("index", "2", "z"))
+        bulk(("index", "2", "w"), ("delete", "2", "w"))
+        transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        for routing in ("p", "q"):
+            put("2", routing, {"Tidelock-Transaction": transaction})
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+
+        def told(**options):
+            lines, _ = self.read(since, index="moved", source="false", **options)
+            return [(c["op"], c["_id"], c.get("_routing"), c.get("_previous_routing", "same")) for line in lines for c in line["changes"] if "_id" in c]
+        self.assertEqual(told(previous_routing="true"), [
+            ("index", "1", None, "same"), ("index", "1", "a", None), ("index", "1", "a", "same"), ("index", "1", "b", "a"), ("delete", "1", "b", "same"),
+            ("index", "1", None, "b"), ("index", "2", "x", "same"), ("index", "2", "z", "x"), ("delete", "2", "w", "z"), ("index", "2", "q", "w")])
+        self.assertEqual({change[3] for change in told()}, {"same"})
+
     def test_indices(self):
         server, since = self.server, self.now()
         server.must("PUT", "/ix-a", {"aliases": {"al": {}}})

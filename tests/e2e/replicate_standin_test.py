@@ -168,6 +168,142 @@ class Stories(replicate_test.Seeds):
         super().disturb(chance)
 
 
+class Routings(replicate_test.Copy):
+    """Documents whose routing changes, into a target whose shards keep documents of one id apart."""
+    new_target = Target
+    TOMBSTONES = False
+    SHARDS = 5
+
+    def setUp(self):
+        super().setUp()
+        self.source.must("PUT", "/fs", {"settings": {"number_of_shards": self.SHARDS}})
+
+    def command(self, *options, to=None):
+        return super().command(*options, *(("--tombstones",) if self.TOMBSTONES else ()), to=to)
+
+    def put(self, id, routing, n=1):
+        self.source.must("PUT", "/fs/_doc/%s%s" % (id, "" if routing is None else "?routing=" + routing), {"n": n})
+
+    def delete(self, id, routing):
+        self.source.must("DELETE", "/fs/_doc/%s%s" % (id, "" if routing is None else "?routing=" + routing))
+
+    def there(self):
+        """Returns: each version that the target has of a document, by id, as often as it has them."""
+        self.target.must("POST", "/_refresh")
+        return sorted((hit["_id"], hit.get("_routing"), hit["_source"]["n"]) for hit in self.target.must(
+            "POST", "/fs-copy/_search" if self.TOMBSTONES else "/fs/_search", {"size": 1000})["hits"]["hits"] if "n" in hit["_source"])
+
+    def here(self):
+        return sorted((hit["_id"], hit.get("_routing"), hit["_source"]["n"]) for hit in self.source.must("POST", "/fs/_search", {"size": 1000})["hits"]["hits"])
+
+    def assert_same(self):
+        self.assertEqual(self.there(), self.here())
+        self.assertEqual(self.verify("--verify").split()[0], "equal:")
+
+    def verify(self, *options, expect=0):
+        run = subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
+        self.assertEqual(run.returncode, expect, run.stdout + run.stderr)
+        return run.stdout
+
+    def test_moved(self):
+        """The version under the former routing is gone, wherever the new one leads, and however often it has changed."""
+        for i in range(20):
+            self.put("d%d" % i, [None, "a", "b"][i % 3])
+        self.once()
+        for i in range(20):
+            for routing in (["c"], [None, "x", "y"], ["a"], ["b", "z", None])[i % 4]:
+                self.put("d%d" % i, routing, i)
+        self.once()
+        self.assert_same()
+
+    def test_deleted(self):
+        """Deletes of each place where a document was, also where it was made again elsewhere in the same page, commit, or before it was read."""
+        for i in range(8):
+            self.put("d%d" % i, "a")
+        self.once()
+        for i in range(8):
+            self.put("d%d" % i, "b", 2)
+        self.delete("d1", "b")
+        self.delete("d2", "b")
+        self.put("d2", None)
+        self.delete("d3", "b")
+        self.put("d3", "c")
+        self.delete("d3", "c")
+        self.source.must("POST", "/fs/_bulk?atomic=true", '{"index":{"_id":"d4","routing":"q"}}\n{"n":9}\n{"delete":{"_id":"d4","routing":"q"}}\n')
+        self.once()
+        self.assert_same()
+
+    def test_deleted_in_a_later_page(self):
+        """What was read as deleted, before the page came that tells of that, is deleted under its routing."""
+        self.put("d", "a")
+        self.put("e", "a")
+        self.once()
+        self.put("d", "a", 2)
+        self.put("e", "b", 2)
+        for page in range(3):
+            self.source.must("POST", "/fs/_bulk", "".join('{"index":{"_id":"%d"}}\n{"n":%d}\n' % (i, page) for i in range(1000)))
+        self.delete("d", "a")
+        self.delete("e", "b")
+        self.put("e", "c", 3)
+        self.once()
+        self.assertEqual([it for it in self.there() if it[0] in "de"], [("e", "c", 3)])
+
+    def test_over_what_is_there(self):
+        """A target that has documents under other routings, when it is copied first."""
+        self.put("d", "a")
+        self.put("e", None)
+        self.target.must("PUT", "/fs%s" % ("-copy" if self.TOMBSTONES else ""), {"settings": {"number_of_shards": self.SHARDS}})
+        for routing in "abcdefg":
+            self.target.must("PUT", "/fs%s/_doc/d?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
+            self.target.must("PUT", "/fs%s/_doc/e?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
+        self.once()
+        self.assert_same()
+
+    def test_found_and_mended(self):
+        """--verify names what lies under another routing as extra, once, and what only has another one as different."""
+        shards = self.target.indices
+        for id in ("d", "e", "f"):
+            self.put(id, "a")
+        self.once()
+        name = "fs-copy" if self.TOMBSTONES else "fs"
+        other = next(r for r in "bcdefgh" if shards[name].key("d", r) != shards[name].key("d", "a"))
+        same = next("s%d" % i for i in range(100) if shards[name].key("e", "s%d" % i) == shards[name].key("e", "a"))
+        self.target.must("PUT", "/%s/_doc/d?routing=%s" % (name, other), {"n": 1})
+        version = self.target.must("GET", "/%s/_doc/e?routing=a" % name)["_version"]
+        self.target.must("PUT", "/%s/_doc/e?routing=%s&version_type=external_gte&version=%d" % (name, same, version), {"n": 1})
+        self.assertEqual(sorted(" ".join(line.split()) for line in self.verify("--verify", expect=1).splitlines()),
+                         ["different fs/e", "extra fs/d, with the routing %s" % other, "not equal: of 3 documents 0 are missing, 1 different, and 1 extra"])
+        self.verify("--repair")
+        self.assert_same()
+
+    def test_history_gone(self):
+        """The feed reaches further back than the history: where a document was is not told, and is found by comparing."""
+        for i in range(5):
+            self.put("d%d" % i, "a")
+        self.once()
+        for i in range(5):
+            self.put("d%d" % i, "b", 2)
+        self.source.stop()
+        self.source.options = ["--history", "1s", "--feed", "1h"]
+        self.source.start()
+
+        def is_gone():
+            self.put("other", None)
+            lines = self.source.request("GET", "/_changes?since=%d&previous_routing=true" % self.target.must("GET", "/.tidelock-replicate/_doc/default")["_version"]).body
+            return b'"later":true' in lines.splitlines()[0]
+        replicate_test.until(is_gone, "the history is gone")
+        self.once()
+        self.source.stop()
+        self.source.options = list(self.SOURCE)
+        self.source.start()
+        self.assert_same()
+
+
+class RoutingsWithTombstones(Routings):
+    TOMBSTONES = True
+    test_deleted_in_a_later_page = test_history_gone = test_over_what_is_there = None  # as without
+
+
 class Refusals(replicate_test.Copy):
     new_target = Target
 
@@ -183,6 +319,58 @@ class Refusals(replicate_test.Copy):
         self.target.most_bytes = 1 << 30
         self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20001})
         self.once()
+        self.assert_equal()
+
+
+    def test_blocked(self):
+        """The whole target is read-only, or full: documents, indices and the place wait, until that has ended."""
+        self.fill(20)
+        process = self.follow(fast=True)
+        self.await_equal()
+        for number, status in enumerate((403, 429, 507)):
+            self.target.blocked = status
+            before = self.told(process).count("ing again") + self.told(process).count("waiting for the target")
+            self.source.must("PUT", "/fs/_doc/blocked", {"n": status})
+            self.source.must("PUT", "/new-%d/_doc/1" % status, {"n": status})
+            replicate_test.until(lambda: self.told(process).count("ing again") + self.told(process).count("waiting for the target") > before or process.poll() is not None, "it waits")
+            self.assertIsNone(process.poll(), self.told(process))
+            self.target.blocked = None
+            self.await_equal()
+
+    def test_liar(self):
+        """Acknowledged items that were dropped, one that was sent with another content, and a deleted document that came back: all are named, and mended."""
+        self.fill(3000)
+        lost, changed = {"999", "1999", "2999"}, "1234"
+
+        class Liar(replicate_test.Meddler):
+            def forward(self, method, path, body, headers):
+                if not path.startswith("/_bulk"):
+                    return super().forward(method, path, body, headers)
+                lines, kept, dropped = body.decode().splitlines(), [], []
+                for number in range(0, len(lines), 2):
+                    it = json.loads(lines[number])["index"]
+                    if it["_id"] in lost:
+                        dropped.append((number // 2, it))
+                        continue
+                    kept += [lines[number], '{"n":-1}' if it["_id"] == changed else lines[number + 1]]
+                status, kind, answer = super().forward(method, path, "".join(line + "\n" for line in kept).encode(), headers)
+                answer = json.loads(answer)
+                for at, it in dropped:
+                    answer["items"].insert(at, {"index": {"_index": it["_index"], "_id": it["_id"], "status": 201}})
+                return status, kind, json.dumps(answer).encode()
+        with Liar(self.target.port) as liar:
+            self.once(to=liar.url)
+        self.source.must("DELETE", "/fs/_doc/7")
+        self.once()
+        self.target.indices["fs"].documents[self.target.indices["fs"].key("7", None)].source = {"n": 7, "t": "a b"}
+
+        def compare(*options):
+            return subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
+        found = compare("--verify")
+        self.assertEqual((found.returncode, sorted(" ".join(line.split()) for line in found.stdout.splitlines())),
+                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 1 different, and 1 extra"])))
+        self.assertEqual(compare("--repair").returncode, 0)
+        self.assertEqual(compare("--verify").stdout, "equal: 2999 documents\n")
         self.assert_equal()
 
 

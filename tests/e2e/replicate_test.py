@@ -289,6 +289,89 @@ class First(Copy):
             self.assertEqual((run.returncode, text in run.stderr), (status, True), run.stderr)
 
 
+class Snapshot(Copy):
+    """The first copy is of one timestamp, for all indices, whatever is changed while it is made."""
+    def hold(self, meanwhile):
+        """Returns: the bulks of a first copy, of which the first is answered after meanwhile()."""
+        bodies = []
+
+        def judge(method, path, body):
+            if path.startswith("/_bulk"):
+                bodies.append(body)
+                if len(bodies) == 1:
+                    meanwhile()
+            return "pass"
+        self.meddler = Meddler(self.target.port, judge)
+        self.meddler.__enter__()
+        self.addCleanup(self.meddler.__exit__)
+        return bodies
+
+    def put(self, index, n, count=20):
+        self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d"}}\n{"n":%d}\n' % (index, i, n) for i in range(count)))
+
+    def assert_as_of(self, bodies, indices):
+        """All that was sent of the first state has one version."""
+        versions = set()
+        for body in bodies:
+            lines = body.decode().splitlines()
+            for action, source in zip(lines[::2], lines[1::2]):
+                it = json.loads(action).get("index")
+                if it is not None and it["_index"] in indices and json.loads(source) == {"n": 1}:
+                    versions.add(it["version"])
+        self.assertEqual(len(versions), 1)
+
+    def test_one_timestamp(self):
+        """Documents are changed, an index is deleted and made again, another one made, before they are read."""
+        for index in "abc":
+            self.put(index, 1)
+
+        def meanwhile():
+            self.put("b", 2)
+            self.source.must("DELETE", "/b/_doc/7")
+            self.source.must("DELETE", "/c")
+            self.source.must("PUT", "/c/_doc/new", {"n": 3})
+            self.source.must("PUT", "/d/_doc/new", {"n": 4})
+        bodies = self.hold(meanwhile)
+        self.once("--lanes", "1", to=self.meddler.url)
+        self.assert_as_of(bodies, "abc")
+        self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 40)  # each at its first state, then at its last
+        self.assert_equal()
+        self.assertEqual(self.source.must("GET", "/_transaction")["transactions"], [])
+
+    def test_begins_anew(self):
+        """Its transaction is ended by force: it takes another timestamp."""
+        self.put("a", 1, 1100)
+
+        def meanwhile():
+            transaction, = self.source.must("GET", "/_transaction")["transactions"]
+            self.source.must("POST", "/_transaction/%d/_rollback?force=true" % transaction["transaction"])
+            self.source.must("DELETE", "/a/_doc/0")
+        self.hold(meanwhile)
+        self.assertIn("the copy begins anew", self.once("--batch", "1k", to=self.meddler.url))
+        self.assert_equal()
+
+    def test_longer_than_history_and_feed(self):
+        """The history waits for it, the feed does not: later changes are found by comparing, not by copying again and again."""
+        with Server("--history", "1s", "--feed", "1s") as self.source:
+            for index in "ab":
+                self.put(index, 1)
+            begun = self.source.must("GET", "/_timestamp")["timestamp"]
+
+            def meanwhile():
+                self.put("b", 2, 10)
+                self.source.must("DELETE", "/b/_doc/11")
+
+                def is_cut():
+                    self.source.must("PUT", "/a/_doc/meanwhile", {"n": 0})
+                    return self.source.ask("GET", "/_changes?since=%d" % begun)[0] == 410
+                until(is_cut, "the feed is cut")
+            bodies = self.hold(meanwhile)
+            self.assertIn("everything is compared", self.once("--lanes", "1", to=self.meddler.url))
+            self.assert_as_of(bodies, "ab")
+            self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 31)
+            self.assert_equal()
+
+
 class Following(Copy):
     def test_indices(self):
         """Made, mapped, given other aliases, deleted, and made again under the same name."""
@@ -403,7 +486,7 @@ class Following(Copy):
         self.source.options = list(self.SOURCE)
         self.source.start()
         self.source.must("PUT", "/fs/_doc/3", {"t": "three"})
-        self.assertIn("everything is copied again", self.once())
+        self.assertIn("everything is compared", self.once())
         self.assert_equal()
 
 

@@ -66,6 +66,7 @@ class Standin:
         self.scrolls = {}
         self.lock = threading.RLock()
         self.busy = 0  # so many bulks are answered 429
+        self.blocked = None  # the status with which the whole cluster refuses what writes
         self.most_bytes = 100 << 20  # of a request; more is answered 413
         self.port = 0
         self.server = None
@@ -155,6 +156,8 @@ class Standin:
 
     def route(self, method, parts, query, body):
         first, action = parts[0], parts[1] if len(parts) > 1 else ""
+        if self.blocked is not None and method != "GET" and not {"_search", "_mget", "_refresh"} & set(parts):
+            raise Refused(self.blocked, "cluster_block_exception")
         if parts == [""]:
             return 200, {"name": "standin", "cluster_uuid": "standin", "version": {"number": "7.10.2"}}
         if "_bulk" in parts:

@@ -44,6 +44,7 @@ struct changes {
     int32_t limit;
     bool source;
     bool expand; /* renames are told as what they did to each document */
+    bool previous_routing;   /* each document is compared with its version before the commit */
     struct slice expression; /* data NULL: all indices */
     uint32_t *numbers;       /* of the indices that it comes to by now, or came to at `since`, sorted */
     size_t number_count, number_capacity;
@@ -106,33 +107,82 @@ static void put_text(struct buf *to, const char *key, struct slice text)
     buf_json_string(to, text);
 }
 
-/* A document as it is at `ts`; where that cannot be read any more, as it is now, and *ret_later. */
-static int read_document(struct request *request, const struct feed_change *change, tl_ts ts, struct doc *ret_doc, bool *ret_later)
+/*
+ * A document as it is at `ts`; where that cannot be read any more, as it is now, and *ret_later. With `previous_routing` the
+ * version before the commit must be readable, too.
+ */
+static int read_document(struct request *request, const struct changes *changes, const struct feed_change *change,
+                         tl_ts ts, struct doc *ret_doc, bool *ret_later)
 {
     struct view view = request->view;
+    int r = DOC_TOO_OLD;
     *ret_later = false;
-    view.ts = ts;
-    int r = doc_get(&view, change->index, change->type, change->name, ret_doc);
+    view.ts = ts - 1;
+    if (!changes->previous_routing || !view_is_too_old(&view)) {
+        view.ts = ts;
+        r = doc_get(&view, change->index, change->type, change->name, ret_doc);
+    }
     if (r != DOC_TOO_OLD)
         return r;
     *ret_later = true;
     return doc_get(&request->view, change->index, change->type, change->name, ret_doc);
 }
 
-/* Of a deleted document its routing is kept, for who deletes a copy of it in shards. */
-static int put_gone(struct request *request, const struct feed_change *change, tl_ts ts, struct buf *to)
+/* The routing of a version: a document's, or that of the document that a tombstone deleted. */
+struct version_routing {
+    bool found; /* there is a version */
+    bool given; /* ... and it has a routing */
+    struct buf text;
+};
+
+/* Returns: 0; DOC_TOO_OLD; fatal codes. */
+static int read_routing(struct request *request, const struct feed_change *change, tl_ts ts,
+                        struct version_routing *ret_routing)
 {
     struct view view = request->view;
     struct doc doc;
     view.ts = ts;
     int r = doc_get_any(&view, change->index, change->type, change->name, &doc);
-    if (r < 0)
-        return tl_trace(r);
-    if (r == 0 && doc.deleted && doc.routing.data != NULL)
-        put_text(to, "_routing", doc.routing);
-    if (r == 0)
-        doc_release(&doc);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : r == DOC_TOO_OLD ? r : 0;
+    ret_routing->found = true;
+    ret_routing->given = doc.routing.data != NULL;
+    buf_slice(&ret_routing->text, doc.routing);
+    doc_release(&doc);
     return 0;
+}
+
+/* A reader that copies documents into shards has to delete a version in the shard of its own routing. */
+static int put_previous_routing(struct request *request, const struct feed_change *change, tl_ts ts,
+                                struct slice routing, struct buf *to)
+{
+    struct version_routing before = {.text = BUF_INIT(BUF_UNLIMITED)};
+    int r = read_routing(request, change, ts - 1, &before);
+    bool differs =
+        before.given != (routing.data != NULL) || (before.given && !slice_equal(buf_as_slice(&before.text), routing));
+    if (r == 0 && before.found && differs && before.given)
+        put_text(to, "_previous_routing", buf_as_slice(&before.text));
+    else if (r == 0 && before.found && differs)
+        buf_lit(to, ",\"_previous_routing\":null");
+    else if (r == DOC_TOO_OLD) /* the history was trimmed meanwhile */
+        buf_lit(to, ",\"later\":true");
+    buf_deinit(&before.text);
+    return r < 0 ? r : 0;
+}
+
+/* A deleted document is shown with the routing that it had. */
+static int put_gone(struct request *request, const struct changes *changes, const struct feed_change *change, tl_ts ts,
+                    bool later, struct buf *to)
+{
+    struct version_routing deleted = {.text = BUF_INIT(BUF_UNLIMITED)};
+    int r = read_routing(request, change, later ? request->view.ts : ts, &deleted);
+    struct slice routing = deleted.given ? buf_as_slice(&deleted.text) : SLICE_NONE;
+    if (r >= 0 && routing.data != NULL)
+        put_text(to, "_routing", routing);
+    if (r >= 0 && changes->previous_routing && !later)
+        r = put_previous_routing(request, change, ts, routing, to);
+    buf_deinit(&deleted.text);
+    return r < 0 ? r : 0;
 }
 
 static int put_document(struct request *request, struct changes *changes, const struct catalog_index *index,
@@ -141,7 +191,7 @@ static int put_document(struct request *request, struct changes *changes, const 
     const struct mapping_type *type = mapping_type_by_number(index->mapping, change->type);
     struct doc doc;
     bool later;
-    int r = read_document(request, change, ts, &doc, &later);
+    int r = read_document(request, changes, change, ts, &doc, &later);
     if (r < 0 || r == DOC_TOO_OLD)
         return r < 0 ? tl_trace(r) : request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history was cut while it was read: ask again");
     buf_printf(to, "{\"op\":\"%s\"", r == 0 ? "index" : "delete");
@@ -152,6 +202,8 @@ static int put_document(struct request *request, struct changes *changes, const 
         buf_printf(to, ",\"_version\":%" PRId64 ",\"_seq_no\":%" PRId64 ",\"_primary_term\":1", doc.version, doc.seq_no);
         if (doc.routing.data != NULL)
             put_text(to, "_routing", doc.routing);
+        if (changes->previous_routing && !later)
+            r = put_previous_routing(request, change, ts, doc.routing, to);
         if (later)
             buf_printf(to, ",\"timestamp\":%" PRIu64, doc.ts);
         if (changes->source) {
@@ -160,13 +212,13 @@ static int put_document(struct request *request, struct changes *changes, const 
         }
         (void)account_take(&request->account, doc.source.len);
         doc_release(&doc);
-    } else if ((r = put_gone(request, change, later ? request->view.ts : ts, to)) != 0) {
-        return r;
+    } else {
+        r = put_gone(request, changes, change, ts, later, to);
     }
     if (later)
         buf_lit(to, ",\"later\":true");
     buf_byte(to, '}');
-    return 0;
+    return r;
 }
 
 /* --- Renames, document by document -------------------------------------------------------------------------------- */
@@ -610,8 +662,11 @@ int handle_changes(struct request *request)
     int r;
     *changes = (struct changes){.limit = LIMIT_DEFAULT, .source = true, .expression = request_param(request, "index")};
     request->context = changes;
-    if ((r = request_long(request, "since", &since)) != 0 || (r = request_int(request, "limit", &changes->limit)) != 0 ||
-        (r = request_bool(request, "source", &changes->source)) != 0 || (r = request_bool(request, "expand", &changes->expand)) != 0 ||
+    if ((r = request_long(request, "since", &since)) != 0 ||
+        (r = request_int(request, "limit", &changes->limit)) != 0 ||
+        (r = request_bool(request, "source", &changes->source)) != 0 ||
+        (r = request_bool(request, "expand", &changes->expand)) != 0 ||
+        (r = request_bool(request, "previous_routing", &changes->previous_routing)) != 0 ||
         (r = request_time(request, "wait", &changes->wait_us)) != 0)
         return r;
     if (changes->wait_us < 0 || changes->wait_us > WAIT_US_MAX)

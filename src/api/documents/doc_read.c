@@ -138,7 +138,7 @@ void doc_conflict_problem(struct arena *arena, enum dialect dialect, const struc
  */
 static bool routing_leads_there(const struct doc_query *query, const struct catalog_index *index, const struct doc *doc)
 {
-    if (index->shard_count == 1 || (doc->routing.len == 0 && query->routing.len == 0))
+    if (query->any_routing || index->shard_count == 1 || (doc->routing.len == 0 && query->routing.len == 0))
         return true;
     struct slice asked = query->routing.len > 0 ? query->routing : query->id;
     struct slice kept = doc->routing.len > 0 ? doc->routing : query->id;
@@ -174,7 +174,7 @@ static int get_of_any_type(struct request *request, const struct doc_query *quer
 static int check_routing_required(struct request *request, const struct doc_query *query, const struct doc_found *found,
                                   struct problem *ret_problem)
 {
-    if (!found->type->routing_required || query->routing.len > 0)
+    if (!found->type->routing_required || query->routing.len > 0 || query->any_routing)
         return 0;
     problem_set(ret_problem, request->arena, PROBLEM_ROUTING_MISSING, "routing is required for [%.*s]/[%.*s]/[%.*s]",
                 SLICE_ARG(found->index->name), SLICE_ARG(found->type->name), SLICE_ARG(query->id));

@@ -19,6 +19,7 @@ struct doc_query {
     struct slice type; /* empty: typeless */
     struct slice id;
     struct slice routing; /* empty: none */
+    bool any_routing;     /* documents are found whatever theirs is */
     int64_t version;      /* VERSION_ANY, or what the client expects */
     enum version_type version_type;
     struct source_filter source;
