@@ -191,8 +191,8 @@ static const struct argp_option options[] = {
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
     {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
-     "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX "
-     "(none: one host)",
+     "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX, "
+     "or with https:// in each (none: one host)",
      5},
     {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0, "Who signs etcd's certificate, as PEM (the system's)", 5},
     {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0, "The certificate to show to etcd, as PEM", 5},

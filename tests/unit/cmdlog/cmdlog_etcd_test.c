@@ -697,7 +697,7 @@ static void put_raw(const char *prefix, const char *key, struct slice value)
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     list_init(&tasks);
     snprintf(path, sizeof path, "%s/log/%s", prefix, key);
-    assert_int_equal(etcd_client_open(slice_from(url_of(prefix)), &client, &reason), 0);
+    assert_int_equal(etcd_client_open(slice_from(url_of(prefix)), &(struct etcd_tls_files){0}, &client, &reason), 0);
     assert_int_equal(etcd_client_start(client, &tasks, &reason), 0);
     grpc_frame_begin(&request);
     etcd_put_put(&request, slice_from(path), value, 0);
