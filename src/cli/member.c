@@ -205,7 +205,7 @@ static int found(const struct member_options *o, struct cmdlog *log, struct iden
 static int stand_at(struct member *member, cmdlog_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    recover_write_record(member->core, position, NULL, &record);
+    recover_write_record(member->core, position, NULL, 0, &record);
     int r = store_checkpoint(member->store, buf_as_slice(&record));
     buf_deinit(&record);
     while (r == 0 && (r = store_checkpointed(member->store)) == 0)
@@ -376,7 +376,7 @@ static int open_core(const struct member_options *o, struct member *member, char
 {
     struct core_limits limits = core_limits_default();
     int r = store_open_rocks(o->store, &member->store, ret_reason);
-    return r == 0 ? recover_begin(member->store, &limits, &member->core, &member->position, ret_reason) : r;
+    return r == 0 ? recover_begin(member->store, &limits, &member->core, &member->position, &member->log_bytes, ret_reason) : r;
 }
 
 static int check_identity(const struct member_options *o, const struct identity *identity, const char *cluster,

@@ -31,7 +31,8 @@ struct member {
     struct cmdlog *log;
     struct store *store;
     struct core *core;
-    cmdlog_position position; /* that the core stands at */
+    cmdlog_position position; /* of the core, in the log */
+    uint64_t log_bytes;    /* for journal_options.log_bytes */
     char *about;           /* for journal_cluster.about */
 };
 

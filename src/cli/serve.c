@@ -597,6 +597,7 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.log = member->log;
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2;
     o->journal.cmdlog_position = member->position;
+    o->journal.log_bytes = member->log_bytes;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
     return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);
