@@ -116,13 +116,26 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     return r;
 }
 
-static int begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
-                 struct recovered *recovered, char **ret_reason)
+/* Loads the core from a checkpoint record, and records in `at_work` that it does. */
+static int load(struct store *store, const struct core_limits *limits, struct slice record, struct at_work *at_work,
+                struct core **ret_core, struct recovered *recovered, char **ret_reason)
+{
+    cmdlog_position position;
+    struct cmdlog_lineage lineage;
+    if (recover_read_position(record, &position, &lineage) == 0 && position != 0)
+        at_work_begin_entry(at_work, position, AT_WORK_LOADING, record.len);
+    int r = recover_read_record(store, record, limits, ret_core, recovered, ret_reason);
+    at_work_end_entry(at_work);
+    return r;
+}
+
+static int begin(struct store *store, const struct core_limits *limits, struct at_work *at_work,
+                 struct core **ret_core, struct recovered *recovered, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = store_checkpoint_record(store, &record);
     if (r == 0)
-        r = recover_read_record(store, buf_as_slice(&record), limits, ret_core, recovered, ret_reason);
+        r = load(store, limits, buf_as_slice(&record), at_work, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* new store, or of a version without a chain */
@@ -137,7 +150,7 @@ int recover_begin(struct store *store, const struct core_limits *limits, struct 
                   cmdlog_position *ret_position, uint64_t *ret_log_bytes, char **ret_reason)
 {
     struct recovered recovered = {0};
-    int r = begin(store, limits, ret_core, &recovered, ret_reason);
+    int r = begin(store, limits, NULL, ret_core, &recovered, ret_reason);
     *ret_position = recovered.checkpoint;
     *ret_log_bytes = recovered.log_bytes;
     return r;
@@ -373,7 +386,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
     struct core *core;
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    int r = begin(store, limits, &core, &recovered, ret_reason);
+    int r = begin(store, limits, at_work, &core, &recovered, ret_reason);
     if (r < 0)
         return tl_trace(r);
     core_watch(core, at_work == NULL ? NULL : at_work_watch(at_work));
