@@ -75,7 +75,8 @@ void client_init(struct client *client, const char *url)
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
-    *client = (struct client){.url = mem_strdup(url, len), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX), .option_prefix = ""};
+    *client = (struct client){
+        .url = mem_strdup(url, len), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX), .option_prefix = ""};
     client->headers = curl_slist_append(NULL, "Content-Type: application/json");
     client->headers = curl_slist_append(client->headers, "Expect:");
     client_configure(client->curl, client->headers);
@@ -135,8 +136,8 @@ static void add_advice(struct client *client, CURLcode result)
         break;
     case CURLE_RECV_ERROR:
         if (tls && arg_cert == NULL)
-            snprintf(end, size, "; a server with --tls-ca wants a certificate: --%scert, --%skey", client->option_prefix,
-                     client->option_prefix);
+            snprintf(end, size, "; a server with --tls-ca wants a certificate: --%scert, --%skey",
+                     client->option_prefix, client->option_prefix);
         break;
     default: break;
     }

@@ -394,8 +394,9 @@ static int copy(const struct member_options *o, struct cmdlog *log, struct ident
     int r = write_identity(o->data, identity);
     while (r == 0 && !copy_from_any(o, log, genesis->secret)) {
         if (clock_boot_us() - told >= TELL_US)
-            log_warning("this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
-                        "waiting for one");
+            log_warning(
+                "this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
+                "waiting for one");
         told = clock_boot_us();
         usleep(500 * STALL_US);
     }

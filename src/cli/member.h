@@ -38,7 +38,7 @@ struct member {
     struct store *store;
     struct core *core;
     cmdlog_position position; /* of the core, in the log */
-    uint64_t log_bytes;    /* for journal_options.log_bytes */
+    uint64_t log_bytes;       /* for journal_options.log_bytes */
     char *about;           /* for journal_cluster.about */
     char *secret;          /* of the cluster's hosts, for api_options.cluster_secret */
 };

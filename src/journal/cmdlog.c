@@ -299,9 +299,8 @@ static void report_checkpoint(struct journal *journal, const struct cmdlog_check
 /* Returns: the newest checkpoint, for the log. Requires: core_lock. */
 static struct cmdlog_checkpoint newest_checkpoint(const struct journal *journal)
 {
-    return (struct cmdlog_checkpoint){.position = journal->checkpoint,
-                                      .locator = SLICE_LIT("store"),
-                                      .log_bytes = journal->checkpoint_log_bytes};
+    return (struct cmdlog_checkpoint){
+        .position = journal->checkpoint, .locator = SLICE_LIT("store"), .log_bytes = journal->checkpoint_log_bytes};
 }
 
 static bool is_on_disk(struct journal *journal)

@@ -284,13 +284,14 @@ static int refuse_loading(const struct poison *poison, char **ret_reason)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
-    buf_printf(&text,
-               "the server has ended %" PRIu32 " times while it loaded the checkpoint of its store (the folder `rocks') at "
-               "entry %" PRIu64 " of the log, and does not start again. Start the version of the server that made it, or "
-               "`tidelock restore' a backup; --retry-entry %" PRIu64
-               " loads it once more, if the server was killed from outside or had too little memory. Keep a copy of the "
-               "data directory and report this (docs/operating.md, \"An entry that ends the server\")",
-               poison->found.ends, position, position);
+    buf_printf(
+        &text,
+        "the server has ended %" PRIu32 " times while it loaded the checkpoint of its store (the folder `rocks') at "
+        "entry %" PRIu64 " of the log, and does not start again. Start the version of the server that made it, or "
+        "`tidelock restore' a backup; --retry-entry %" PRIu64
+        " loads it once more, if the server was killed from outside or had too little memory. Keep a copy of the "
+        "data directory and report this (docs/operating.md, \"An entry that ends the server\")",
+        poison->found.ends, position, position);
     if (ret_reason != NULL)
         *ret_reason = mem_strdup(text.data, text.len);
     buf_deinit(&text);

@@ -129,8 +129,8 @@ static int load(struct store *store, const struct core_limits *limits, struct sl
     return r;
 }
 
-static int begin(struct store *store, const struct core_limits *limits, struct at_work *at_work,
-                 struct core **ret_core, struct recovered *recovered, char **ret_reason)
+static int begin(struct store *store, const struct core_limits *limits, struct at_work *at_work, struct core **ret_core,
+                 struct recovered *recovered, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = store_checkpoint_record(store, &record);

@@ -67,7 +67,11 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
         host->store = store_open_mem();
     struct core_limits limits = core_limits_default();
     assert_int_equal(recover_begin(host->store, &limits, &host->core, &position, &log_bytes, NULL), 0);
-    const struct journal_options with = {.log = host->log, .cmdlog_position = position, .log_bytes = log_bytes, .cluster = &cluster, .limits = &options->limits};
+    const struct journal_options with = {.log = host->log,
+                                         .cmdlog_position = position,
+                                         .log_bytes = log_bytes,
+                                         .cluster = &cluster,
+                                         .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
         core_close(host->core);
