@@ -90,7 +90,8 @@ void client_init(struct client *client, const char *url)
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
-    *client = (struct client){.url = mem_strdup(url, len), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX)};
+    *client = (struct client){
+        .url = mem_strdup(url, len), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX), .option_prefix = ""};
     client_set_transaction(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, client_collect);
@@ -108,6 +109,15 @@ void client_deinit(struct client *client)
     mem_free(client->url);
 }
 
+void client_header(struct client *client, const char *name, const char *value)
+{
+    struct buf line = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&line, "%s: %s", name, value);
+    buf_byte(&line, '\0');
+    client->headers = curl_slist_append(client->headers, line.data);
+    buf_deinit(&line);
+}
+
 static void forget_reply(struct client *client)
 {
     yyjson_doc_free(client->json);
@@ -117,26 +127,33 @@ static void forget_reply(struct client *client)
     client->timestamp = 0;
 }
 
-/* What a person may do about it. */
-static const char *advice(const struct client *client, CURLcode result)
-{
-    bool tls = strncmp(client->url, "https:", 6) == 0;
-    switch (result) {
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_COULDNT_RESOLVE_HOST: return "; is a server running? `tidelock serve` starts one, --url names another";
-    case CURLE_PEER_FAILED_VERIFICATION: return "; --cacert names the file of who signed the server's certificate";
-    case CURLE_SSL_CONNECT_ERROR: return "; does the server speak TLS there? http:// is for those that do not";
-    case CURLE_RECV_ERROR:
-        return tls && arg_cert == NULL ? "; a server with --tls-ca wants a certificate: --cert, --key" : "";
-    default: return "";
-    }
-}
-
-/* Says it behind curl's words. */
+/* Appends the remedy to curl's words. */
 static void add_advice(struct client *client, CURLcode result)
 {
-    size_t len = strlen(client->error);
-    snprintf(client->error + len, sizeof client->error - len, "%s", advice(client, result));
+    size_t len = strlen(client->error), size = sizeof client->error - len;
+    char *end = client->error + len;
+    bool tls = strncmp(client->url, "https:", 6) == 0, between_hosts = client->option_prefix[0] != '\0';
+    switch (result) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+        if (!between_hosts)
+            snprintf(end, size, "; is a server running? `tidelock serve` starts one, --url names another");
+        break;
+    case CURLE_PEER_FAILED_VERIFICATION:
+        snprintf(end, size, "; --%s names the file of who signed the server's certificate",
+                 between_hosts ? "cluster-ca" : "cacert");
+        break;
+    case CURLE_SSL_CONNECT_ERROR:
+        if (!between_hosts)
+            snprintf(end, size, "; does the server speak TLS there? http:// is for those that do not");
+        break;
+    case CURLE_RECV_ERROR:
+        if (tls && arg_cert == NULL)
+            snprintf(end, size, "; a server with --tls-ca wants a certificate: --%scert, --%skey",
+                     client->option_prefix, client->option_prefix);
+        break;
+    default: break;
+    }
 }
 
 /* curl sends a request again by itself when a connection that it used before ends without an answer. */

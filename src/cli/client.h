@@ -22,7 +22,8 @@ struct client {
     uint64_t timestamp; /* Tidelock-Timestamp of the last reply; 0: it had none */
     unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
     bool (*gives_up)(void); /* asked each second while a reply is waited for; then there was none. NULL: it waits */
-    char error[CURL_ERROR_SIZE];
+    const char *option_prefix; /* of the options that error texts name: "", or "cluster-" between hosts */
+    char error[CURL_ERROR_SIZE + 128];
 };
 
 /*
@@ -44,6 +45,8 @@ error_t client_option(int key, const char *text);
 /* Owns: the caller; client_deinit(). */
 void client_init(struct client *client, const char *url);
 void client_deinit(struct client *client);
+/* Adds a header to all further requests. */
+void client_header(struct client *client, const char *name, const char *value);
 
 /*
  * Sends a request and waits for the reply. `body` with data NULL: none; `timeout_us` 0: none.

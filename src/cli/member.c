@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/cluster/hosts.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -20,7 +21,7 @@
 #include "cli/client.h"
 #include "core/step/core.h"
 
-enum { ID_BYTES = 33, TEXT_BYTES_MAX = 512, STALL_US = 1000 };
+enum { ID_BYTES = 33, SECRET_BYTES = 65, TEXT_BYTES_MAX = 512, STALL_US = 1000 };
 
 #define ATTEMPT_US (2 * TL_SECOND)
 #define TELL_US (5 * TL_SECOND)
@@ -54,13 +55,20 @@ static char *path_in(const char *data, const char *name)
     return buf_detach(&path, &(size_t){0});
 }
 
+/* Random hexadecimal digits and a NUL, `size` bytes in all. */
+static void draw_digits(char *text, size_t size)
+{
+    unsigned char bytes[SECRET_BYTES / 2];
+    size_t count = (size - 1) / 2;
+    if (getrandom(bytes, count, 0) != (ssize_t)count)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static void draw_id(char id[ID_BYTES])
 {
-    unsigned char bytes[(ID_BYTES - 1) / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        abort();
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+    draw_digits(id, ID_BYTES);
 }
 
 /* --- DATA/cluster --------------------------------------------------------------------------------------------------- */
@@ -122,13 +130,19 @@ static bool has(const char *data, const char *name)
 
 /* --- The genesis -------------------------------------------------------------------------------------------------- */
 
+struct genesis {
+    char cluster[ID_BYTES];
+    char secret[SECRET_BYTES]; /* empty: an early version made the cluster */
+    cmdlog_position position;
+};
+
 /* Waits until the log can be reached. Returns: 0; CMDLOG_NOT_FOUND: there is no cluster yet; fatal codes. */
-static int read_genesis(struct cmdlog *log, char cluster[ID_BYTES], cmdlog_position *ret_position, char **ret_reason)
+static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reason)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint64_t told = clock_boot_us();
     int r;
-    while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, ret_position)) == CMDLOG_UNREACHABLE) {
+    while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &ret->position)) == CMDLOG_UNREACHABLE) {
         tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
         if (clock_boot_us() - told >= TELL_US) {
             log_warning("the log of the cluster cannot be reached; waiting for it: %s", trouble != NULL ? trouble : "");
@@ -139,7 +153,8 @@ static int read_genesis(struct cmdlog *log, char cluster[ID_BYTES], cmdlog_posit
     }
     if (r == 0) {
         buf_byte(&bytes, '\0');
-        if (sscanf(bytes.data, "tidelock-cluster 1\ncluster %32s", cluster) != 1)
+        ret->secret[0] = '\0';
+        if (sscanf(bytes.data, "tidelock-cluster 1\ncluster %32s\nsecret %64s", ret->cluster, ret->secret) < 1)
             r = refuse(TL_ERR_CORRUPT, ret_reason,
                        "what the log begins with is of another program, or of a newer version of this");
     }
@@ -149,8 +164,9 @@ static int read_genesis(struct cmdlog *log, char cluster[ID_BYTES], cmdlog_posit
 
 static int create_genesis(struct cmdlog *log, const char *cluster)
 {
-    char text[TEXT_BYTES_MAX];
-    int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\n", cluster);
+    char text[TEXT_BYTES_MAX], secret[SECRET_BYTES];
+    draw_digits(secret, sizeof secret);
+    int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\nsecret %s\n", cluster, secret);
     int r;
     while ((r = cmdlog_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) ==
            CMDLOG_UNREACHABLE)
@@ -205,7 +221,7 @@ static int found(const struct member_options *o, struct cmdlog *log, struct iden
 static int stand_at(struct member *member, cmdlog_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    recover_write_record(member->core, position, NULL, &record);
+    recover_write_record(member->core, position, NULL, 0, &record);
     int r = store_checkpoint(member->store, buf_as_slice(&record));
     buf_deinit(&record);
     while (r == 0 && (r = store_checkpointed(member->store)) == 0)
@@ -288,16 +304,36 @@ static int copy_files(struct client *client, yyjson_val *reply, const char *into
     return r;
 }
 
+/* Of a host's `about`: the id of its directory, a blank, its address; a blank and "https" if it speaks that. */
+struct peer_address {
+    struct slice address;
+    bool tls;
+};
+
+static struct peer_address address_in(struct slice about)
+{
+    static const struct slice tls = SLICE_LIT(" https");
+    size_t at = slice_find_byte(about, ' ');
+    struct peer_address peer = {.address = slice_from_offset(about, at < about.len ? at + 1 : about.len)};
+    size_t len = peer.address.len;
+    peer.tls = len > tls.len && slice_equal(slice_from_offset(peer.address, len - tls.len), tls);
+    peer.address.len = peer.tls ? len - tls.len : len;
+    return peer;
+}
+
 /* Returns: whether a checkpoint of this host has come whole. */
-static bool copy_from(const struct member_options *o, struct slice address)
+static bool copy_from(const struct member_options *o, struct slice about, const char *secret)
 {
     tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
+    struct peer_address peer = address_in(about);
     struct buf url = BUF_INIT(BUF_UNLIMITED);
     struct client client;
-    buf_printf(&url, "http://%.*s", SLICE_ARG(address));
+    buf_printf(&url, "%s://%.*s", peer.tls ? "https" : "http", SLICE_ARG(peer.address));
     buf_byte(&url, '\0');
     remove_all(incoming);
     client_init(&client, url.data);
+    client.option_prefix = "cluster-";
+    client_header(&client, API_CLUSTER_SECRET_HEADER, secret);
     long status = client_request(&client, "POST", "/_cluster/_checkpoint", SLICE_NONE, COPY_US);
     int r = status == 200 && client_json(&client) != NULL && mkdir(incoming, 0700) == 0
                 ? copy_files(&client, client_json(&client), incoming)
@@ -310,22 +346,23 @@ static bool copy_from(const struct member_options *o, struct slice address)
     return r == 0;
 }
 
-/* About a host: the id of its directory, a blank, its address. */
-static struct slice address_in(struct slice about)
+static void set_certificates(const struct member_options *o)
 {
-    size_t at = slice_find_byte(about, ' ');
-    return slice_from_offset(about, at < about.len ? at + 1 : about.len);
+    (void)client_option(CLIENT_OPTION_CACERT, o->ca);
+    (void)client_option(CLIENT_OPTION_CERT, o->cert);
+    (void)client_option(CLIENT_OPTION_KEY, o->key);
 }
 
-static bool copy_from_any(const struct member_options *o, struct cmdlog *log)
+static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret)
 {
     struct cmdlog_hosts *hosts;
     bool done = false;
     if (cmdlog_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
         return false;
+    set_certificates(o);
     for (size_t i = 0; i < hosts->count && !done; i++)
         if (!slice_equal(hosts->hosts[i].name, o->name))
-            done = copy_from(o, address_in(hosts->hosts[i].about));
+            done = copy_from(o, hosts->hosts[i].about, secret);
     mem_free(hosts);
     return done;
 }
@@ -346,18 +383,20 @@ static int take_copy(const char *data)
     return sync_folder(data);
 }
 
-static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity, const char *cluster)
+static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity,
+                const struct genesis *genesis)
 {
     uint64_t told = 0;
-    snprintf(identity->cluster, sizeof identity->cluster, "%s", cluster);
+    snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     if (identity->state == STATE_NONE)
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
     int r = write_identity(o->data, identity);
-    while (r == 0 && !copy_from_any(o, log)) {
+    while (r == 0 && !copy_from_any(o, log, genesis->secret)) {
         if (clock_boot_us() - told >= TELL_US)
-            log_warning("this data directory is empty, and no host of the cluster could be asked for a checkpoint; "
-                        "waiting for one");
+            log_warning(
+                "this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
+                "waiting for one");
         told = clock_boot_us();
         usleep(500 * STALL_US);
     }
@@ -372,11 +411,25 @@ static int copy(const struct member_options *o, struct cmdlog *log, struct ident
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
-static int open_core(const struct member_options *o, struct member *member, char **ret_reason)
+/* Opens the store, and reads the position of its checkpoint. */
+static int open_store(const struct member_options *o, struct member *member, char **ret_reason)
+{
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct cmdlog_lineage lineage; /* a shared log has none */
+    int r = store_open_rocks(o->store, &member->store, ret_reason);
+    if (r == 0)
+        r = store_checkpoint_record(member->store, &record);
+    member->position = 0;
+    if (r == 0)
+        r = recover_read_position(buf_as_slice(&record), &member->position, &lineage);
+    buf_deinit(&record);
+    return r == STORE_NOT_FOUND ? 0 : r;
+}
+
+static int open_core(struct member *member, char **ret_reason)
 {
     struct core_limits limits = core_limits_default();
-    int r = store_open_rocks(o->store, &member->store, ret_reason);
-    return r == 0 ? recover_begin(member->store, &limits, &member->core, &member->position, ret_reason) : r;
+    return recover_begin(member->store, &limits, &member->core, &member->position, &member->log_bytes, ret_reason);
 }
 
 static int check_identity(const struct member_options *o, const struct identity *identity, const char *cluster,
@@ -393,27 +446,71 @@ static int check_identity(const struct member_options *o, const struct identity 
                   SLICE_ARG(o->log.url), cluster);
 }
 
+/*
+ * Finds out whether the log still has all entries after the store's checkpoint. Waits until the log can be reached.
+ * Returns: 0; CMDLOG_TRIMMED: it has not; fatal codes.
+ */
+static int check_log(struct member *member)
+{
+    cmdlog_position head;
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    int r;
+    while ((r = cmdlog_read_head(member->log, clock_boot_us() + ATTEMPT_US, &head)) == CMDLOG_UNREACHABLE)
+        usleep(100 * STALL_US);
+    if (r != 0 || head <= member->position) /* nothing is after it */
+        return r;
+    if ((r = cmdlog_follow(member->log, member->position + 1, &cursor)) != 0)
+        return r;
+    while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END)
+        (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
+    cmdlog_unfollow(cursor);
+    return r;
+}
+
+/*
+ * Opens the store of a member. If the log lacks entries after its checkpoint, another host's checkpoint takes its place first.
+ */
+static int open_member_store(const struct member_options *o, struct member *member, struct identity *identity,
+                             const struct genesis *genesis, char **ret_reason)
+{
+    int r;
+    while ((r = open_store(o, member, ret_reason)) == 0 && (r = check_log(member)) == CMDLOG_TRIMMED) {
+        log_warning("the log of the cluster was trimmed beyond what this host has applied (--catch-up); "
+                    "copying a checkpoint of another host");
+        store_close(member->store);
+        member->store = NULL;
+        if ((r = copy(o, member->log, identity, genesis)) != 0)
+            break;
+    }
+    return r;
+}
+
 static int become(const struct member_options *o, struct member *member, char **ret_reason)
 {
     struct identity identity;
-    char cluster[ID_BYTES] = "";
-    cmdlog_position genesis = 0;
+    struct genesis genesis = {.position = 0};
     int r = read_identity(o->data, &identity, ret_reason);
-    if (r == 0)
-        r = read_genesis(member->log, cluster, &genesis, ret_reason);
+    if (r < 0)
+        return r;
+    r = read_genesis(member->log, &genesis, ret_reason);
     if (r == CMDLOG_NOT_FOUND && identity.state != STATE_NONE && identity.state != STATE_FOUNDING)
         return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
                       identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
-        r = read_genesis(member->log, cluster, &genesis, ret_reason);
+        r = read_genesis(member->log, &genesis, ret_reason);
     if (r == 0)
-        r = check_identity(o, &identity, cluster, ret_reason);
+        r = check_identity(o, &identity, genesis.cluster, ret_reason);
     if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))
-        r = copy(o, member->log, &identity, cluster);
+        r = copy(o, member->log, &identity, &genesis);
+    if (r == 0 && identity.state == STATE_FOUNDING)
+        r = open_store(o, member, ret_reason);
+    else if (r == 0)
+        r = open_member_store(o, member, &identity, &genesis, ret_reason);
     if (r == 0)
-        r = open_core(o, member, ret_reason);
+        r = open_core(member, ret_reason);
     if (r == 0 && identity.state == STATE_FOUNDING) {
-        r = stand_at(member, genesis);
+        r = stand_at(member, genesis.position);
         identity.state = STATE_MEMBER;
         if (r == 0)
             r = write_identity(o->data, &identity);
@@ -421,8 +518,9 @@ static int become(const struct member_options *o, struct member *member, char **
             log_info("this host has made the cluster %s", identity.cluster);
     }
     struct buf about = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&about, "%s %.*s", identity.directory, SLICE_ARG(o->address));
+    buf_printf(&about, "%s %.*s%s", identity.directory, SLICE_ARG(o->address), o->tls ? " https" : "");
     member->about = buf_detach(&about, &(size_t){0});
+    member->secret = mem_strdup(genesis.secret, strlen(genesis.secret));
     return r;
 }
 
@@ -449,5 +547,6 @@ void member_close(struct member *member)
     if (member->log != NULL)
         cmdlog_close(member->log);
     mem_free(member->about);
+    mem_free(member->secret);
     *member = (struct member){0};
 }

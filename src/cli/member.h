@@ -9,7 +9,11 @@
  *
  * The first host on an empty prefix makes the cluster out of its directory: it starts and ends alone, says `founding`, puts the genesis into the log, makes
  * a checkpoint that stands at the genesis, and says `member`. One whose directory is empty says `copying`, copies a checkpoint of a live host, and says `member`.
- * A crash at any point leaves what the next start goes on from.
+ * A member whose log was trimmed beyond its checkpoint (--catch-up) says `copying`, and starts as a new one: the log is the truth, so a directory has nothing of
+ * its own but its ID and its scripts. A crash at any point leaves what the next start goes on from.
+ *
+ * The genesis in the log has the cluster's ID and a random secret, which a host shows to another one when it copies a checkpoint: a client that
+ * cannot read etcd does not have it.
  */
 #ifndef TL_CLI_MEMBER_H
 #define TL_CLI_MEMBER_H
@@ -21,6 +25,8 @@
 struct member_options {
     const char *data;
     struct cmdlog_etcd_options log;
+    const char *ca, *cert, *key; /* PEM files for https to other hosts; NULL: the system's CAs, no certificate */
+    bool tls;                    /* this host speaks https */
     struct slice name, group, address, build;
     const struct core_limits *limits;
     const struct store_options *store;
@@ -31,8 +37,10 @@ struct member {
     struct cmdlog *log;
     struct store *store;
     struct core *core;
-    cmdlog_position position; /* that the core stands at */
+    cmdlog_position position; /* of the core, in the log */
+    uint64_t log_bytes;       /* for journal_options.log_bytes */
     char *about;           /* for journal_cluster.about */
+    char *secret;          /* of the cluster's hosts, for api_options.cluster_secret */
 };
 
 /*

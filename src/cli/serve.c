@@ -191,11 +191,13 @@ static const struct argp_option options[] = {
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
     {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
-     "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX "
-     "(none: one host)",
+     "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX, "
+     "or with https:// in each (none: one host)",
      5},
-    {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0, "Who signs etcd's certificate, as PEM (the system's)", 5},
-    {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0, "The certificate to show to etcd, as PEM", 5},
+    {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0,
+     "Who signs the certificates of etcd, and of hosts with --tls-cert, as PEM (the system's)", 5},
+    {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0,
+     "The certificate to show to etcd, and to hosts with --tls-ca, as PEM", 5},
     {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "Its private key, as PEM", 5},
     {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "Where the other hosts reach this one (as --listen)", 5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one is of (default)", 5},
@@ -301,6 +303,24 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
             "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
             shown(o->host), o->http.port, o->http.port);
     arguments_error(state, "--listen: '%s' is more than this host, and whoever reaches it could do everything; --insecure says that it is meant", o->host);
+}
+
+static bool is_https(const char *url)
+{
+    return strncmp(url, "https://", strlen("https://")) == 0;
+}
+
+static void check_cluster_tls(const struct argp_state *state, const struct serve_options *o)
+{
+    const char *option = o->cluster_ca != NULL ? "ca" : o->cluster_cert != NULL ? "cert" : "key";
+    if (o->cluster_ca == NULL && o->cluster_cert == NULL && o->cluster_key == NULL)
+        return;
+    if (o->cluster == NULL)
+        arguments_error(state, "--cluster-%s needs --cluster", option);
+    else if (!is_https(o->cluster) && o->http.tls.cert == NULL)
+        arguments_error(state, "--cluster-%s needs https:// in --cluster, or --tls-cert", option);
+    else if ((o->cluster_cert == NULL) != (o->cluster_key == NULL))
+        arguments_error(state, "--cluster-cert and --cluster-key need each other");
 }
 
 /* Each host would have to know of it before it applies the entry, and one that has applied it could not take it back. */
@@ -411,6 +431,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         check_tls(state, &o->http.tls);
         if (o->cluster != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
+        check_cluster_tls(state, o);
         check_poison(state, o);
         check_reach(state, o);
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
@@ -565,26 +586,31 @@ static int open_member(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
     struct member *member = &server->member;
+    bool etcd_tls = is_https(o->cluster);
     server->address = address_of(o);
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
                                       .group = slice_from(o->group),
                                       .address = slice_from(server->address),
                                       .build = slice_from(TIDELOCK_VERSION)};
     const struct member_options wanted = {.data = o->data,
-                                           .log = {.url = slice_from(o->cluster),
-                                                   .name = cluster.name,
-                                                   .ca = o->cluster_ca,
-                                                   .cert = o->cluster_cert,
-                                                   .key = o->cluster_key,
-                                                   .lease_us = o->host_lease_us,
-                                                   .catch_up = o->catch_up},
-                                           .name = cluster.name,
-                                           .group = cluster.group,
-                                           .address = cluster.address,
-                                           .build = cluster.build,
-                                           .limits = &o->limits,
-                                           .store = &o->store,
-                                           .journal = &o->journal};
+                                          .log = {.url = slice_from(o->cluster),
+                                                  .name = cluster.name,
+                                                  .ca = etcd_tls ? o->cluster_ca : NULL,
+                                                  .cert = etcd_tls ? o->cluster_cert : NULL,
+                                                  .key = etcd_tls ? o->cluster_key : NULL,
+                                                  .lease_us = o->host_lease_us,
+                                                  .catch_up = o->catch_up},
+                                          .ca = o->cluster_ca,
+                                          .cert = o->cluster_cert,
+                                          .key = o->cluster_key,
+                                          .tls = o->http.tls.cert != NULL,
+                                          .name = cluster.name,
+                                          .group = cluster.group,
+                                          .address = cluster.address,
+                                          .build = cluster.build,
+                                          .limits = &o->limits,
+                                          .store = &o->store,
+                                          .journal = &o->journal};
     if (o->archive.directory != NULL)
         return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
     int r = member_open(&wanted, member, &reason);
@@ -597,6 +623,7 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.log = member->log;
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2;
     o->journal.cmdlog_position = member->position;
+    o->journal.log_bytes = member->log_bytes;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
     return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);
@@ -643,6 +670,7 @@ static int server_open(struct server *server, struct serve_options *o)
         return r;
     if (o->backups != NULL && (r = backup_folder_open(o->backups, o->data, &server->backups, &reason)) != 0)
         return complain(r, "cannot start", reason);
+    o->api.cluster_secret = o->cluster != NULL ? slice_from(server->member.secret) : SLICE_NONE;
     o->api.backups = server->backups == NULL ? SLICE_NONE : slice_from(server->backups);
     if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
         return complain(r, "cannot start the api", NULL);

@@ -225,7 +225,8 @@ cmdlog_position cmdlog_trim_bound(const struct cmdlog_known_hosts *known, uint64
     bound = second == NULL ? newest->position : second->position;
     for (size_t i = 0; i < known->count && !tight; i++) {
         const struct cmdlog_checkpoint *checkpoint = &known->hosts[i].newest;
-        if (checkpoint->position < bound && newest->log_bytes - checkpoint->log_bytes <= catch_up)
+        uint64_t lag = newest->log_bytes > checkpoint->log_bytes ? newest->log_bytes - checkpoint->log_bytes : 0;
+        if (checkpoint->position < bound && lag <= catch_up)
             bound = checkpoint->position;
     }
     return bound;

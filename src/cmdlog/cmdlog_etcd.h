@@ -6,11 +6,11 @@
 #include "cmdlog/cmdlog_shared.h"
 
 struct cmdlog_etcd_options {
-    struct slice url;  /* http://HOST:PORT,http://HOST:PORT/PREFIX */
+    struct slice url;  /* http://HOST:PORT,http://HOST:PORT/PREFIX; or https:// in each */
     struct slice name; /* of this host; as cmdlog_is_host_name() requires */
-    const char *ca;    /* ca, cert, key: reserved for https; the opening fails unless NULL */
-    const char *cert;
-    const char *key;
+    const char *ca;    /* with https: PEM file with the CAs of etcd's certificates; NULL: the system's */
+    const char *cert;  /* with https: PEM file with the certificate shown to etcd; NULL: none */
+    const char *key;   /* its private key */
     uint64_t lease_us; /* a host's lease; 0: 3 s. Rounded up to whole seconds, at least 2 s */
     uint64_t catch_up; /* bytes of log to retain for a host that lags; 0: 2 GiB */
     uint64_t quota;    /* etcd's --quota-backend-bytes; 0: 2 GiB. Unused if etcd reports it (3.6) */

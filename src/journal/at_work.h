@@ -22,6 +22,12 @@ struct core_watch;
 /* Ends of the process in the same entry that refuse a start. */
 enum { AT_WORK_ENDS_MAX = 2 };
 
+/*
+ * The `ts` of an entry that means the loading of the store's checkpoint at this position; its
+ * `bytes` are those of the checkpoint's record. No entry of a log has it.
+ */
+#define AT_WORK_LOADING UINT64_MAX
+
 /* A log entry during whose application the process ended. */
 struct at_work_entry {
     uint64_t position; /* in the log; not 0 */

@@ -283,18 +283,24 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
  * the next checkpoint. Runs without core_lock, so a newer checkpoint may have been reported since;
  * then there is nothing to do.
  */
-static void report_checkpoint(struct journal *journal, cmdlog_position position)
+static void report_checkpoint(struct journal *journal, const struct cmdlog_checkpoint *checkpoint)
 {
-    struct cmdlog_checkpoint checkpoint = {.position = position, .locator = SLICE_LIT("store")};
     pthread_mutex_lock(&journal->report_lock);
-    int r = position <= journal->reported ? 0 : cmdlog_put_checkpoint(journal->log, &checkpoint);
-    if (r == 0 && position > journal->reported) {
-        journal->reported = position;
-        r = cmdlog_trim(journal->log, position);
+    int r = checkpoint->position <= journal->reported ? 0 : cmdlog_put_checkpoint(journal->log, checkpoint);
+    if (r == 0 && checkpoint->position > journal->reported) {
+        journal->reported = checkpoint->position;
+        r = cmdlog_trim(journal->log, checkpoint->position);
     }
     pthread_mutex_unlock(&journal->report_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
+}
+
+/* Returns: the newest checkpoint, for the log. Requires: core_lock. */
+static struct cmdlog_checkpoint newest_checkpoint(const struct journal *journal)
+{
+    return (struct cmdlog_checkpoint){
+        .position = journal->checkpoint, .locator = SLICE_LIT("store"), .log_bytes = journal->checkpoint_log_bytes};
 }
 
 static bool is_on_disk(struct journal *journal)
@@ -368,13 +374,14 @@ static void begin_checkpoint(struct journal *journal)
     if (r == 0)
         r = cmdlog_lineage(journal->log, journal->position, &lineage);
     if (r == 0) {
-        recover_write_record(journal->core, journal->position, &lineage, &record);
+        recover_write_record(journal->core, journal->position, &lineage, journal->log_bytes, &record);
         r = store_checkpoint(journal->store, buf_as_slice(&record));
     }
     buf_deinit(&record);
     if (r < 0)
         journal__store_failed("beginning a checkpoint", r);
     journal->checkpoint = journal->position;
+    journal->checkpoint_log_bytes = journal->log_bytes;
     journal->checkpointing = true;
     journal->work_us = 0;
     journal->save_us = journal__boot(journal) - begun;
@@ -397,15 +404,15 @@ void journal__await_unpaused(struct journal *journal)
 }
 
 /*
- * Begins a checkpoint if one is due or `wanted`. Returns: the position of a checkpoint found
- * durable now; 0: none. Requires: core_lock.
+ * Begins a checkpoint if one is due or `wanted`. Returns: a checkpoint found durable now; position
+ * 0: none. Requires: core_lock.
  */
-static cmdlog_position advance_checkpoint(struct journal *journal, bool wanted)
+static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool wanted)
 {
-    cmdlog_position done = 0;
+    struct cmdlog_checkpoint done = {.position = 0};
     if (journal->checkpointing && is_on_disk(journal)) {
         journal->checkpointing = false;
-        done = journal->checkpoint;
+        done = newest_checkpoint(journal);
     }
     if (!journal->checkpointing && (wanted || is_due(journal)))
         begin_checkpoint(journal);
@@ -432,12 +439,12 @@ void journal__advance_checkpoints(struct journal *journal)
     presync_log(journal);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    cmdlog_position done = advance_checkpoint(journal, false);
+    struct cmdlog_checkpoint done = advance_checkpoint(journal, false);
     bool lacks = lacks_space(journal);
     pthread_mutex_unlock(&journal->core_lock);
-    if (done != 0)
-        report_checkpoint(journal, done);
-    int r = lacks && done != 0 ? cmdlog_shrink(journal->log) : 0;
+    if (done.position != 0)
+        report_checkpoint(journal, &done);
+    int r = lacks && done.position != 0 ? cmdlog_shrink(journal->log) : 0;
     if (r == 0)
         r = cmdlog_preallocate(journal->log);
     if (r < 0)
@@ -455,13 +462,13 @@ int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_want
         if (!journal__is_ready(journal))
             return TL_ERR_NO_SPACE;
         pthread_mutex_lock(&journal->core_lock);
-        cmdlog_position done = advance_checkpoint(journal, journal->checkpoint < wanted);
+        struct cmdlog_checkpoint done = advance_checkpoint(journal, journal->checkpoint < wanted);
         reached = !journal->checkpointing && journal->checkpoint >= wanted;
         if (reached) /* the thread that found it durable may not have reported it yet */
-            done = journal->checkpoint;
+            done = newest_checkpoint(journal);
         pthread_mutex_unlock(&journal->core_lock);
-        if (done != 0)
-            report_checkpoint(journal, done);
+        if (done.position != 0)
+            report_checkpoint(journal, &done);
     }
     return 0;
 }
@@ -483,8 +490,9 @@ void journal__end_checkpoints(struct journal *journal)
     if (journal->position > journal->checkpoint)
         begin_checkpoint(journal);
     await_disk(journal);
+    struct cmdlog_checkpoint newest = newest_checkpoint(journal);
     if (is_on_disk(journal))
-        report_checkpoint(journal, journal->checkpoint);
+        report_checkpoint(journal, &newest);
 }
 
 /* Refuses the postponed commands; the waits that they would have ended end with the core. */

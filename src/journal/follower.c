@@ -154,7 +154,7 @@ static void free_commands(struct list *commands)
     }
 }
 
-static void apply(struct journal *journal, const struct command_group_header *head, cmdlog_position position,
+static void apply(struct journal *journal, const struct command_group_header *head, const struct cmdlog_entry *entry,
                   struct list *commands, struct inflight_entry *mine)
 {
     struct list group = LIST_INIT(group);
@@ -168,8 +168,9 @@ static void apply(struct journal *journal, const struct command_group_header *he
     if (r < 0)
         journal__store_failed("applying an entry", r);
     journal->work_us += journal__boot(journal) - begun;
-    journal->position = position;
-    cluster__record_chain(journal, position);
+    journal->position = entry->position;
+    journal->log_bytes += entry->bytes.len;
+    cluster__record_chain(journal, entry->position);
     pthread_mutex_lock(&journal->queue_lock);
     if (r == 0)
         cluster_clock_observe(&journal->cluster->cluster_clock, journal__boot(journal), head->clock);
@@ -224,7 +225,7 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     }
     if (r < 0)
         journal__store_failed("reading an entry of the cluster's log", r);
-    apply(journal, &head, entry->position, &commands, mine);
+    apply(journal, &head, entry, &commands, mine);
     pthread_mutex_lock(&journal->queue_lock);
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -309,8 +310,8 @@ void *cluster__follower(void *context)
         else if (r == CMDLOG_END)
             await(journal);
         else if (r == CMDLOG_TRIMMED)
-            journal__store_failed("following the log of the cluster, which has let go of what this host lacks: it has "
-                                  "to copy a checkpoint of another host (an empty data directory)",
+            journal__store_failed("following the log of the cluster, which was trimmed beyond what this host has "
+                                  "applied: its next start copies a checkpoint of another host",
                                   TL_ERR_CORRUPT);
         else
             journal__store_failed("following the log of the cluster", r);

@@ -53,6 +53,7 @@ struct journal_options {
     const struct journal_clocks *clocks; /* NULL: the machine's clocks */
     struct cmdlog *log;                  /* the command log, already replayed into the core */
     uint64_t cmdlog_position;            /* last entry in the core, as recover_core() found it */
+    uint64_t log_bytes;                  /* in a cluster: size of its log up to there */
     uint64_t log_work_us;                /* duration of that replay; counts as replay work */
     uint64_t recovery_us;                /* target duration of a replay after a crash; 0: 1 s */
     size_t checkpoint_bytes;             /* limit of uncheckpointed bytes; 0: 32 MiB */

@@ -77,7 +77,9 @@ struct journal {
     uint64_t recovery_us;       /* limit of the work since a checkpoint */
     size_t checkpoint_bytes;    /* limit of the store's uncheckpointed bytes */
     cmdlog_position position;   /* of the newest entry */
+    uint64_t log_bytes;         /* in a cluster: size of the entries up to there; else 0 */
     cmdlog_position checkpoint; /* of the newest checkpoint, durable or not */
+    uint64_t checkpoint_log_bytes;
     bool checkpointing;         /* `checkpoint` is not durable yet */
     bool paused;                /* disk nearly full: apply nothing until `checkpoint` is durable */
     /* A checkpoint was begun since writes have been refused for lack of space. */

@@ -306,6 +306,7 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     journal->at_work = options->at_work;
     journal->position = options->cmdlog_position;
     journal->work_us = options->log_work_us;
+    journal->log_bytes = journal->checkpoint_log_bytes = options->log_bytes;
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
     journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;
     journal->run_clock.stalled_us = journal->run_clock.last_boot - core_clock(journal->core);

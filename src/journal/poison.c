@@ -168,6 +168,7 @@ struct poison {
     struct at_work_entry found;
     bool in_log;     /* the log has it, and it is not skipped */
     bool last;       /* only annotations follow it */
+    bool loading;    /* the process ended while it loaded the checkpoint; then not in_log */
     struct buf text; /* description of the command */
 };
 
@@ -214,8 +215,8 @@ static int find_in_log(struct cmdlog *log, struct poison *poison)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Reads the log position of the store's checkpoint; 0: it has none. */
-static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
+/* Reads the log position of the store's checkpoint and the size of its record; 0: it has none. */
+static int read_checkpoint(struct store *store, cmdlog_position *ret_position, size_t *ret_bytes)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     struct cmdlog_lineage lineage; /* unused; recover_core() checks it */
@@ -225,6 +226,7 @@ static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
         r = recover_read_position(buf_as_slice(&record), ret_position, &lineage);
     else if (r == STORE_NOT_FOUND)
         r = 0;
+    *ret_bytes = record.len;
     buf_deinit(&record);
     return r;
 }
@@ -236,12 +238,15 @@ static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
 static int find(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
 {
     cmdlog_position checkpoint;
+    size_t bytes;
     if (!at_work_ended_in(at_work, &poison->found))
         return 0;
-    int r = read_checkpoint(store, &checkpoint);
-    if (r == 0 && poison->found.position > checkpoint)
+    int r = read_checkpoint(store, &checkpoint, &bytes);
+    if (r == 0 && poison->found.ts == AT_WORK_LOADING)
+        poison->loading = poison->found.position == checkpoint && poison->found.bytes == bytes;
+    else if (r == 0 && poison->found.position > checkpoint)
         r = find_in_log(log, poison);
-    if (r == 0 && !poison->in_log)
+    if (r == 0 && !poison->in_log && !poison->loading)
         at_work_forget_entry(at_work);
     return r;
 }
@@ -275,6 +280,24 @@ static int refuse(const struct poison *poison, char **ret_reason)
     return POISON_REFUSED;
 }
 
+static int refuse_loading(const struct poison *poison, char **ret_reason)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    uint64_t position = poison->found.position;
+    buf_printf(
+        &text,
+        "the server has ended %" PRIu32 " times while it loaded the checkpoint of its store (the folder `rocks') at "
+        "entry %" PRIu64 " of the log, and does not start again. Start the version of the server that made it, or "
+        "`tidelock restore' a backup; --retry-entry %" PRIu64
+        " loads it once more, if the server was killed from outside or had too little memory. Keep a copy of the "
+        "data directory and report this (docs/operating.md, \"An entry that ends the server\")",
+        poison->found.ends, position, position);
+    if (ret_reason != NULL)
+        *ret_reason = mem_strdup(text.data, text.len);
+    buf_deinit(&text);
+    return POISON_REFUSED;
+}
+
 static int skip(const struct poison *poison, struct cmdlog *log, struct at_work *at_work)
 {
     struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
@@ -291,8 +314,8 @@ static int skip(const struct poison *poison, struct cmdlog *log, struct at_work 
 
 static void warn_unused_options(const struct poison *poison, const struct poison_choice *choice)
 {
-    cmdlog_position position = poison->in_log ? poison->found.position : 0;
-    if (choice->skip != 0 && choice->skip != position)
+    cmdlog_position position = poison->in_log || poison->loading ? poison->found.position : 0;
+    if (choice->skip != 0 && (choice->skip != position || poison->loading))
         log_warning("--skip-entry: the server did not end in entry %" PRIu64
                     ", or it is left out already; the option can go",
                     choice->skip);
@@ -318,6 +341,20 @@ static int decide(const struct poison *poison, struct cmdlog *log, struct at_wor
     return 0;
 }
 
+/* A checkpoint cannot be skipped: no earlier one is kept, and the log before it is gone. */
+static int decide_loading(const struct poison *poison, struct at_work *at_work, const struct poison_choice *choice,
+                          char **ret_reason)
+{
+    if (choice->retry == poison->found.position)
+        at_work_retry_entry(at_work);
+    else if (poison->found.ends >= AT_WORK_ENDS_MAX)
+        return refuse_loading(poison, ret_reason);
+    log_warning("the server ended while it loaded the checkpoint of its store at entry %" PRIu64
+                " of the log, and loads it again now. If it ends once more, the next start is refused",
+                poison->found.position);
+    return 0;
+}
+
 int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_work, const struct poison_choice *choice,
                   char **ret_reason)
 {
@@ -327,6 +364,8 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
         warn_unused_options(&poison, choice);
         if (poison.in_log)
             r = decide(&poison, log, at_work, choice, ret_reason);
+        else if (poison.loading)
+            r = decide_loading(&poison, at_work, choice, ret_reason);
     }
     buf_deinit(&poison.text);
     return r;

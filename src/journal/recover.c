@@ -18,7 +18,8 @@
 
 /*
  * A checkpoint record: magic, version, position (varint), the log's identity and its chain at the
- * position (not in version 1), the core.
+ * position (not in version 1), bytes of the log (varint, only in version 3, of a cluster's host), the
+ * core.
  */
 #define RECORD_MAGIC "tidestop"
 /*
@@ -29,18 +30,20 @@
     "put the folders `rocks' and `log' of one data directory back, as they were at one time, or start with a backup " \
     "(docs/operating.md, \"Backup\")"
 
-enum { RECORD_VERSION = 2, RECORD_WITHOUT_LINEAGE = 1, CHAIN_BEGIN = 1 };
+enum { RECORD_VERSION = 3, RECORD_WITHOUT_LOG_BYTES = 2, RECORD_WITHOUT_LINEAGE = 1, CHAIN_BEGIN = 1 };
 
 void recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
-                          struct buf *record)
+                          uint64_t log_bytes, struct buf *record)
 {
     static const struct cmdlog_lineage unknown;
     lineage = lineage == NULL ? &unknown : lineage;
     buf_lit(record, RECORD_MAGIC);
-    buf_byte(record, RECORD_VERSION);
+    buf_byte(record, log_bytes == 0 ? RECORD_WITHOUT_LOG_BYTES : RECORD_VERSION);
     buf_varint(record, position);
     buf_append(record, lineage->identity, sizeof lineage->identity);
     buf_varint(record, lineage->history_crc);
+    if (log_bytes != 0)
+        buf_varint(record, log_bytes);
     core_save(core, record);
 }
 
@@ -65,9 +68,10 @@ static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineag
 
 /* Parses a record. Returns: 0; TL_ERR_VERSION; TL_ERR_CORRUPT. */
 static int read_record(struct slice record, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage,
-                       struct slice *ret_core)
+                       uint64_t *ret_log_bytes, struct slice *ret_core)
 {
     struct slice head;
+    *ret_log_bytes = 0;
     *ret_lineage = (struct cmdlog_lineage){.history_crc = 0};
     if (!slice_take(&record, strlen(RECORD_MAGIC) + 1, &head) || !slice_starts_with(head, SLICE_LIT(RECORD_MAGIC)))
         return tl_trace(TL_ERR_CORRUPT);
@@ -75,7 +79,8 @@ static int read_record(struct slice record, cmdlog_position *ret_position, struc
     if (version > RECORD_VERSION)
         return tl_trace(TL_ERR_VERSION);
     if (!slice_take_varint(&record, ret_position) ||
-        (version > RECORD_WITHOUT_LINEAGE && !take_lineage(&record, ret_lineage)))
+        (version > RECORD_WITHOUT_LINEAGE && !take_lineage(&record, ret_lineage)) ||
+        (version > RECORD_WITHOUT_LOG_BYTES && !slice_take_varint(&record, ret_log_bytes)))
         return tl_trace(TL_ERR_CORRUPT);
     *ret_core = record;
     return 0;
@@ -84,7 +89,8 @@ static int read_record(struct slice record, cmdlog_position *ret_position, struc
 int recover_read_position(struct slice record, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage)
 {
     struct slice core;
-    return read_record(record, ret_position, ret_lineage, &core);
+    uint64_t log_bytes;
+    return read_record(record, ret_position, ret_lineage, &log_bytes, &core);
 }
 
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
@@ -92,7 +98,7 @@ int recover_read_record(struct store *store, struct slice record, const struct c
 {
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
     struct slice saved;
-    int r = read_record(record, &ret_recovered->checkpoint, &ret_recovered->lineage, &saved);
+    int r = read_record(record, &ret_recovered->checkpoint, &ret_recovered->lineage, &ret_recovered->log_bytes, &saved);
     if (r < 0)
         return refuse(r, ret_reason,
                       SLICE_LIT("the record of the store's checkpoint is damaged, or of a newer version"));
@@ -110,13 +116,26 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     return r;
 }
 
-static int begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
+/* Loads the core from a checkpoint record, and records in `at_work` that it does. */
+static int load(struct store *store, const struct core_limits *limits, struct slice record, struct at_work *at_work,
+                struct core **ret_core, struct recovered *recovered, char **ret_reason)
+{
+    cmdlog_position position;
+    struct cmdlog_lineage lineage;
+    if (recover_read_position(record, &position, &lineage) == 0 && position != 0)
+        at_work_begin_entry(at_work, position, AT_WORK_LOADING, record.len);
+    int r = recover_read_record(store, record, limits, ret_core, recovered, ret_reason);
+    at_work_end_entry(at_work);
+    return r;
+}
+
+static int begin(struct store *store, const struct core_limits *limits, struct at_work *at_work, struct core **ret_core,
                  struct recovered *recovered, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = store_checkpoint_record(store, &record);
     if (r == 0)
-        r = recover_read_record(store, buf_as_slice(&record), limits, ret_core, recovered, ret_reason);
+        r = load(store, limits, buf_as_slice(&record), at_work, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* new store, or of a version without a chain */
@@ -128,11 +147,12 @@ static int begin(struct store *store, const struct core_limits *limits, struct c
 }
 
 int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
-                  cmdlog_position *ret_position, char **ret_reason)
+                  cmdlog_position *ret_position, uint64_t *ret_log_bytes, char **ret_reason)
 {
     struct recovered recovered = {0};
-    int r = begin(store, limits, ret_core, &recovered, ret_reason);
+    int r = begin(store, limits, NULL, ret_core, &recovered, ret_reason);
     *ret_position = recovered.checkpoint;
+    *ret_log_bytes = recovered.log_bytes;
     return r;
 }
 
@@ -366,7 +386,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
     struct core *core;
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    int r = begin(store, limits, &core, &recovered, ret_reason);
+    int r = begin(store, limits, at_work, &core, &recovered, ret_reason);
     if (r < 0)
         return tl_trace(r);
     core_watch(core, at_work == NULL ? NULL : at_work_watch(at_work));

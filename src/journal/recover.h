@@ -22,6 +22,7 @@ struct recovered {
     cmdlog_position checkpoint; /* of the store's checkpoint */
     /* Of the log at the checkpoint; zero if an older version made the record. */
     struct cmdlog_lineage lineage;
+    uint64_t log_bytes;       /* size of a cluster's log up to the checkpoint; 0: unknown */
     cmdlog_position position; /* of the newest entry applied: the log's last */
     uint64_t work_us;         /* duration of the replay */
     cmdlog_position skipped;  /* of the newest entry that a SKIP excludes; 0: none */
@@ -58,10 +59,10 @@ enum recover_annotation recover_read_annotation(struct slice bytes, cmdlog_posit
 
 /*
  * Recovers the core as of the store's checkpoint, without the log. *ret_position: the checkpoint's
- * position; 0 without one. Returns: as recover_core().
+ * position; 0 without one. *ret_log_bytes: as recovered.log_bytes. Returns: as recover_core().
  */
 int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
-                  cmdlog_position *ret_position, char **ret_reason) TL_MUST_USE;
+                  cmdlog_position *ret_position, uint64_t *ret_log_bytes, char **ret_reason) TL_MUST_USE;
 
 /* Builds the core from a checkpoint record. Returns: as recover_core(). */
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
@@ -83,10 +84,11 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
 
 /*
  * Appends a checkpoint record: the core's state at this position in a log of this lineage. NULL
- * `lineage`: the log is shared by hosts; its opener checks that it fits.
+ * `lineage`: the log is shared by hosts; its opener checks that it fits. `log_bytes`: size of the
+ * shared log up to the position; 0: the log is not shared.
  * Requires: called between steps.
  */
 void recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
-                          struct buf *record);
+                          uint64_t log_bytes, struct buf *record);
 
 #endif

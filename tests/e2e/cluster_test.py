@@ -28,6 +28,12 @@ def free_port():
 
 
 class Etcd:
+    context = None  # an ssl.SSLContext to ask it with
+
+    def options(self):
+        """Further options; with a certificate its clients speak TLS."""
+        return []
+
     def __init__(self):
         self.data = tempfile.mkdtemp(prefix="tidelock-etcd-")
         while not self.start():  # another process has taken one of the ports meanwhile
@@ -35,14 +41,14 @@ class Etcd:
 
     def start(self):
         """Starts it on free ports. Returns: whether it serves."""
-        self.url = "http://127.0.0.1:%d" % free_port()
+        self.url = "%s://127.0.0.1:%d" % ("https" if self.context else "http", free_port())
         peer = "http://127.0.0.1:%d" % free_port()
         self.process = subprocess.Popen(
             ["etcd", "--data-dir", os.path.join(self.data, "data"), "--listen-client-urls", self.url, "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
-             "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer, *self.options()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while self.process.poll() is None:
             try:
-                with urllib.request.urlopen(self.url + "/health") as reply:
+                with urllib.request.urlopen(self.url + "/health", context=self.context) as reply:
                     return reply.status == 200
             except OSError:
                 time.sleep(0.02)

@@ -74,6 +74,15 @@ static int port_of(int fd)
     return ntohs(address.sin_port);
 }
 
+/* Returns: the scheme of the members' client URLs: their arguments may include a certificate. */
+static const char *scheme_of(const struct etcd_fixture *fixture)
+{
+    for (size_t i = 0; fixture->arguments != NULL && fixture->arguments[i] != NULL; i++)
+        if (strcmp(fixture->arguments[i], "--cert-file") == 0)
+            return "https";
+    return "http";
+}
+
 /* --- Members -------------------------------------------------------------------------------------------------------- */
 
 static void run_member(struct etcd_fixture *fixture, int member, int log_fd)
@@ -92,7 +101,7 @@ static void run_member(struct etcd_fixture *fixture, int member, int log_fd)
     size_t count = 19;
     snprintf(text[0], TEXT_MAX, "m%d", member);
     snprintf(text[1], TEXT_MAX, "%s/m%d", fixture->directory, member);
-    snprintf(text[2], TEXT_MAX, "http://127.0.0.1:%d", fixture->members[member].client_port);
+    snprintf(text[2], TEXT_MAX, "%s://127.0.0.1:%d", scheme_of(fixture), fixture->members[member].client_port);
     snprintf(text[3], TEXT_MAX, "http://127.0.0.1:%d", fixture->members[member].peer_port);
     for (int i = 0; i < fixture->count; i++)
         snprintf(text[4] + strlen(text[4]), TEXT_MAX - strlen(text[4]), "%sm%d=http://127.0.0.1:%d", i == 0 ? "" : ",",
@@ -201,8 +210,8 @@ const char *etcd_fixture_url(struct etcd_fixture *fixture, const char *prefix)
 {
     fixture->url[0] = '\0';
     for (int i = 0; i < fixture->count; i++)
-        snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "%shttp://127.0.0.1:%d",
-                 i == 0 ? "" : ",", fixture->members[i].client_port);
+        snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "%s%s://127.0.0.1:%d",
+                 i == 0 ? "" : ",", scheme_of(fixture), fixture->members[i].client_port);
     snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "/%s", prefix);
     return fixture->url;
 }

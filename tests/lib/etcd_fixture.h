@@ -20,7 +20,8 @@ struct etcd_fixture;
 struct etcd_fixture *etcd_fixture_start(int members, const char *const *arguments);
 void etcd_fixture_stop(struct etcd_fixture *fixture);
 
-/* Returns: "http://127.0.0.1:…,…/PREFIX" with all members; valid until the next call. */
+/* Returns: "http://127.0.0.1:…,…/PREFIX" with all members, or https:// if the arguments include
+   --cert-file; valid until the next call. */
 const char *etcd_fixture_url(struct etcd_fixture *fixture, const char *prefix);
 int etcd_fixture_port(const struct etcd_fixture *fixture, int member);
 

@@ -234,18 +234,40 @@ static int make_run(struct request *request)
     return REQUEST_DONE;
 }
 
-/* Every host of a cluster has all the data, and whoever reaches this server may read all of it; alone, it makes none. */
-static int accept_in_cluster(struct request *request)
+/* Compares in a time that does not depend on where the texts differ. */
+static bool is_secret(struct slice given, struct slice secret)
 {
+    unsigned char differs = 0;
+    if (given.len != secret.len)
+        return false;
+    for (size_t i = 0; i < secret.len; i++)
+        differs |= (unsigned char)(given.data[i] ^ secret.data[i]);
+    return differs == 0;
+}
+
+/* A checkpoint is given to hosts of the cluster only: it has all data, and transactions and sessions with their ids. */
+static int accept_host(struct request *request)
+{
+    struct slice secret = request->api->options.cluster_secret;
     int r = request_accept(request);
-    if (r == 0 && journal_host_number(request->api->journal) == 0)
-        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "this server is in no cluster");
-    return r;
+    if (r != 0)
+        return r;
+    if (journal_host_number(request->api->journal) == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "this server is in no cluster");
+    if (secret.len == 0)
+        return request_refuse(request, PROBLEM_SECURITY,
+                              "the cluster was made by an early version, without a secret of its hosts, and gives no "
+                              "checkpoints: make it again, from a backup");
+    if (!is_secret(exchange_header(request->exchange, API_CLUSTER_SECRET_HEADER), secret))
+        return request_refuse(request, PROBLEM_SECURITY,
+                              "checkpoints are for hosts of the cluster, which have its secret from etcd; `tidelock "
+                              "backup' is for others");
+    return 0;
 }
 
 int handle_checkpoint_make(struct request *request)
 {
-    int r = accept_in_cluster(request);
+    int r = accept_host(request);
     return r != 0 ? r : request_work(request, make_run);
 }
 
@@ -293,7 +315,7 @@ static int read_run(struct request *request)
 
 int handle_checkpoint_read(struct request *request)
 {
-    int r = accept_in_cluster(request);
+    int r = accept_host(request);
     return r != 0 ? r : request_work(request, read_run);
 }
 
@@ -316,6 +338,6 @@ static int drop_run(struct request *request)
 
 int handle_checkpoint_drop(struct request *request)
 {
-    int r = accept_in_cluster(request);
+    int r = accept_host(request);
     return r != 0 ? r : request_work(request, drop_run);
 }

@@ -5,6 +5,9 @@
 
 #include "base/slice.h"
 
+/* The request header by which a host proves that it is of the cluster: api_options.cluster_secret. */
+#define API_CLUSTER_SECRET_HEADER "Tidelock-Cluster-Secret"
+
 /* Removes what a life before has left of them in a data directory. */
 void hosts_clear_checkpoints(struct slice data);
 

@@ -17,6 +17,7 @@ struct api;
 struct api_options {
     struct slice cluster_name; /* default "tidelock" */
     struct slice node_name;
+    struct slice cluster_secret; /* of the cluster's hosts, which get checkpoints for it; empty: no request gets one */
     struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
     struct slice backups;        /* a folder for them, of backup_folder_open(); empty: there are none */
     struct slice zoneinfo;       /* a folder of TZif files, read when the api is opened; empty: none */

@@ -29,7 +29,7 @@ struct channel {
     size_t out_sent;
     uint64_t last_received;
     bool closed;
-    char error[192];
+    char error[320];
 };
 
 void grpc_frame_begin(struct buf *buf)
@@ -280,7 +280,7 @@ static nghttp2_nv header(const char *name, const char *value)
 bool channel_call(struct channel *channel, struct grpc_call *call)
 {
     nghttp2_nv headers[] = {
-        header(":method", "POST"),        header(":scheme", "http"),
+        header(":method", "POST"),        header(":scheme", transport_is_tls(channel->transport) ? "https" : "http"),
         header(":path", call->path),      header(":authority", channel->authority),
         header("te", "trailers"),         header("content-type", "application/grpc"),
         header("user-agent", "tidelock"), header("hasleader", "true"),
@@ -373,7 +373,7 @@ static int write_out(struct channel *channel)
     }
 }
 
-static int read_in(struct channel *channel)
+static int read_some(struct channel *channel)
 {
     static _Thread_local char bytes[RECEIVE_CHUNK];
     long received = transport_receive(channel->transport, bytes, sizeof bytes);
@@ -390,6 +390,15 @@ static int read_in(struct channel *channel)
         return tl_trace(TL_ERR_IO);
     }
     return 0;
+}
+
+static int read_in(struct channel *channel)
+{
+    int r;
+    do
+        r = read_some(channel);
+    while (r == 0 && transport_has_input(channel->transport));
+    return r;
 }
 
 int channel_work(struct channel *channel, short events)

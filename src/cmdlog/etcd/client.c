@@ -31,7 +31,7 @@ enum {
 };
 
 struct etcd_member {
-    char *authority;
+    char *authority, *host;
     struct transport_target targets[4];
     size_t target_count, target;
 };
@@ -56,6 +56,8 @@ struct etcd_client {
     atomic_bool stopping;
     struct etcd_member members[MEMBERS_MAX];
     size_t member_count;
+    bool uses_tls; /* for all members */
+    struct etcd_tls_files files;
     struct lane lanes[LANE_COUNT];
     struct list *tasks;
     struct list requests;
@@ -170,18 +172,14 @@ static void close_lane(struct etcd_client *client, struct lane *lane, const char
     channel_close(channel, text);
 }
 
-static bool open_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
+static void open_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
     struct etcd_member *member = &client->members[lane->member];
-    struct transport *transport = transport_open(&member->targets[member->target]);
-    if (transport == NULL) {
-        close_lane(client, lane, "no socket", now);
-        return false;
-    }
+    struct transport *transport =
+        transport_open(&member->targets[member->target], client->uses_tls ? &client->files : NULL);
     lane->channel = channel_open(transport, member->authority);
     lane->opened = now;
     atomic_fetch_add(&client->connections, 1);
-    return true;
 }
 
 bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, struct grpc_call *call, uint64_t now,
@@ -189,8 +187,10 @@ bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, s
 {
     struct lane *lane = &client->lanes[which];
     *ret_retry = lane->retry > now ? lane->retry : now + RETRY_MIN_US;
-    if (lane->failure != NULL || (lane->channel == NULL && (now < lane->retry || !open_lane(client, lane, now))))
+    if (lane->failure != NULL || (lane->channel == NULL && now < lane->retry))
         return false;
+    if (lane->channel == NULL)
+        open_lane(client, lane, now);
     if (channel_call(lane->channel, call))
         return true;
     etcd_client_fail_lane(client, which, channel_error(lane->channel));
@@ -475,8 +475,10 @@ static int add_member(struct etcd_client *client, struct slice authority, char *
         return fail(ret_reason, "[%.*s] is not found: %s", SLICE_ARG(authority), gai_strerror(r));
     struct etcd_member *member = &client->members[client->member_count++];
     member->authority = mem_strdup(authority.data, authority.len);
+    member->host = tl_steal(name);
     for (struct addrinfo *at = found; at != NULL && member->target_count < 4; at = at->ai_next) {
         struct transport_target *target = &member->targets[member->target_count++];
+        target->host = member->host;
         memcpy(&target->address, at->ai_addr, at->ai_addrlen);
         target->len = at->ai_addrlen;
     }
@@ -497,11 +499,17 @@ int etcd_client_read_prefix(struct slice url, struct slice *ret_prefix, char **r
 
 static int read_members(struct etcd_client *client, struct slice url, char **ret_reason)
 {
-    static const struct slice scheme = SLICE_LIT("http://");
+    const struct slice plain = SLICE_LIT("http://"), tls = SLICE_LIT("https://");
+    client->uses_tls = slice_starts_with(url, tls);
+    const struct slice scheme = client->uses_tls ? tls : plain;
     struct slice rest = url;
     for (;;) {
+        if (slice_starts_with(rest, client->uses_tls ? plain : tls))
+            return fail(ret_reason, "[%.*s] has members with http:// and others with https://; give all the same",
+                        SLICE_ARG(url));
         if (!slice_starts_with(rest, scheme))
-            return fail(ret_reason, "[%.*s] is not http://HOST:PORT,http://HOST:PORT/PREFIX", SLICE_ARG(url));
+            return fail(ret_reason, "[%.*s] is not http://HOST:PORT,http://HOST:PORT/PREFIX, or https:// in each",
+                        SLICE_ARG(url));
         rest = slice_from_offset(rest, scheme.len);
         size_t len = 0;
         while (len < rest.len && rest.data[len] != ',' && rest.data[len] != '/')
@@ -516,10 +524,33 @@ static int read_members(struct etcd_client *client, struct slice url, char **ret
     return 0;
 }
 
+static int check_tls(const struct etcd_client *client, char **ret_reason)
+{
+    const struct etcd_tls_files *files = &client->files;
+    gnutls_certificate_credentials_t credentials;
+    if (!client->uses_tls && (files->ca != NULL || files->cert != NULL || files->key != NULL))
+        return fail(ret_reason, "--cluster-%s needs https:// in --cluster",
+                    files->ca != NULL     ? "ca"
+                    : files->cert != NULL ? "cert"
+                                          : "key");
+    if ((files->cert == NULL) != (files->key == NULL))
+        return fail(ret_reason, files->cert != NULL
+                                    ? "--cluster-cert needs --cluster-key, the certificate's private key"
+                                    : "--cluster-key needs --cluster-cert, the key's certificate");
+    if (!client->uses_tls)
+        return 0;
+    int r = etcd_tls_read(files, &credentials, ret_reason);
+    if (r == 0)
+        gnutls_certificate_free_credentials(credentials);
+    return r;
+}
+
 static void free_client(struct etcd_client *client)
 {
-    for (size_t i = 0; i < client->member_count; i++)
+    for (size_t i = 0; i < client->member_count; i++) {
         mem_free(client->members[i].authority);
+        mem_free(client->members[i].host);
+    }
     for (int i = 0; i < LANE_COUNT; i++)
         buf_deinit(&client->lanes[i].probe_request);
     if (client->wake_fd >= 0)
@@ -530,9 +561,11 @@ static void free_client(struct etcd_client *client)
     mem_free(client);
 }
 
-int etcd_client_open(struct slice url, struct etcd_client **ret_client, char **ret_reason)
+int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struct etcd_client **ret_client,
+                     char **ret_reason)
 {
     struct etcd_client *client = mem_zalloc(sizeof *client);
+    client->files = *files;
     pthread_mutex_init(&client->lock, NULL);
     pthread_mutex_init(&client->error_lock, NULL);
     client->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -546,6 +579,8 @@ int etcd_client_open(struct slice url, struct etcd_client **ret_client, char **r
         grpc_frame_end(&client->lanes[i].probe_request);
     }
     int r = read_members(client, url, ret_reason);
+    if (r == 0)
+        r = check_tls(client, ret_reason);
     if (r == 0 && client->wake_fd < 0)
         r = fail(ret_reason, "no descriptor is free");
     if (r == 0)

@@ -12,6 +12,7 @@
 #define TL_CMDLOG_ETCD_CLIENT_H
 
 #include "cmdlog/etcd/channel.h"
+#include "cmdlog/etcd/tls.h"
 
 enum etcd_client_lane { LANE_APPEND, LANE_CONTROL, LANE_FOLLOW, LANE_COUNT };
 
@@ -26,11 +27,14 @@ struct etcd_client_task {
 };
 
 /*
- * Creates a client; `url` is http://HOST:PORT,…/PREFIX. Names of members are looked up here, once.
+ * Creates a client; `url` is http://HOST:PORT,…/PREFIX, or https:// for all members. Names of
+ * members are looked up here, once; the files for TLS are read here, and again for each connection.
+ * Requires: the names of files outlive the client.
  * Returns: 0; TL_ERR_IO with *ret_reason (mem_free).
  * Owns: the caller; etcd_client_close(), which ends all calls with CALL_LOST.
  */
-int etcd_client_open(struct slice url, struct etcd_client **ret_client, char **ret_reason) TL_MUST_USE;
+int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struct etcd_client **ret_client,
+                     char **ret_reason) TL_MUST_USE;
 
 /*
  * Starts the thread with `tasks`, a list of etcd_client_task.link. Requires: not started. Returns:

@@ -90,6 +90,9 @@ static void cmdlog_etcd_close(struct cmdlog *base)
     buf_deinit(&log->keys);
     mem_free(log->url);
     mem_free(log->name_text);
+    mem_free((char *)(uintptr_t)log->files.ca);
+    mem_free((char *)(uintptr_t)log->files.cert);
+    mem_free((char *)(uintptr_t)log->files.key);
     mem_free(log);
 }
 
@@ -168,12 +171,15 @@ static int refuse(const char *text, char **ret_reason)
     return tl_trace(TL_ERR_IO);
 }
 
+static char *copy_text(const char *text)
+{
+    return text == NULL ? NULL : mem_strdup(text, strlen(text));
+}
+
 int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **ret_log, char **ret_reason)
 {
     if (!cmdlog_is_host_name(options->name))
         return refuse("a host's name has letters, digits, dots, hyphens and underscores, 128 at most", ret_reason);
-    if (options->ca != NULL || options->cert != NULL || options->key != NULL)
-        return refuse("TLS to etcd is not there yet", ret_reason);
     struct cmdlog_etcd *log = mem_zalloc(sizeof *log);
     uint64_t lease_s = ((options->lease_us > 0 ? options->lease_us : 3 * TL_SECOND) + TL_SECOND - 1) / TL_SECOND;
     log->log = (struct cmdlog){&functions, &shared};
@@ -182,6 +188,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     log->quota = options->quota > 0 ? options->quota : (uint64_t)2 << 30;
     log->url = mem_strdup(options->url.data, options->url.len);
     log->name_text = mem_strdup(options->name.data, options->name.len);
+    log->files = (struct etcd_tls_files){copy_text(options->ca), copy_text(options->cert), copy_text(options->key)};
     log->name = slice_make(log->name_text, options->name.len);
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->changed, NULL);
@@ -193,7 +200,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     membership__init(log);
     follower__init(log);
     if (r == 0)
-        r = etcd_client_open(slice_make(log->url, options->url.len), &log->client, ret_reason);
+        r = etcd_client_open(slice_make(log->url, options->url.len), &log->files, &log->client, ret_reason);
     if (r == 0)
         r = etcd_client_start(log->client, &log->tasks, ret_reason);
     if (r == 0)

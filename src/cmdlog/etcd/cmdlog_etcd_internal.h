@@ -53,6 +53,7 @@ struct cmdlog_etcd {
     bool closing;
 
     char *url, *name_text;
+    struct etcd_tls_files files; /* the names are allocated */
     struct slice prefix, name;
     struct buf keys; /* the bytes of the following keys */
     struct slice key_genesis, key_host, key_log, key_checkpoint;

@@ -307,6 +307,25 @@ static void test_two_hosts_read_the_same_order(void **state)
 }
 
 /* Submitting waits for a free slot only. Outcomes may be read later. */
+/* The head is the newest entry of any host, and not that of the host whose key is the newest. */
+static void test_head_is_newest_entry_of_any_host(void **state)
+{
+    struct cmdlog *logs[2] = {open_at(url_of("head"), "a"), open_at(url_of("head"), "b")};
+    cmdlog_position position = 0, head;
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        join(logs[i]);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(append_entry(logs[i % 2], "w", i, 100, &position), 0);
+        for (int host = 0; host < 2; host++) {
+            assert_int_equal(cmdlog_read_head(logs[host], CMDLOG_FOREVER, &head), 0);
+            assert_int_equal(head, position);
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        cmdlog_close(logs[i]);
+}
+
 static void test_submit_does_not_wait_for_outcome(void **state)
 {
     enum { COUNT = 50 };
@@ -697,7 +716,7 @@ static void put_raw(const char *prefix, const char *key, struct slice value)
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     list_init(&tasks);
     snprintf(path, sizeof path, "%s/log/%s", prefix, key);
-    assert_int_equal(etcd_client_open(slice_from(url_of(prefix)), &client, &reason), 0);
+    assert_int_equal(etcd_client_open(slice_from(url_of(prefix)), &(struct etcd_tls_files){0}, &client, &reason), 0);
     assert_int_equal(etcd_client_start(client, &tasks, &reason), 0);
     grpc_frame_begin(&request);
     etcd_put_put(&request, slice_from(path), value, 0);
@@ -873,6 +892,7 @@ int main(void)
         cmocka_unit_test(test_append_accepts_any_size),
         cmocka_unit_test(test_cursor_starts_at_any_position),
         cmocka_unit_test(test_two_hosts_read_the_same_order),
+        cmocka_unit_test(test_head_is_newest_entry_of_any_host),
         cmocka_unit_test(test_submit_does_not_wait_for_outcome),
         cmocka_unit_test(test_many_cursors_read_all_entries),
         cmocka_unit_test(test_interrupt_ends_await),

@@ -836,6 +836,8 @@ static void test_trim_bound_follows_retention_rule(void **state)
     assert_int_equal(cmdlog_trim_bound(known, 8000, false), 100);
     assert_int_equal(cmdlog_trim_bound(known, 7999, false), 500);
     assert_int_equal(cmdlog_trim_bound(known, 8000, true), 500);
+    known->hosts[2].newest.log_bytes = 9001; /* more than the newest has: that one began to count later */
+    assert_int_equal(cmdlog_trim_bound(known, 0, false), 100);
     mem_free(known);
 }
 

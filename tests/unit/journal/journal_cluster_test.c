@@ -53,6 +53,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                      char **ret_reason)
 {
     cmdlog_position position;
+    uint64_t log_bytes;
     struct journal_cluster cluster = {.name = slice_from(name),
                                       .group = SLICE_LIT("default"),
                                       .address = SLICE_LIT("127.0.0.1:1"),
@@ -65,9 +66,12 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
     if (host->store == NULL)
         host->store = store_open_mem();
     struct core_limits limits = core_limits_default();
-    assert_int_equal(recover_begin(host->store, &limits, &host->core, &position, NULL), 0);
-    const struct journal_options with = {
-        .log = host->log, .cmdlog_position = position, .cluster = &cluster, .limits = &options->limits};
+    assert_int_equal(recover_begin(host->store, &limits, &host->core, &position, &log_bytes, NULL), 0);
+    const struct journal_options with = {.log = host->log,
+                                         .cmdlog_position = position,
+                                         .log_bytes = log_bytes,
+                                         .cluster = &cluster,
+                                         .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
         core_close(host->core);
@@ -280,7 +284,7 @@ static void compare_and_end(struct host *hosts, int count)
         stop(&hosts[i]);
         struct core_limits limits = core_limits_default();
         cmdlog_position position;
-        assert_int_equal(recover_begin(hosts[i].store, &limits, &hosts[i].core, &position, NULL), 0);
+        assert_int_equal(recover_begin(hosts[i].store, &limits, &hosts[i].core, &position, &(uint64_t){0}, NULL), 0);
         digests[i] = digest(hosts[i].core);
         core_close(hosts[i].core);
         store_close(hosts[i].store);
@@ -362,7 +366,7 @@ static void test_limits_are_logged_after_join(void **state)
     struct core_limits others = core_limits_default();
     cmdlog_position position;
     others.sessions_max = 1;
-    assert_int_equal(recover_begin(host.store, &others, &host.core, &position, NULL), 0);
+    assert_int_equal(recover_begin(host.store, &others, &host.core, &position, &(uint64_t){0}, NULL), 0);
     assert_true(core_limits_recorded(host.core));
     assert_int_equal(core_limits(host.core)->sessions_max, core_limits_default().sessions_max);
     core_close(host.core);
@@ -610,6 +614,47 @@ static void test_restarted_host_keeps_its_number(void **state)
     double_medium_free(medium);
 }
 
+/* Checks that the checkpoint of a stopped host has the size of all entries up to its position. */
+static void expect_log_bytes(struct host *host, struct cmdlog *log)
+{
+    struct core_limits limits = core_limits_default();
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    struct core *core;
+    cmdlog_position position;
+    uint64_t log_bytes, bytes = 0;
+    assert_int_equal(recover_begin(host->store, &limits, &core, &position, &log_bytes, NULL), 0);
+    core_close(core);
+    assert_int_equal(cmdlog_follow(log, 1, &cursor), 0);
+    while (cmdlog_next(cursor, &entry) == 0 && entry.position <= position)
+        bytes += entry.bytes.len;
+    cmdlog_unfollow(cursor);
+    assert_true(bytes > 0);
+    assert_int_equal(log_bytes, bytes);
+}
+
+/* Hosts that began at different times count the same, and a restart continues from the checkpoint. */
+static void test_checkpoint_counts_bytes_of_log(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    (void)state;
+
+    begin(&hosts[0], medium, names[0]);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    begin(&hosts[1], medium, names[1]);
+    begin(&hosts[2], medium, names[2]);
+    for (int i = 0; i < 2; i++) {
+        must(run(&hosts[0], write_command(WRITE_INDEX, "2")));
+        stop(&hosts[1]);
+        expect_log_bytes(&hosts[1], hosts[0].log);
+        must(run(&hosts[0], write_command(WRITE_INDEX, "3")));
+        begin(&hosts[1], medium, names[1]);
+    }
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,6 +668,7 @@ int main(void)
         cmocka_unit_test(test_unavailable_log_times_out_commands),
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
+        cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/unit.h"
@@ -413,12 +414,89 @@ static void test_entry_before_checkpoint_is_dropped(void **state)
     struct core *core;
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     (void)recover(&world, world.store, &core);
-    recover_write_record(core, world.recovered.position, NULL, &record);
+    recover_write_record(core, world.recovered.position, NULL, 0, &record);
     assert_int_equal(store_checkpoint(world.store, buf_as_slice(&record)), 0);
     buf_deinit(&record);
     core_close(core);
     end_in(&world, world.last);
     end_in(&world, world.last);
+    assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    assert_true(ended_in_none(world.f));
+    world_free(&world);
+}
+
+static bool ends_in_loading; /* the next core_load() ends the process */
+
+int __real_core_load(struct store *store, const struct core_limits *limits, struct slice saved, struct buf *reason,
+                     struct core **ret_core);
+int __wrap_core_load(struct store *store, const struct core_limits *limits, struct slice saved, struct buf *reason,
+                     struct core **ret_core);
+int __wrap_core_load(struct store *store, const struct core_limits *limits, struct slice saved, struct buf *reason,
+                     struct core **ret_core)
+{
+    if (ends_in_loading)
+        _exit(0);
+    return __real_core_load(store, limits, saved, reason, ret_core);
+}
+
+/* Replaces the checkpoint, as an earlier start did: the page is unchanged. */
+static void make_checkpoint(struct world *world)
+{
+    struct core *core;
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct at_work *at_work = world->f->at_work;
+    world->f->at_work = NULL;
+    (void)recover(world, world->store, &core);
+    world->f->at_work = at_work;
+    recover_write_record(core, world->recovered.position, NULL, 0, &record);
+    assert_int_equal(store_checkpoint(world->store, buf_as_slice(&record)), 0);
+    buf_deinit(&record);
+    core_close(core);
+}
+
+/* A start in a child process, which ends while it loads the checkpoint. */
+static void end_in_loading(struct world *world)
+{
+    struct core *core;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        ends_in_loading = true;
+        (void)recover(world, world->store, &core);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    end(world->f);
+}
+
+/*
+ * The second end in the loading of a checkpoint refuses a start. A complete load, or another
+ * checkpoint, drops the count.
+ */
+static void test_second_end_in_loading_refuses_start(void **state)
+{
+    struct world world = world_new(*state);
+    struct core *core;
+    make_checkpoint(&world);
+    cmdlog_position checkpoint = world.last;
+    end_in_loading(&world);
+    assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    end_in_loading(&world);
+    assert_refused(&world, 0, "tidelock restore");
+    assert_refused(&world, checkpoint, "--retry-entry");
+    assert_int_equal(settle(&world, 0, checkpoint, NULL), 0);
+    end_in_loading(&world);
+    assert_refused(&world, 0, "2 times");
+    assert_int_equal(settle(&world, 0, checkpoint, NULL), 0);
+    (void)recover(&world, world.store, &core);
+    core_close(core);
+    assert_true(ended_in_none(world.f));
+    end_in_loading(&world);
+    end_in_loading(&world);
+    append(&world, write_command(WRITE_INDEX, "3"), 3000);
+    make_checkpoint(&world);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
     assert_true(ended_in_none(world.f));
     world_free(&world);
@@ -526,6 +604,7 @@ int main(void)
         IN_FOLDER(test_entry_with_successors_is_not_skipped),
         IN_FOLDER(test_entry_not_in_log_is_dropped),
         IN_FOLDER(test_entry_before_checkpoint_is_dropped),
+        IN_FOLDER(test_second_end_in_loading_refuses_start),
         IN_FOLDER(test_skip_of_another_entry_is_corrupt),
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Connections of a cluster's hosts by TLS, to etcd and to each other, and checkpoints for hosts that are new or lack log (docs/cluster.md).
+
+Certificates are made by `tidelock cert`. Skipped where there is no etcd.
+"""
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import cluster_test  # noqa: E402
+from server import PROGRAM, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+
+class TlsEtcd(cluster_test.Etcd):
+    """An etcd that requires client certificates of the CA in `folder`."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.context = ssl.create_default_context(cafile=os.path.join(folder, "ca.pem"))
+        self.context.load_cert_chain(os.path.join(folder, "client.pem"), os.path.join(folder, "client-key.pem"))
+        super().__init__()
+
+    def options(self):
+        def file(name):
+            return os.path.join(self.folder, name + ".pem")
+        return ["--cert-file", file("server"), "--key-file", file("server-key"), "--client-cert-auth", "--trusted-ca-file", file("ca")]
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Transport(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tidelock-transport-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.hosts = []
+
+    def certificates(self, which):
+        folder = os.path.join(self.folder, which)
+        subprocess.run([PROGRAM, "cert", "--dir", folder], capture_output=True, check=True)
+        return folder
+
+    def run_etcd(self, *tls):
+        etcd = TlsEtcd(*tls) if tls else cluster_test.Etcd()
+        self.addCleanup(etcd.close)
+        return etcd
+
+    def host(self, etcd, name, *options, tls=None):
+        host = Server("--cluster", etcd.url + "/tidelock", "--node-name", name, *options, port=cluster_test.free_port(), tls=tls)
+        self.addCleanup(host.close)
+        self.hosts.append(host)
+        return host
+
+    def must(self, host, method, path, body=None):
+        status, reply = host.ask(method, path, body)
+        self.assertIn(status, (200, 201), reply)
+        return reply
+
+    def test_hosts_and_etcd_speak_tls(self):
+        """A second host copies a checkpoint by https, with certificates in both directions."""
+        own = self.certificates("own")
+        etcd = self.run_etcd(own)
+
+        def file(name):
+            return os.path.join(own, name + ".pem")
+        options = ["--cluster-ca", file("ca"), "--cluster-cert", file("client"), "--cluster-key", file("client-key"),
+                   "--tls-cert", file("server"), "--tls-key", file("server-key"), "--tls-ca", file("ca")]
+        first = self.host(etcd, "a", *options, tls=etcd.context)
+        first.start()
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+        second = self.host(etcd, "b", *options, tls=etcd.context)
+        second.start()
+        self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"v": 1})
+
+    def test_checkpoint_of_unknown_ca_is_refused(self):
+        """The copying host says which option names the CA, and copies once it is right."""
+        own, foreign = self.certificates("own"), self.certificates("foreign")
+        etcd = self.run_etcd()
+        context = ssl.create_default_context(cafile=os.path.join(own, "ca.pem"))
+        tls = ["--tls-cert", os.path.join(own, "server.pem"), "--tls-key", os.path.join(own, "server-key.pem")]
+        first = self.host(etcd, "a", *tls, tls=context)
+        first.start()
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+        second = self.host(etcd, "b", *tls, "--cluster-ca", os.path.join(foreign, "ca.pem"), tls=context)
+        process = subprocess.Popen([PROGRAM, "serve", "--data", second.data, "--listen", "127.0.0.1:0", *second.options], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            for line in process.stderr:
+                if "--cluster-ca names the file" in line:
+                    break
+            else:
+                self.fail("it ended without the reason")
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+        second.options[-1] = os.path.join(own, "ca.pem")
+        second.start()
+        self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"v": 1})
+
+    def test_checkpoints_are_for_hosts_of_the_cluster(self):
+        """Without the secret that etcd has, all three requests are refused, and nothing is made or read."""
+        first = self.host(self.run_etcd(), "a")
+        first.start()
+        for method, path in (("POST", ""), ("GET", "/x?file=FORMAT&from=0"), ("DELETE", "/x")):
+            for headers in (None, {"Tidelock-Cluster-Secret": ""}, {"Tidelock-Cluster-Secret": "0" * 64}):
+                status, reply = first.ask(method, "/_cluster/_checkpoint" + path, headers=headers)
+                self.assertEqual(status, 403, reply)
+                self.assertEqual(reply["error"]["type"], "security_exception")
+        self.assertFalse(os.path.exists(os.path.join(first.data, "copies")))
+
+    def test_host_copies_a_checkpoint_when_log_is_trimmed(self):
+        """A host that is away while more than --catch-up is written copies a checkpoint at its next start, and keeps its number."""
+        etcd = self.run_etcd()
+        a, b, c = [self.host(etcd, name, "--catch-up", "64k") for name in "abc"]
+        for host in (a, b, c):
+            host.start()
+        self.must(c, "PUT", "/w/_doc/from-c", {"v": 1})
+
+        def number():
+            return [one["number"] for one in self.must(a, "GET", "/_cluster/hosts")["hosts"] if one["name"] == "c"]
+        before = number()
+        c.stop()
+        for i in range(20):
+            self.must(a, "PUT", "/w/_doc/%d" % i, {"text": "x" * 20000})
+        until(lambda: self.must(b, "GET", "/w/_count")["count"] == 21, "all documents on the second host")
+        for host in (a, b):
+            self.must(host, "POST", "/_forcemerge")
+        c.start()
+        self.assertIn("copying a checkpoint of another host", c.errors())
+        until(lambda: self.must(c, "GET", "/w/_count")["count"] == 21, "all documents")
+        self.must(c, "PUT", "/w/_doc/again", {"v": 2})
+        self.assertEqual(number(), before)
+        c.stop()
+        c.start()
+        self.assertEqual(c.errors().count("copying a checkpoint of another host"), 1)
+
+    def test_log_is_retained_within_catch_up(self):
+        """A host that is away for less than --catch-up continues from its own checkpoint."""
+        etcd = self.run_etcd()
+        a, b, c = [self.host(etcd, name) for name in "abc"]
+        for host in (a, b, c):
+            host.start()
+        c.stop()
+        for i in range(20):
+            self.must(a, "PUT", "/w/_doc/%d" % i, {"text": "x" * 20000})
+        until(lambda: b.ask("GET", "/w/_count")[1].get("count") == 20, "all documents on the second host")
+        for host in (a, b):
+            self.must(host, "POST", "/_forcemerge")
+        c.start()
+        self.assertNotIn("copying a checkpoint of another host", c.errors())
+        until(lambda: self.must(c, "GET", "/w/_count")["count"] == 20, "all documents")
+
+    def test_options_without_effect_are_refused(self):
+        for options, reason in ((("--cluster-ca", "x"), "needs --cluster"),
+                                (("--cluster", "http://127.0.0.1:1/t", "--cluster-ca", "x"), "needs https:// in --cluster, or --tls-cert"),
+                                (("--cluster", "https://127.0.0.1:1/t", "--cluster-cert", "x"), "need each other")):
+            run = subprocess.run([PROGRAM, "serve", "--data", os.path.join(self.folder, "none"), *options], capture_output=True, text=True, check=False)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(reason, run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
