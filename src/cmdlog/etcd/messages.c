@@ -9,7 +9,7 @@ enum {
     TARGET_VERSION = 0,
     TARGET_CREATED = 1,
     ORDER_DESCEND = 2,
-    BY_MODIFIED = 2,
+    BY_MODIFIED = 3,
     ALARM_NO_SPACE = 1,
     EVENT_DELETE = 1
 };
