@@ -174,18 +174,22 @@ class Reads(unittest.TestCase):
         self.assertEqual(self.must(b, "GET", "/w/_doc/strict")["_source"], {"v": 2})
 
     def test_group_bounds_strict(self):
-        """Of a stopped host of another group, only `cluster` waits to be out."""
-        a = self.host("a")
-        b = self.host("b", "--group", "reports")
+        """While a host of another group has stopped and is not out yet, strict writes are answered, and those of `cluster` are not."""
+        a = self.host("a", "--host-lease", "60s")
+        b = self.host("b", "--host-lease", "60s", "--group", "reports")
         until(lambda: all(self.listed(a)[name]["live"] for name in "ab"), "both hosts live")
+        self.must(a, "PUT", "/w/_doc/0", {"v": 1})
 
         def write():
-            self.must(a, "PUT", "/w/_doc/strict", {"v": 1})
             wide = Waiting(a, "PUT", "/w/_doc/cluster?distribute_timestamps=cluster", {"v": 1})
-            wide.join()
-            self.assertEqual(wide.status, 201, wide.reply)
-            self.assertFalse(self.listed(a)["b"]["live"])
-        self.stopped_during(b, write)
+            until(lambda: a.ask("GET", "/w/_doc/cluster")[0] == 200, "the write is committed")
+            for i in range(ROUNDS):
+                self.must(a, "PUT", "/w/_doc/%d" % i, {"v": 1})
+            self.assertIsNone(wide.status)
+            return wide
+        wide = self.stopped_during(b, write)
+        wide.join()
+        self.assertEqual(wide.status, 201, wide.reply)
 
     def test_ten_cycles(self):
         a, b = self.pair()
@@ -208,12 +212,17 @@ class Reads(unittest.TestCase):
                 self.assertNotIn("WARNING", run.stdout)
 
     def test_read_that_found_nothing_has_the_next_one_wait(self):
-        """The one retry works, however far behind the host is."""
+        """The one retry works, however far behind the host is: here, by some thousand documents."""
         a, b = self.pair("--host-lease", "60s")
         self.set(a, "distribute_timestamps", "fast")
+        many = '{"index": {}}\n{"v": 0}\n' * 3000
         for i, path in enumerate(("/w/_doc/%d", "/w/_source/%d", "/w/_search?q=_id:%d")):
-            self.must(a, "PUT", "/w/_doc/x", {"v": 0})
-            self.stopped_during(b, lambda i=i: self.must(a, "PUT", "/w/_doc/%d" % i, {"v": i}))
+            self.must(a, "PUT", "/w/_doc/x?distribute_timestamps=strict", {"v": 0})
+
+            def write():
+                self.must(a, "POST", "/other/_bulk", many)
+                self.must(a, "PUT", "/w/_doc/%d" % i, {"v": i})
+            self.stopped_during(b, write)
             replies = [b.request("GET", path % i) for _ in range(2)]
             found = [reply.status == 200 and b'"hits":[]' not in reply.body for reply in replies]
             self.assertTrue(found[1], replies[1].body)

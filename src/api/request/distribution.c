@@ -30,6 +30,7 @@ struct distribution {
     pthread_t thread;
     struct list held; /* held_answer by link, in the order in which they came */
     bool closing;
+    bool woken;   /* since the thread looked at `held` last */
     CURLM *multi; /* curl_multi_wakeup() is for all threads; all else is the thread's */
 
     struct list questions; /* by link; owned by the thread */
@@ -99,11 +100,11 @@ bool distribution_hold(struct request *request)
         .request = request, .ts = request->written_ts, .reach = reach, .until_us = clock_boot_us() + HOLD_US};
     request->on_worker = false;
     pthread_mutex_lock(&distribution->lock);
-    /* Otherwise the thread is at work, and looks at all of them after the next answer of a host. */
-    bool first = list_empty(&distribution->held);
+    bool wake = !distribution->woken;
+    distribution->woken = true;
     list_append(&distribution->held, &held->link);
     pthread_mutex_unlock(&distribution->lock);
-    if (first)
+    if (wake)
         (void)curl_multi_wakeup(distribution->multi);
     return true;
 }
@@ -275,6 +276,7 @@ static void *distribution_main(void *context)
     while (!distribution->closing) {
         struct list over = LIST_INIT(over);
         tl_ts oldest[JOURNAL_REACH_CLUSTER + 1] = {0};
+        distribution->woken = false;
         take_over(distribution, &over);
         find_oldest(distribution, oldest);
         bool idle = list_empty(&distribution->held);
