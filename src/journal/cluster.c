@@ -388,6 +388,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
     cluster__update_hosts(journal);
     pthread_mutex_unlock(&journal->core_lock);
     journal__publish(journal);
+    cluster__publish_applied(journal);
     r = begin_threads(journal) ? await_join(journal, ret_reason) : tl_trace(TL_ERR_IO);
     if (r < 0) {
         journal_close(journal);

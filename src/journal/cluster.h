@@ -38,6 +38,7 @@ struct peer {
     /* Of that heartbeat; `ts` is this host's at the same position, 0: unknown. */
     struct chain_point beat;
     enum { PEER_UNKNOWN, PEER_AGREES, PEER_DIFFERS } verdict;
+    tl_ts reached_ts; /* it serves reads at this timestamp or later, in this life */
     /* Boot clock: it has been out of the log's list of hosts since; 0: it is in it. */
     uint64_t absent_since;
     uint64_t reported_at; /* boot clock: the last HOST_GONE submitted for it; 0: none */
@@ -72,8 +73,8 @@ struct cluster {
     bool follower_stopping;
 
     /* As of the newest entry. */
-    struct chain_point applied;
-    cmdlog_position passed; /* cmdlog_cursor_position() */
+    struct chain_point applied; /* published: readers see everything up to it */
+    cmdlog_position passed;     /* cmdlog_cursor_position(): the same */
     bool is_keeper;
     uint64_t barrier_clock_min; /* over all live hosts */
     tl_ts history_low_min;      /* over all live hosts */
@@ -118,6 +119,11 @@ void *cluster__follower(void *context);
 void cluster__update_hosts(struct journal *journal);
 /* Records the chain after the newest entry. Requires: core_lock; the follower. */
 void cluster__record_chain(struct journal *journal, cmdlog_position position);
+/*
+ * Makes the newest entry the one that heartbeats report, and wakes journal_await_position(). Called by
+ * the follower. Requires: the stable timestamp covers it (invariant 5).
+ */
+void cluster__publish_applied(struct journal *journal);
 /* Compares the chain in a heartbeat, just applied, with this host's own. Called by the follower. */
 void cluster__compare(struct journal *journal, const struct command *heartbeat);
 /* Submits HOST_GONE for a live host that is missing in the log's list. */

@@ -226,9 +226,7 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     if (r < 0)
         journal__store_failed("reading an entry of the cluster's log", r);
     apply(journal, &head, entry, &commands, mine);
-    pthread_mutex_lock(&journal->queue_lock);
-    pthread_cond_broadcast(&cluster->changed);
-    pthread_mutex_unlock(&journal->queue_lock);
+    cluster__publish_applied(journal);
 }
 
 /* --- Commands without an entry ------------------------------------------------------------------------------------ */
@@ -278,18 +276,11 @@ static bool is_paused(struct journal *journal)
     return paused;
 }
 
-/*
- * Publishes the position that the log has passed, for journal_catch_up(), and waits for the next
- * entry.
- */
+/* Waits for the next entry. The log may have passed a position that has none. */
 static void await(struct journal *journal)
 {
-    struct cluster *cluster = journal->cluster;
-    pthread_mutex_lock(&journal->queue_lock);
-    cluster->passed = cmdlog_cursor_position(cluster->cursor);
-    pthread_cond_broadcast(&cluster->changed);
-    pthread_mutex_unlock(&journal->queue_lock);
-    if (cmdlog_await(cluster->cursor, clock_boot_us() + AWAIT_US) != 0)
+    cluster__publish_applied(journal);
+    if (cmdlog_await(journal->cluster->cursor, clock_boot_us() + AWAIT_US) != 0)
         return;
 }
 

@@ -229,8 +229,15 @@ void cluster__record_chain(struct journal *journal, cmdlog_position position)
     struct cluster *cluster = journal->cluster;
     struct chain_point point = {position, core_chain(journal->core), core_last_ts(journal->core)};
     cluster->chains[cluster->chain_next++ % CHAIN_POINTS] = point;
+}
+
+void cluster__publish_applied(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    cluster->applied = point;
+    cluster->applied = cluster->chains[(cluster->chain_next - 1) % CHAIN_POINTS];
+    cluster->passed = cmdlog_cursor_position(cluster->cursor);
+    pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
@@ -294,6 +301,8 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat)
     struct peer *peer = &cluster->peers[number];
     peer->beat_at = clock_boot_us();
     peer->beat = (struct chain_point){beat->position, beat->chain, mine != NULL ? mine->ts : 0};
+    if (peer->beat.ts > peer->reached_ts)
+        peer->reached_ts = peer->beat.ts;
     bool self = number == cluster->host;
     if (mine != NULL && !self) {
         bool same = mine->chain == beat->chain;
@@ -337,6 +346,86 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
     return core_count;
 }
 
+/* --- What other hosts have applied -------------------------------------------------------------------------------- */
+
+/* Returns: whether a write at `ts` must wait for the host. Requires: queue_lock. */
+static bool is_behind(const struct cluster *cluster, const struct journal_host *host, tl_ts ts,
+                      enum journal_reach reach)
+{
+    if (!host->live || host->self || cluster->peers[host->number].reached_ts >= ts)
+        return false;
+    return reach == JOURNAL_REACH_CLUSTER || slice_is(host->group, cluster->group);
+}
+
+bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach reach)
+{
+    struct cluster *cluster = journal->cluster;
+    bool reached = true;
+    if (cluster == NULL || reach == JOURNAL_REACH_HOST)
+        return true;
+    pthread_mutex_lock(&journal->queue_lock);
+    for (size_t i = 0; i < cluster->host_count && reached; i++)
+        reached = !is_behind(cluster, &cluster->hosts[i], ts, reach);
+    pthread_mutex_unlock(&journal->queue_lock);
+    return reached;
+}
+
+/* Requires: queue_lock. */
+static struct journal_host *copy_listed(const struct cluster *cluster)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        const struct journal_host *host = &cluster->hosts[i];
+        bytes += sizeof *host + host->name.len + host->group.len + host->address.len + host->build.len;
+    }
+    return mem_zalloc(bytes);
+}
+
+size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach reach, struct journal_host **ret_hosts)
+{
+    struct cluster *cluster = journal->cluster;
+    size_t count = 0;
+    *ret_hosts = NULL;
+    if (cluster == NULL || reach == JOURNAL_REACH_HOST)
+        return 0;
+    pthread_mutex_lock(&journal->queue_lock);
+    struct journal_host *hosts = copy_listed(cluster);
+    char *at = (char *)(hosts + cluster->host_count);
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        if (!is_behind(cluster, &cluster->hosts[i], ts, reach))
+            continue;
+        struct journal_host *host = &hosts[count++];
+        *host = cluster->hosts[i];
+        host->name = put_text(&at, host->name);
+        host->group = put_text(&at, host->group);
+        host->address = put_text(&at, host->address);
+        host->build = put_text(&at, host->build);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    *ret_hosts = hosts;
+    return count;
+}
+
+void journal_record_reached(struct journal *journal, uint16_t number, uint64_t life, tl_ts ts)
+{
+    struct peer *peer = &journal->cluster->peers[number];
+    pthread_mutex_lock(&journal->queue_lock);
+    if (peer->life == life && ts > peer->reached_ts)
+        peer->reached_ts = ts;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+bool journal_is_self(struct journal *journal, struct slice name, uint64_t life)
+{
+    struct cluster *cluster = journal->cluster;
+    if (cluster == NULL)
+        return false;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool self = slice_is(name, cluster->name) && cluster->life == life && life != 0;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return self;
+}
+
 uint16_t journal_host_number(struct journal *journal)
 {
     return journal->cluster == NULL ? 0 : journal->cluster->host;
@@ -354,19 +443,24 @@ bool journal_serves(struct journal *journal)
     return in && clock_boot_us() < lease.until;
 }
 
-int journal_catch_up(struct journal *journal, uint64_t until)
+int journal_read_head(struct journal *journal, uint64_t until, uint64_t *ret_position)
+{
+    *ret_position = 0;
+    if (journal->cluster == NULL)
+        return 0;
+    return cmdlog_read_head(journal->cluster->log, until, ret_position) == 0 ? 0 : JOURNAL_TIMEOUT;
+}
+
+int journal_await_position(struct journal *journal, uint64_t position, uint64_t until)
 {
     struct cluster *cluster = journal->cluster;
-    cmdlog_position head;
     if (cluster == NULL)
         return 0;
-    if (cmdlog_read_head(cluster->log, until, &head) != 0)
-        return JOURNAL_TIMEOUT;
     pthread_mutex_lock(&journal->queue_lock);
     bool in_time = true;
-    while (in_time && cluster->passed < head)
+    while (in_time && cluster->passed < position)
         in_time = clock_wait(&cluster->changed, &journal->queue_lock, until);
-    bool there = cluster->passed >= head;
+    bool there = cluster->passed >= position;
     pthread_mutex_unlock(&journal->queue_lock);
     return there ? 0 : JOURNAL_TIMEOUT;
 }

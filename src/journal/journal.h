@@ -116,12 +116,43 @@ uint16_t journal_host_number(struct journal *journal);
 bool journal_serves(struct journal *journal);
 
 /*
- * Blocks until everything that any host of the cluster acknowledged before this call can be read
- * here.
- * Returns: 0; JOURNAL_TIMEOUT: `until` (boot clock) has passed.
+ * Asks the log for its head: everything that any host of the cluster acknowledged before this call
+ * is at or before that position. 0 without a cluster.
+ * Returns: 0; JOURNAL_TIMEOUT: `until` (boot clock) has passed, or the log could not be reached.
  */
 enum { JOURNAL_TIMEOUT = 1 };
-int journal_catch_up(struct journal *journal, uint64_t until) TL_MUST_USE;
+int journal_read_head(struct journal *journal, uint64_t until, uint64_t *ret_position) TL_MUST_USE;
+/*
+ * Blocks until everything up to a position of the log can be read here.
+ * Returns: 0; JOURNAL_TIMEOUT: `until` (boot clock) has passed.
+ */
+int journal_await_position(struct journal *journal, uint64_t position, uint64_t until) TL_MUST_USE;
+
+/*
+ * The hosts that must have applied a write before its client is answered: this host; or also all
+ * live hosts of its group; or also all live hosts of the cluster.
+ */
+enum journal_reach { JOURNAL_REACH_HOST, JOURNAL_REACH_GROUP, JOURNAL_REACH_CLUSTER };
+
+/*
+ * Returns: whether each host within `reach` is known to serve reads at `ts` or later, or is out of
+ *          the cluster; true without a cluster. From any thread; does not block.
+ * Requires: `ts` is not above journal_stable().
+ */
+bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach reach);
+/*
+ * Lists the live hosts within `reach` that are not known to have reached `ts`.
+ * Returns: their number. Owns: the caller; mem_free.
+ */
+size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach reach,
+                           struct journal_host **ret_hosts);
+/*
+ * Records that a host, in one of its lives, has said that it serves reads at `ts`. Without effect
+ * if that life is over.
+ */
+void journal_record_reached(struct journal *journal, uint16_t number, uint64_t life, tl_ts ts);
+/* Returns: whether this is the host, and its current life. */
+bool journal_is_self(struct journal *journal, struct slice name, uint64_t life);
 
 /*
  * Removes a host that is out of the cluster from the cluster's state.

@@ -266,6 +266,10 @@ class Settings(unittest.TestCase):
         self.cluster(key, "DEBUG")
         self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "DEBUG")
 
+    def of_hosts(self, key):
+        """tests/e2e/reads_test.py has what it does in a cluster."""
+        self.refused("PUT", "/_cluster/settings", {"transient": {key: "fast"}}, reason="this server is in no cluster")
+
 
 EFFECTS = {
     "index.analysis.*": Settings.analysis,
@@ -293,6 +297,8 @@ EFFECTS = {
     "search.default_keep_alive": Settings.keep_alive,
     "search.default_search_timeout": Settings.search_timeout,
     "search.max_keep_alive": Settings.keep_alive,
+    "tidelock.distribute_timestamps": Settings.of_hosts,
+    "tidelock.multi_version_concurrency_control": Settings.of_hosts,
 }
 
 

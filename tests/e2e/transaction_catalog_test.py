@@ -55,7 +55,7 @@ WITHIN = {
     "session_keepalive": (APART, None), "session_attach": (APART, None), "lock_status": (APART, None), "stories": (APART, None),
     "txn_begin": (APART, None), "txn_status": (APART, None), "txn_commit": (APART, None), "txn_rollback": (APART, None), "cat_memory": (APART, None),
     "cat_locks": (APART, None), "cat_sessions": (APART, None), "cat_transactions": (APART, None),
-    "hosts": (APART, None), "cat_hosts": (APART, None), "host_forget": (APART, None), "checkpoint_make": (APART, None), "checkpoint_read": (APART, None), "checkpoint_drop": (APART, None),
+    "hosts": (APART, None), "cat_hosts": (APART, None), "host_forget": (APART, None), "host_timestamp": (APART, None), "checkpoint_make": (APART, None), "checkpoint_read": (APART, None), "checkpoint_drop": (APART, None),
     "events": (APART, None), "ui": (APART, None),
     "copies": (APART, None), "cat_copies": (APART, None), "copy_told": (APART, {}), "copy_forget": (APART, None),
 }

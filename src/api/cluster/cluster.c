@@ -5,6 +5,7 @@
 #include <ctype.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/consistency.h"
 #include "api/cluster/cluster_state.h"
 #include "api/cluster/log_settings.h"
 #include "api/request/handlers.h"
@@ -327,6 +328,23 @@ static int settings_put_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
+/* Other faults of the settings are for the core to find. */
+static int check_sections(struct request *request, yyjson_val *root)
+{
+    static const char *const names[] = {"persistent", "transient"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct settings settings;
+        struct problem problem;
+        if (settings_parse(json_get(root, slice_from(names[i])), SLICE_LIT(""), request->arena, &settings, &problem) !=
+            0)
+            continue;
+        int r = consistency_check_settings(request, &settings);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
 int handle_cluster_settings_put(struct request *request)
 {
     struct json_doc *doc = arena_alloc(request->arena, sizeof *doc);
@@ -341,6 +359,8 @@ int handle_cluster_settings_put(struct request *request)
         0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no settings to update;");
+    if ((r = check_sections(request, doc->root)) != 0)
+        return r;
     struct command *command = command_new(COMMAND_CLUSTER_SETTINGS_PUT, request->dialect);
     command->object.name = SLICE_LIT("settings");
     command->object.body = request_body(request);

@@ -265,6 +265,28 @@ static int accept_host(struct request *request)
     return 0;
 }
 
+/*
+ * Asked by the other hosts before they answer writes (request/distribution.h), with Tidelock-After.
+ * The answer must be of the host that is meant: an address may have become another server's.
+ */
+int handle_host_timestamp(struct request *request)
+{
+    struct slice name = request_part(request, PART_NAME);
+    uint64_t life = 0;
+    int r = accept_in_cluster(request);
+    if (r != 0)
+        return r;
+    if (!slice_to_u64(request_param(request, "life"), &life) || !journal_is_self(request->api->journal, name, life) ||
+        !slice_is(request_param(request, "cluster_uuid"), request->api->cluster_uuid))
+        return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
+                              "this is not host [%.*s] in its life [%llu] of cluster [%.*s]", SLICE_ARG(name),
+                              (unsigned long long)life, SLICE_ARG(request_param(request, "cluster_uuid")));
+    tl_ts stable = journal_stable(request->api->journal);
+    request->exchange->timestamp = stable;
+    buf_printf(reply_text(request, 200), "%llu\n", (unsigned long long)stable);
+    return REQUEST_DONE;
+}
+
 int handle_checkpoint_make(struct request *request)
 {
     int r = accept_host(request);

@@ -166,6 +166,7 @@ static void answer_request(struct by_query *by)
     struct request *request = by->task->request;
     struct json_writer writer;
     request->exchange->timestamp = 0;
+    request->written_ts = by->written_ts;
     memory_committed(request); /* what it has changed is told, also where its reply finds no room */
     if (by->problem.type != PROBLEM_NONE) {
         problem_copy(&request->problem, &by->problem, request->arena);

@@ -65,6 +65,7 @@ struct by_query {
     struct buf failures; /* JSON objects, apart by commas */
     size_t failure_count;
     int failure_status;     /* the highest */
+    tl_ts written_ts;       /* of its newest change; 0: none */
     struct problem problem; /* that ended it; PROBLEM_NONE: none. In the task's arena */
 };
 

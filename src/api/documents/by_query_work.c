@@ -24,6 +24,8 @@ void by_query_submit(struct by_query *by, struct command *command)
 {
     command->waiter = &by->task->waiter;
     request_ask(by->api, command);
+    if (command->type != COMMAND_TXN_LOCK && command->ts > by->written_ts)
+        by->written_ts = command->ts;
 }
 
 static struct command *new_command(struct by_query *by, size_t count)

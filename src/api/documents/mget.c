@@ -261,6 +261,7 @@ static int write_item(struct request *request, struct doc_query *query)
         r = doc_find(request, query, &found, &problem);
     if (r == 0) {
         r = doc_write_found(request, query, &found, &request->exchange->response);
+        request->found_nothing = request->found_nothing || !found.found;
         if (found.found)
             doc_release(&found.doc);
     } else if (r == REQUEST_REFUSED) {

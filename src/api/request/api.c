@@ -6,12 +6,16 @@
 
 #include "api/request/absent.h"
 #include "api/request/api_internal.h"
+#include "api/request/awaited.h"
 #include "api/cluster/cluster_uuid.h"
 #include "api/cluster/log_settings.h"
 #include "api/cluster/zones.h"
+#include "api/request/consistency.h"
 #include "api/request/date_name.h"
 #include "api/request/dialect.h"
+#include "api/request/distribution.h"
 #include "api/request/handlers.h"
+#include "api/request/head_waits.h"
 #include "api/request/media.h"
 #include "api/request/memory.h"
 #include "api/request/own_path.h"
@@ -76,6 +80,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
         zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
     api->gate = gate_new();
+    api->consistency = consistency_open(journal);
     api->traffic = traffic_new(route_line_count());
     api->started_us = clock_wall_us();
     api->locks_from = journal_stable(journal);
@@ -86,6 +91,10 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
         r = attachments_open(journal, &api->attachments);
     if (r == 0)
         r = followers_open(journal, &api->followers);
+    if (r == 0 && journal_host_number(journal) != 0)
+        r = head_waits_open(journal, &api->head_waits);
+    if (r == 0 && journal_host_number(journal) != 0)
+        r = distribution_open(api, &api->distribution);
     if (r == 0)
         r = events_open(api, &api->events);
     if (r == 0 && api->options.data_directory.len > 0)
@@ -103,6 +112,7 @@ void api_stop(struct api *api)
     journal_end_waits(api->journal); /* nobody can give back a lock any more */
     attachments_stop(api->attachments);
     followers_stop(api->followers);
+    head_waits_stop(api->head_waits);
     events_stop(api->events);
     searches_stop(api->searches);
 }
@@ -124,11 +134,14 @@ void api_close(struct api *api)
         return;
     attachments_close(api->attachments);
     followers_close(api->followers);
+    head_waits_close(api->head_waits);
+    distribution_close(api->distribution);
     events_close(api->events);
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
     searches_close(api->searches);
     gate_free(api->gate);
+    consistency_close(api->consistency);
     route_table_free(api->routes);
     traffic_free(api->traffic);
     id_source_deinit(&api->ids);
@@ -376,9 +389,11 @@ static int prepare(struct request *request, const struct route_match *match)
         return REQUEST_REFUSED;
     if ((r = media_check(request)) != 0)
         return r;
-    if ((r = read_form(request)) != 0)
+    if ((r = read_form(request)) != 0 || (r = awaited_read(request)) != 0)
         return r;
-    return read_owner(request);
+    if ((r = read_owner(request)) != 0)
+        return r;
+    return consistency_read(request);
 }
 
 /*
@@ -417,6 +432,18 @@ static int find_row(struct request *request, struct route_match *ret_match)
     return 0;
 }
 
+/* Runs the handler when no other request of the transaction is at work. */
+static int pass_gate(struct request *request)
+{
+    if (request->transaction.len > 0)
+        request->query = journal_query_txn_use(request->api->journal, request->transaction);
+    if (request->transaction.len > 0)
+        request_watch(request); /* at the gate it is another's */
+    if (!gate_enter(request->api->gate, request))
+        return REQUEST_PENDING;
+    return past_handle(request);
+}
+
 /* Lets the request in, and hands it to its handler. */
 static int enter(struct request *request)
 {
@@ -425,13 +452,7 @@ static int enter(struct request *request)
         return r;
     if (request->on_worker && !account_poll(&request->account)) /* nobody has waited until its turn came */
         return memory_refuse(request);
-    if (request->transaction.len > 0)
-        request->query = journal_query_txn_use(request->api->journal, request->transaction);
-    if (request->transaction.len > 0)
-        request_watch(request); /* at the gate it is another's */
-    if (!gate_enter(request->api->gate, request))
-        return REQUEST_PENDING;
-    return past_handle(request);
+    return awaited_timestamp(request, request->after, pass_gate);
 }
 
 static int dispatch(struct request *request)

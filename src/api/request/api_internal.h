@@ -18,8 +18,11 @@
 /* What this node is called where Elasticsearch has ids of nodes. */
 #define API_NODE_ID "tidelock00000000000000"
 
+struct consistency;
+struct distribution;
 struct events;
 struct followers;
+struct head_waits;
 struct searches;
 struct traffic;
 
@@ -32,6 +35,9 @@ struct api {
     struct gate *gate;
     struct attachments *attachments;
     struct followers *followers;       /* who waits for changes */
+    struct consistency *consistency;   /* settings of a cluster */
+    struct head_waits *head_waits;     /* reads that wait for the log's head; NULL: no cluster */
+    struct distribution *distribution; /* answers of writes that wait for other hosts; NULL: no cluster */
     struct events *events;             /* who looks on */
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;

@@ -21,6 +21,9 @@ struct followers {
     pthread_t thread;
     struct list waiting; /* in the order in which they came */
     size_t count;
+    size_t once_count;    /* requests in `waiting` with `once` */
+    tl_ts once_seen_min;  /* the lowest `seen` of those; TL_TS_MAX: none */
+    uint64_t quiet_until; /* boot clock: until then only requests with `once` are handed on */
     atomic_bool any; /* of them; for who is at the journal */
     bool moved;      /* the stable timestamp has, since the last round */
     bool stopping, closing;
@@ -33,14 +36,19 @@ static void stable_moved(void *context)
     if (!atomic_load_explicit(&followers->any, memory_order_acquire))
         return;
     pthread_mutex_lock(&followers->lock);
-    if (!followers->moved)
-        pthread_cond_signal(&followers->wake);
-    followers->moved = true;
+    bool others = followers->count > followers->once_count && clock_boot_us() >= followers->quiet_until;
+    if (others || journal_stable(followers->journal) > followers->once_seen_min) {
+        if (!followers->moved)
+            pthread_cond_signal(&followers->wake);
+        followers->moved = true;
+    }
     pthread_mutex_unlock(&followers->lock);
 }
 
 static bool is_due(const struct followers *followers, const struct follower *follower, tl_ts stable, uint64_t now)
 {
+    if (!followers->stopping && !follower->once && now < followers->quiet_until)
+        return false;
     return followers->stopping || stable > follower->seen || now >= follower->until_us ||
            atomic_load(&follower->request->abandoned);
 }
@@ -50,6 +58,9 @@ static uint64_t take_due(struct followers *followers, struct list *due)
 {
     tl_ts stable = journal_stable(followers->journal);
     uint64_t now = clock_boot_us(), next = now + BROKEN_US;
+    if (now < followers->quiet_until)
+        next = followers->quiet_until;
+    followers->once_seen_min = TL_TS_MAX;
     for (struct list *link = followers->waiting.next, *after; link != &followers->waiting; link = after) {
         struct follower *follower = list_entry(link, struct follower, link);
         after = link->next;
@@ -57,29 +68,39 @@ static uint64_t take_due(struct followers *followers, struct list *due)
             list_remove(link);
             list_append(due, link);
             followers->count--;
-        } else if (follower->until_us < next) {
-            next = follower->until_us;
+            followers->once_count -= follower->once;
+            continue;
         }
+        bool quiet = !follower->once && now < followers->quiet_until;
+        if (!quiet && follower->until_us < next)
+            next = follower->until_us;
+        if (follower->once && follower->seen < followers->once_seen_min)
+            followers->once_seen_min = follower->seen;
     }
     atomic_store_explicit(&followers->any, followers->count > 0, memory_order_release);
     return next;
 }
 
-static void hand_on(struct list *due)
+/* Returns: whether there was one that may come back. */
+static bool hand_on(struct list *due)
 {
+    bool any = false;
     while (!list_empty(due)) {
         struct follower *follower = list_entry(due->next, struct follower, link);
         list_remove(&follower->link);
-        int r = request_work(follower->request, follower->then);
+        any = any || !follower->once;
+        int r = follower->once ? request_work_short(follower->request, follower->then)
+                               : request_work(follower->request, follower->then);
         REQUIRE(r == REQUEST_PENDING);
     }
+    return any;
 }
 
 /* Requires: the lock. A signal in the meantime is not lost: `moved` is looked at. */
-static void rest(struct followers *followers, uint64_t us)
+static void rest(struct followers *followers)
 {
-    uint64_t until = clock_boot_us() + us;
-    while (!followers->closing && !followers->stopping && clock_wait(&followers->wake, &followers->lock, until))
+    while (!followers->closing && !followers->stopping && followers->once_count == 0 &&
+           clock_wait(&followers->wake, &followers->lock, followers->quiet_until))
         ;
 }
 
@@ -94,9 +115,11 @@ static void *followers_main(void *context)
         size_t count = followers->count;
         if (!list_empty(&due)) {
             pthread_mutex_unlock(&followers->lock);
-            hand_on(&due);
+            bool rests = hand_on(&due);
             pthread_mutex_lock(&followers->lock);
-            rest(followers, LOOK_US + count * LOOK_EACH_US);
+            if (rests)
+                followers->quiet_until = clock_boot_us() + LOOK_US + count * LOOK_EACH_US;
+            rest(followers);
         } else if (!followers->moved && !followers->closing) {
             (void)clock_wait(&followers->wake, &followers->lock, next);
         }
@@ -110,6 +133,7 @@ int followers_open(struct journal *journal, struct followers **ret_followers)
     struct followers *followers = mem_zalloc(sizeof *followers);
     followers->journal = journal;
     list_init(&followers->waiting);
+    followers->once_seen_min = TL_TS_MAX;
     pthread_mutex_init(&followers->lock, NULL);
     pthread_cond_init(&followers->wake, NULL);
     if (pthread_create(&followers->thread, NULL, followers_main, followers) != 0) {
@@ -156,6 +180,9 @@ int followers_wait(struct followers *followers, struct follower *follower)
         r = request_park(request);
         list_append(&followers->waiting, &follower->link);
         followers->count++;
+        followers->once_count += follower->once;
+        if (follower->once && follower->seen < followers->once_seen_min)
+            followers->once_seen_min = follower->seen;
         atomic_store_explicit(&followers->any, true, memory_order_release);
         followers->moved = true; /* it may have moved before anybody looked */
         pthread_cond_signal(&followers->wake);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for something new in the store: GET /_changes?wait=.
+ * Requests that wait for something new in the store: GET /_changes?wait=, and reads that wait for a timestamp (awaited.h).
  *
  * They wait without a thread, and without a moment of the store kept for them. One thread of the module's looks after all of them: when the stable
  * timestamp has moved past what a request has seen, when its time is over, its connection broken, or the server stops, it hands the request to a
  * worker, which looks again, and may come back. However much is written, it hands them on only so often, the more of them there are the seldomer.
+ *
+ * A request that waits once, for one timestamp (`once`), is handed on as soon as that timestamp is stable, to a worker for short work.
  */
 #ifndef TL_API_FOLLOWERS_H
 #define TL_API_FOLLOWERS_H
@@ -19,6 +21,7 @@ struct follower {
     struct request *request;
     request_handler *then; /* on a worker; it begins with request_look_again() */
     tl_ts seen;            /* up to when there was nothing for it */
+    bool once;             /* it does not come back */
     uint64_t until_us;     /* by clock_boot_us() */
 };
 

@@ -249,15 +249,15 @@ bool params_known(const struct params *params, const char *accepted)
     return true;
 }
 
-/* Names that the documentation of a cluster has, and no call yet: refused with what holds instead. */
-static int refuse_planned(const struct params *params, struct arena *arena, struct problem *ret_problem)
+/* Parameters of a cluster, where they would have no effect. */
+static int refuse_misplaced(struct slice unknown, struct arena *arena, struct problem *ret_problem)
 {
-    if (!is_given(params, SLICE_LIT("distribute_timestamps")))
+    bool writes = slice_is(unknown, "distribute_timestamps");
+    if (!writes && !slice_is(unknown, "multi_version_concurrency_control"))
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "[distribute_timestamps] is not supported: a write is answered when its own host has it; leave it out, "
-                "and read "
-                "where it was written");
+                "[%.*s] is not supported by this call: it is a parameter of %s", SLICE_ARG(unknown),
+                writes ? "calls that change what others read" : "calls that read documents");
     return PARAMS_REFUSED;
 }
 
@@ -271,10 +271,9 @@ int params_check(const struct params *params, const char *accepted, struct slice
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;
-    if (refuse_planned(params, arena, ret_problem) != 0)
-        return PARAMS_REFUSED;
-
     qsort(unknown, unknown_count, sizeof *unknown, name_order);
+    if (refuse_misplaced(unknown[0], arena, ret_problem) != 0)
+        return PARAMS_REFUSED;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < unknown_count; i++) {
         buf_printf(&text, "%s[%.*s]", i == 0 ? "" : ", ", SLICE_ARG(unknown[i]));

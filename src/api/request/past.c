@@ -133,7 +133,7 @@ int past_handle(struct request *request)
     bool catalog = is_one_of(handler, catalogs, COUNT_OF(catalogs));
     if (catalog && request->transaction.len > 0)
         return read_within(request);
-    if (catalog && moment)
+    if (catalog && (moment || request_must_catch_up(request)))
         return request_read(request, NULL, 0, handler);
     int r = request->transaction.len > 0 ? refuse_apart(request) : 0;
     if (r != 0)

@@ -8,6 +8,10 @@
 #include <stdarg.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/awaited.h"
+#include "api/request/consistency.h"
+#include "api/request/distribution.h"
+#include "api/request/head_waits.h"
 #include "api/request/instant.h"
 #include "api/request/memory.h"
 #include "api/request/past.h"
@@ -226,9 +230,26 @@ static int load_catalog(struct request *request)
     return request->catalog != NULL ? 0 : catalog_load(&request->view, &request->catalog);
 }
 
-/* Makes a view of the past. Its catalog is that of the same moment. */
+static int read_past(struct request *request, tl_ts ts, request_handler *then);
+
+/* The timestamp that the read names is stable now. */
+static int read_awaited(struct request *request)
+{
+    tl_ts ts = 0;
+    int r = named_timestamp(request, &ts);
+    return r != 0 ? r : read_past(request, ts, request->reader);
+}
+
+/*
+ * Makes a view of the past. Its catalog is that of the same moment. In a cluster, another host may
+ * have a newer timestamp than this one, which waits for it.
+ */
 static int read_past(struct request *request, tl_ts ts, request_handler *then)
 {
+    if (journal_host_number(request->api->journal) != 0 && ts > journal_stable(request->api->journal)) {
+        request->reader = then;
+        return awaited_timestamp(request, ts, read_awaited);
+    }
     int r = request_check_timestamp(request, ts);
     if (r != 0)
         return r;
@@ -291,6 +312,25 @@ static int check_session(struct request *request)
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
+static int read_present(struct request *request, request_handler *then)
+{
+    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+    request_catalog(request);
+    return then(request);
+}
+
+/* This host has everything that was acknowledged before the read. */
+static int read_caught_up(struct request *request)
+{
+    catalog_unref(tl_steal(request->catalog)); /* of before the wait */
+    return read_present(request, request->reader);
+}
+
+bool request_must_catch_up(struct request *request)
+{
+    return consistency_is_contemporaneous(request) || head_waits_is_asking(request->api->head_waits);
+}
+
 int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then)
 {
     tl_ts ts = 0;
@@ -309,9 +349,10 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
         return read_in_transaction(request, targets, target_count, timeout, then);
     if (ts != 0)
         return read_past(request, ts, then);
-    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
-    request_catalog(request);
-    return then(request);
+    if (!request_must_catch_up(request))
+        return read_present(request, then);
+    request->reader = then;
+    return head_waits_add(request, read_caught_up);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -338,6 +379,7 @@ static void command_done(struct command *command)
     journal_waiter_completed(&request->waiter);
     request_clock(request);
     request->exchange->timestamp = command->ts;
+    distribution_record(request, command);
     int result;
     if (command->problem.type == PROBLEM_NONE || submission->takes_refusals) {
         result = submission->then(request, command);
@@ -596,6 +638,14 @@ static bool shows_what_it_read(const struct exchange *exchange)
     return exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
 }
 
+/* Returns: whether it found nothing where a write that another host has answered may not be here yet. */
+static bool is_miss(const struct request *request)
+{
+    const struct exchange *exchange = request->exchange;
+    return request->api->head_waits != NULL && (exchange->status == 404 || request->found_nothing) &&
+           shows_what_it_read(exchange) && consistency_is_fast(request->api);
+}
+
 /* Whether this host was in is looked at behind the view, and not before. */
 void request_settle(struct request *request, int result)
 {
@@ -605,10 +655,14 @@ void request_settle(struct request *request, int result)
     if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) && !journal_serves(api->journal))
         result = request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
                                 "this host is out of the cluster, or about to be: what it has may be old; ask another");
+    if (result == REQUEST_DONE && distribution_hold(request))
+        return;
     if (result < 0)
         problem_from_code(&request->problem, request->arena, result);
     if (result < 0 || result == REQUEST_REFUSED)
         problem_reply(request, &request->problem);
+    if (is_miss(request))
+        head_waits_missed(api->head_waits);
     if (!request->on_worker && reply_takes_long(request)) {
         struct problem problem = request->problem; /* may be of a command that is soon gone */
         problem_copy(&request->problem, &problem, request->arena);

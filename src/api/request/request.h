@@ -15,8 +15,11 @@
  *                                   request_work(), request_work_short()   a worker
  *                                   gate_enter() that returns false        the owner of the request before it, whose request_settle()
  *                                                                          hands it to a worker
- *                                   request_park(), with a list under a    the thread that takes it off the list: followers (_changes), events
- *                                   lock (followers, events, tasks)        (the page), tasks (_tasks/{id}); it may call request_work()
+ *                                   request_park(), with a list under a    the thread that takes it off the list: followers (_changes,
+ *                                   lock (followers, head_waits, events,   Tidelock-After), head_waits (reads of the newest state), events
+ *                                   tasks)                                 (the page), tasks (_tasks/{id}); it may call request_work()
+ *                                   request_settle() that holds the        the distribution's thread, which settles the request once more
+ *                                   answer back (distribution.h)
  *                                   task_start() of a call that waits      the task's thread (_reindex, by-query calls)
  *                                   stream_open() with an attachment       the attachment; the thread that takes it off its list
  *                                   request_settle(), request_end_stream() src/http: the request is gone
@@ -67,6 +70,8 @@ struct reply_form {
     struct slice filter_path; /* as given; empty: none */
 };
 
+struct awaited;
+struct head_wait;
 struct command;
 
 struct request {
@@ -83,6 +88,12 @@ struct request {
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
+    tl_ts after;              /* of the header Tidelock-After (awaited.h); 0: none */
+    /* Parameters of consistency.h. */
+    bool reach_given;
+    enum journal_reach reach; /* if `reach_given` */
+    enum { READ_DEFAULT, READ_NONBLOCKING, READ_CONTEMPORANEOUS } read_mode;
+    bool found_nothing;       /* its reply shows that something looked for is not there */
     struct query_txn *query;  /* the transaction, when that is an open query transaction; journal_query_txn_release() */
     bool on_worker;           /* owner's: it is a worker, as far as is known, and may take its time */
     bool gated;               /* owner's: the request is at the gate or has passed it */
@@ -104,6 +115,10 @@ struct request {
     bool pinned;             /* view.ts is pinned in the journal until the request is settled */
 
     request_handler *next;   /* where a worker or the gate goes on */
+    request_handler *reader; /* the argument of request_read(), while the read waits for its timestamp */
+    struct awaited *awaited; /* the wait for a timestamp (awaited.h); NULL: none */
+    struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
+    tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
     struct list link;        /* in the queue of the workers or of the gate */
     atomic_bool abandoned;   /* the connection broke while it was worked at: nobody waits for the answer */
     atomic_bool cancelled;   /* by another request: _tasks/_cancel */
@@ -174,6 +189,12 @@ int request_first_json(struct request *request, struct json_doc *ret_doc) TL_MUS
 struct lock_target;
 int request_read(struct request *request, struct lock_target *targets, size_t target_count,
                  request_handler *then) TL_MUST_USE;
+
+/*
+ * Returns: whether request_read() waits until this host has everything that was acknowledged in the
+ *          cluster: the request asks for that, or an earlier read has missed something.
+ */
+bool request_must_catch_up(struct request *request);
 
 /*
  * For a request that waits for something newer than it has seen: gives back the moment that it reads, ...

@@ -45,6 +45,7 @@ static int reply_search(struct request *request, struct search_job *job, const s
 {
     struct json_writer writer;
     reply_begin(request, 200, &writer);
+    request->found_nothing = result->total == 0;
     search_write(&writer, &job->call, result, (uint64_t)(search_clock_us() - job->begun_us), SLICE_NONE,
                  job->pit != NULL ? job->pit->id : SLICE_NONE);
     return REQUEST_DONE;
@@ -215,6 +216,7 @@ struct count_job {
 static int reply_count(struct request *request, const struct count_job *job, uint64_t count, bool early)
 {
     struct json_writer writer;
+    request->found_nothing = count == 0;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     if (job->terminate_after > 0) {

@@ -165,6 +165,16 @@ static const struct choice {
      {"all", "write", "metadata_write"},
      "invalid no-master block [",
      "], must be one of [all, write, metadata_write]"},
+    {"tidelock.distribute_timestamps",
+     false,
+     {"fast", "strict", "cluster"},
+     "[tidelock.distribute_timestamps] must be one of [fast, strict, cluster], got [",
+     "]"},
+    {"tidelock.multi_version_concurrency_control",
+     false,
+     {"nonblocking", "contemporaneous"},
+     "[tidelock.multi_version_concurrency_control] must be one of [nonblocking, contemporaneous], got [",
+     "]"},
 };
 
 static struct slice in_capitals(struct slice text, struct arena *arena)

@@ -433,8 +433,8 @@ static bool is_first_of_handler(size_t i)
 
 static const char common_params[] = "pretty human error_trace filter_path format session transaction timestamp as_of "
                                     "fencing_token distribute_timestamps ^x^";
-static const char *const header_names[] = {"Accept", "Content-Type", "Tidelock-Session", "Tidelock-Transaction",
-                                           "User-Agent"};
+static const char *const header_names[] = {"Accept",         "Content-Type", "Tidelock-Session", "Tidelock-Transaction",
+                                           "Tidelock-After", "User-Agent"};
 
 static void try_row(size_t i)
 {

@@ -44,7 +44,7 @@ struct host {
 struct options {
     uint64_t timeout_us;
     struct core_limits limits;
-    const char *build;
+    const char *build, *group;
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
@@ -55,7 +55,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
     cmdlog_position position;
     uint64_t log_bytes;
     struct journal_cluster cluster = {.name = slice_from(name),
-                                      .group = SLICE_LIT("default"),
+                                      .group = slice_from(options->group),
                                       .address = SLICE_LIT("127.0.0.1:1"),
                                       .build = slice_from(options->build),
                                       .about = slice_from(name),
@@ -83,7 +83,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
 
 static struct options plain(void)
 {
-    return (struct options){.timeout_us = LONG_US, .limits = core_limits_default(), .build = "1"};
+    return (struct options){.timeout_us = LONG_US, .limits = core_limits_default(), .build = "1", .group = "default"};
 }
 
 static void begin(struct host *host, struct double_medium *medium, const char *name)
@@ -244,7 +244,9 @@ static bool is_live(struct host *host, const char *name)
 
 static void catch_up(struct host *host)
 {
-    assert_int_equal(journal_catch_up(host->journal, UINT64_MAX), 0);
+    uint64_t head;
+    assert_int_equal(journal_read_head(host->journal, UINT64_MAX, &head), 0);
+    assert_int_equal(journal_await_position(host->journal, head, UINT64_MAX), 0);
 }
 
 static uint64_t digest(struct core *core)
@@ -568,6 +570,69 @@ static void test_unavailable_log_times_out_commands(void **state)
     double_medium_free(medium);
 }
 
+/* Checks how many hosts have not reached a timestamp, and the first of them. Returns: that; its texts are not valid. */
+static struct journal_host lagging(struct host *host, tl_ts ts, enum journal_reach reach, size_t wanted,
+                                   const char *name)
+{
+    struct journal_host *all;
+    assert_int_equal(journal_list_behind(host->journal, ts, reach, &all), wanted);
+    struct journal_host first = all[0];
+    assert_true(slice_is(first.name, name));
+    mem_free(all);
+    return first;
+}
+
+/*
+ * Hosts "b" and "c", of which "c" is of another group, are known to have a write by their
+ * heartbeats, by what they have said in this life, or since they are out.
+ */
+static void test_write_reaches_other_hosts(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct options other = plain();
+    (void)state;
+
+    other.group = "other";
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    assert_int_equal(try_begin(&hosts[2], medium, "c", &other, NULL), 0);
+    catch_up(&hosts[0]);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "x")));
+    tl_ts ts = journal_stable(hosts[0].journal);
+    assert_true(journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_HOST));
+    while (!journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_CLUSTER))
+        usleep(10000);
+    assert_true(journal_stable(hosts[1].journal) >= ts && journal_stable(hosts[2].journal) >= ts);
+
+    cmdlog_double_cut(hosts[1].log, true);
+    cmdlog_double_cut(hosts[2].log, true);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "y")));
+    ts = journal_stable(hosts[0].journal);
+    assert_false(journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_GROUP));
+    (void)lagging(&hosts[0], ts, JOURNAL_REACH_CLUSTER, 2, "b");
+    struct journal_host b = lagging(&hosts[0], ts, JOURNAL_REACH_GROUP, 1, "b");
+    journal_record_reached(hosts[0].journal, b.number, b.life - 1, ts);
+    journal_record_reached(hosts[0].journal, b.number, b.life, ts - 1);
+    assert_false(journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_GROUP));
+    journal_record_reached(hosts[0].journal, b.number, b.life, ts);
+    assert_true(journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_GROUP));
+    (void)lagging(&hosts[0], ts, JOURNAL_REACH_CLUSTER, 1, "c");
+    double_medium_end_life(medium, "c");
+    while (!journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_CLUSTER))
+        usleep(10000);
+    assert_false(is_live(&hosts[0], "c"));
+    assert_false(journal_serves(hosts[2].journal));
+
+    cmdlog_double_cut(hosts[1].log, false);
+    cmdlog_double_cut(hosts[2].log, false);
+    assert_true(journal_is_self(hosts[1].journal, SLICE_LIT("b"), b.life));
+    assert_false(journal_is_self(hosts[1].journal, SLICE_LIT("a"), b.life));
+    assert_false(journal_is_self(hosts[1].journal, SLICE_LIT("b"), b.life - 1));
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
 static void test_mismatched_host_is_refused(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -666,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_lease_expires_on_all_hosts),
         cmocka_unit_test(test_dead_host_releases_its_locks),
         cmocka_unit_test(test_unavailable_log_times_out_commands),
+        cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads that wait until this host has applied the log's head; see head_waits.h. */
+#include "api/request/head_waits.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "api/request/api_internal.h"
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+
+#define WAIT_DEFAULT_US ((int64_t)(10 * TL_SECOND))
+#define ATTEMPT_US (100 * TL_MS) /* limit of one wait for the answer, so that waits can end meanwhile */
+
+struct head_waits {
+    struct journal *journal;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    struct list waiting; /* head_wait by link: came after the newest question was asked */
+    bool missed;         /* a miss was recorded after it */
+    atomic_bool asking;  /* because of a miss, a question is pending or to be asked */
+    bool stopping, closing;
+};
+
+/* A request's wait; in its arena. */
+struct head_wait {
+    struct list link;
+    struct request *request;
+    request_handler *then;
+    int64_t wait_us;
+    uint64_t until_us; /* boot clock */
+    enum { HEAD_REACHED, HEAD_TIMEOUT, HEAD_STOPPING } outcome;
+};
+
+static int refuse_stopping(struct request *request)
+{
+    return request_refuse(request, PROBLEM_STOPPING, "the server is stopping; try again later");
+}
+
+static int wait_over(struct request *request)
+{
+    struct head_wait *wait = request->head_wait;
+    request->head_wait = NULL;
+    request_clock(request);
+    if (wait->outcome == HEAD_REACHED)
+        return wait->then(request);
+    if (wait->outcome == HEAD_STOPPING)
+        return refuse_stopping(request);
+    return request_refuse(request, PROBLEM_TIMESTAMP_NOT_REACHED,
+                          "the newest state of the cluster was not reached within [%" PRId64
+                          "ms]; ask again, or with a longer [timeout]",
+                          wait->wait_us / (int64_t)TL_MS);
+}
+
+static void hand_on(struct list *waits)
+{
+    while (!list_empty(waits)) {
+        struct head_wait *wait = list_entry(waits->next, struct head_wait, link);
+        list_remove(&wait->link);
+        int r = request_work_short(wait->request, wait_over);
+        REQUIRE(r == REQUEST_PENDING);
+    }
+}
+
+/* Moves the waits of `from` to `to`: all with `answered`, else those that end without. Requires: the lock. */
+static void take_over(const struct head_waits *waits, bool answered, struct list *from, struct list *to)
+{
+    uint64_t now = clock_boot_us();
+    list_for_each_safe(link, following, from)
+    {
+        struct head_wait *wait = list_entry(link, struct head_wait, link);
+        bool late = now >= wait->until_us || atomic_load(&wait->request->abandoned);
+        if (!answered && !late && !waits->stopping)
+            continue;
+        wait->outcome = answered ? HEAD_REACHED : late ? HEAD_TIMEOUT : HEAD_STOPPING;
+        list_remove(link);
+        list_append(to, link);
+    }
+}
+
+/* A question, the requests for which it is asked, and its answer. */
+struct question {
+    struct list asked; /* head_wait by link */
+    bool missed;       /* a miss was recorded before it */
+    bool known;        /* the log has answered */
+    uint64_t head;     /* if `known` */
+};
+
+/* Begins a question for all that wait, unless one is pending. Requires: the lock. */
+static void begin_question(struct head_waits *waits, struct question *question)
+{
+    if (!list_empty(&question->asked) || question->missed)
+        return;
+    while (!list_empty(&waits->waiting)) {
+        struct list *link = waits->waiting.next;
+        list_remove(link);
+        list_append(&question->asked, link);
+    }
+    question->missed = waits->missed;
+    question->known = waits->missed = false;
+}
+
+/* Waits for a while for the answer. Returns: whether this host has applied the head. */
+static bool await_answer(struct head_waits *waits, struct question *question)
+{
+    uint64_t until = clock_boot_us() + ATTEMPT_US;
+    if (!question->known)
+        question->known = journal_read_head(waits->journal, until, &question->head) == 0;
+    return question->known && journal_await_position(waits->journal, question->head, until) == 0;
+}
+
+/* Ends the waits that are over. Releases the lock meanwhile. Requires: the lock. */
+static void end_waits(struct head_waits *waits, struct question *question, bool answered)
+{
+    struct list over = LIST_INIT(over);
+    take_over(waits, answered, &question->asked, &over);
+    take_over(waits, false, &waits->waiting, &over);
+    if (answered || waits->stopping)
+        question->missed = false;
+    atomic_store(&waits->asking, waits->missed || question->missed);
+    pthread_mutex_unlock(&waits->lock);
+    hand_on(&over);
+    pthread_mutex_lock(&waits->lock);
+}
+
+static void *head_waits_main(void *context)
+{
+    struct head_waits *waits = context;
+    struct question question = {.missed = false};
+    list_init(&question.asked);
+    pthread_mutex_lock(&waits->lock);
+    while (!waits->closing) {
+        begin_question(waits, &question);
+        if (list_empty(&question.asked) && !question.missed) {
+            pthread_cond_wait(&waits->wake, &waits->lock);
+            continue;
+        }
+        uint64_t begun = clock_boot_us();
+        pthread_mutex_unlock(&waits->lock);
+        bool answered = await_answer(waits, &question);
+        pthread_mutex_lock(&waits->lock);
+        end_waits(waits, &question, answered);
+        if (!answered && !waits->stopping) /* the log may refuse at once */
+            (void)clock_wait(&waits->wake, &waits->lock, begun + ATTEMPT_US);
+    }
+    pthread_mutex_unlock(&waits->lock);
+    return NULL;
+}
+
+int head_waits_open(struct journal *journal, struct head_waits **ret_waits)
+{
+    struct head_waits *waits = mem_zalloc(sizeof *waits);
+    waits->journal = journal;
+    list_init(&waits->waiting);
+    pthread_mutex_init(&waits->lock, NULL);
+    pthread_cond_init(&waits->wake, NULL);
+    if (pthread_create(&waits->thread, NULL, head_waits_main, waits) != 0) {
+        pthread_cond_destroy(&waits->wake);
+        pthread_mutex_destroy(&waits->lock);
+        mem_free(waits);
+        return TL_ERR_IO;
+    }
+    *ret_waits = waits;
+    return 0;
+}
+
+void head_waits_stop(struct head_waits *waits)
+{
+    if (waits == NULL)
+        return;
+    pthread_mutex_lock(&waits->lock);
+    waits->stopping = true;
+    pthread_cond_signal(&waits->wake);
+    pthread_mutex_unlock(&waits->lock);
+}
+
+void head_waits_close(struct head_waits *waits)
+{
+    if (waits == NULL)
+        return;
+    pthread_mutex_lock(&waits->lock);
+    INSIST(list_empty(&waits->waiting));
+    waits->closing = true;
+    pthread_cond_signal(&waits->wake);
+    pthread_mutex_unlock(&waits->lock);
+    pthread_join(waits->thread, NULL);
+    pthread_cond_destroy(&waits->wake);
+    pthread_mutex_destroy(&waits->lock);
+    mem_free(waits);
+}
+
+void head_waits_missed(struct head_waits *waits)
+{
+    if (waits == NULL)
+        return;
+    pthread_mutex_lock(&waits->lock);
+    waits->missed = !waits->stopping;
+    atomic_store(&waits->asking, waits->missed);
+    pthread_cond_signal(&waits->wake);
+    pthread_mutex_unlock(&waits->lock);
+}
+
+bool head_waits_is_asking(struct head_waits *waits)
+{
+    return waits != NULL && atomic_load(&waits->asking);
+}
+
+int head_waits_add(struct request *request, request_handler *then)
+{
+    struct head_waits *waits = request->api->head_waits;
+    int64_t wait_us = WAIT_DEFAULT_US;
+    int r = request_time(request, "timeout", &wait_us);
+    if (r != 0)
+        return r;
+    struct head_wait *wait = arena_zalloc(request->arena, sizeof *wait);
+    wait_us = wait_us < 0 ? 0 : wait_us;
+    *wait = (struct head_wait){
+        .request = request, .then = then, .wait_us = wait_us, .until_us = clock_boot_us() + (uint64_t)wait_us};
+    request->head_wait = wait;
+    pthread_mutex_lock(&waits->lock);
+    bool stopping = waits->stopping;
+    if (!stopping) {
+        r = request_park(request);
+        list_append(&waits->waiting, &wait->link);
+        pthread_cond_signal(&waits->wake);
+    }
+    pthread_mutex_unlock(&waits->lock);
+    return stopping ? refuse_stopping(request) : r;
+}

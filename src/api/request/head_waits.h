@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In a cluster: reads that must see everything that any host has acknowledged before them.
+ *
+ * One thread asks the log for its head and waits until this host has applied it. One question serves
+ * all requests that waited when it was asked; those that come meanwhile wait for the next one, as
+ * the head that is being read may precede what they must see.
+ *
+ * 1. A request leaves only after a question that was asked after it came was answered, and applied.
+ * 2. A miss, a read that found nothing, has a question asked. Until it is answered, each later read
+ *    waits for one, too. So a client whose read missed an acknowledged write of another host, and
+ *    that asks once more, finds it: writes that are answered before other hosts have them
+ *    (distribute_timestamps=fast) cost their readers one retry at most.
+ */
+#ifndef TL_API_HEAD_WAITS_H
+#define TL_API_HEAD_WAITS_H
+
+#include "api/request/request.h"
+
+struct head_waits;
+
+/* Returns: 0; TL_ERR_IO. Owns: the caller; head_waits_close(). */
+int head_waits_open(struct journal *journal, struct head_waits **ret_waits) TL_MUST_USE;
+/* Ends all waits, and each later one at once. Idempotent. NULL is allowed. */
+void head_waits_stop(struct head_waits *waits);
+/* Requires: no request waits, and none will. NULL is allowed. */
+void head_waits_close(struct head_waits *waits);
+
+/* Records a miss. Called before it is answered. NULL: without effect. */
+void head_waits_missed(struct head_waits *waits);
+/* Returns: whether a question is pending because of a miss. NULL: false. */
+bool head_waits_is_asking(struct head_waits *waits);
+
+/*
+ * Runs `then` on a worker, once this host has applied what any host acknowledged before this call.
+ * Waits as long as the parameter `timeout` says, by default 10 s.
+ * Returns: REQUEST_PENDING; REQUEST_REFUSED.
+ */
+int head_waits_add(struct request *request, request_handler *then) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads after writes (docs/cluster.md, "Time and reading"): on hosts of a cluster in each mode, and after a timestamp.
+
+A host that is stopped with SIGSTOP has certainly not applied any write that is made meanwhile. A request that is sent to it waits in
+its socket, and is handled when it continues, before or while it catches up. Skipped where there is no etcd, except for one host alone.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import cluster_test  # noqa: E402
+from server import ROOT, Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
+
+ROUNDS = 100
+
+
+def timestamp_of(host, method, path, body=None):
+    """Returns: status and Tidelock-Timestamp of a request."""
+    response = host.request(method, path, body)
+    return response.status, int(response.getheader("Tidelock-Timestamp"))
+
+
+class Alone(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+        cls.addClassCleanup(cls.server.close)
+
+    def test_read_after_a_stable_timestamp_is_answered(self):
+        _, ts = timestamp_of(self.server, "PUT", "/w/_doc/1", {"v": 1})
+        for path in ("/w/_doc/1", "/w/_search", "/_timestamp"):
+            response = self.server.request("GET", path, headers={"Tidelock-After": str(ts)})
+            self.assertEqual(response.status, 200)
+            self.assertGreaterEqual(int(response.getheader("Tidelock-Timestamp")), ts)
+
+    def test_read_after_a_later_timestamp_waits_for_it(self):
+        """No timestamp is used twice, so the next one is above that of the newest write."""
+        _, ts = timestamp_of(self.server, "PUT", "/w/_doc/2", {"v": 1})
+        replies = []
+
+        def read():
+            connection = self.server.connect()
+            replies.append(self.server.request("GET", "/w/_doc/2?timeout=10m", headers={"Tidelock-After": str(ts + 1)}, connection=connection))
+            connection.close()
+        reader = threading.Thread(target=read)
+        reader.start()
+        self.server.must("PUT", "/w/_doc/2", {"v": 2})
+        reader.join()
+        self.assertEqual(replies[0].status, 200)
+        self.assertGreater(int(replies[0].getheader("Tidelock-Timestamp")), ts)
+
+    def test_timestamp_that_does_not_come_is_an_error(self):
+        for method, path, body in (("GET", "/w/_doc/1?timeout=1ms", None), ("PUT", "/w/_doc/never?timeout=1ms", {"v": 1})):
+            status, reply = self.server.ask(method, path, body, headers={"Tidelock-After": str(2 ** 53 - 1)})
+            self.assertEqual((status, reply["error"]["type"]), (504, "timestamp_not_reached_exception"))
+        self.assertEqual(self.server.ask("GET", "/w/_doc/never")[0], 404)
+        status, reply = self.server.ask("GET", "/w/_doc/1?timestamp=%d" % (2 ** 53 - 1))
+        self.assertEqual((status, reply["error"]["type"]), (400, "timestamp_in_future_exception"))
+
+    def test_what_is_no_timestamp_is_refused(self):
+        for text in ("", "x", "0", "-1", "1.5", str(2 ** 53), str(2 ** 64)):
+            status, reply = self.server.ask("GET", "/_timestamp", headers={"Tidelock-After": text})
+            self.assertEqual(status, 400, text)
+            self.assertIn("[Tidelock-After] must be a timestamp", reply["error"]["reason"])
+
+    def test_modes_of_a_cluster_are_refused(self):
+        for method, path, body in (("PUT", "/w/_doc/3?distribute_timestamps=fast", {"v": 1}),
+                                   ("GET", "/w/_doc/3?multi_version_concurrency_control=contemporaneous", None),
+                                   ("PUT", "/_cluster/settings", {"persistent": {"tidelock.distribute_timestamps": "fast"}}),
+                                   ("PUT", "/_cluster/settings", {"transient": {"tidelock": {"multi_version_concurrency_control": "nonblocking"}}})):
+            status, reply = self.server.ask(method, path, body)
+            self.assertEqual(status, 400, reply)
+            self.assertIn("this server is in no cluster", reply["error"]["reason"])
+        self.server.must("PUT", "/_cluster/settings", {"persistent": {"tidelock.distribute_timestamps": None}})
+
+
+@unittest.skipUnless(cluster_test.shutil.which("etcd"), "there is no etcd")
+class Reads(unittest.TestCase):
+    setUp, host, must, listed = (getattr(cluster_test.Cluster, name) for name in ("setUp", "host", "must", "listed"))
+
+    def pair(self, *options):
+        """Two hosts, each of which knows that the other one lives."""
+        a, b = self.host("a", *options), self.host("b", *options)
+        for host in (a, b):
+            until(lambda host=host: all(self.listed(host)[name]["live"] for name in "ab"), "both hosts live")
+        return a, b
+
+    def set(self, host, name, value):
+        self.must(host, "PUT", "/_cluster/settings", {"persistent": {"tidelock." + name: value}})
+
+    def stopped_during(self, host, act):
+        """Stops a host while `act` runs. Returns: what `act` returned."""
+        host.process.send_signal(signal.SIGSTOP)
+        try:
+            return act()
+        finally:
+            host.process.send_signal(signal.SIGCONT)
+
+    def test_strict_write_is_read_on_the_other_host(self):
+        a, b = self.pair()
+        for i in range(ROUNDS):
+            writer, reader = (a, b) if i % 2 == 0 else (b, a)
+            self.must(writer, "PUT", "/w/_doc/%d" % i, {"v": i})
+            self.assertEqual(self.must(reader, "GET", "/w/_doc/%d" % i)["_source"], {"v": i})
+        self.must(a, "POST", "/w/_update_by_query", {"query": {"match_all": {}}, "script": {"source": "ctx._source.v = -1"}})
+        self.assertEqual(self.must(b, "GET", "/w/_count", {"query": {"term": {"v": -1}}})["count"], ROUNDS)
+        transaction = self.must(a, "POST", "/_transaction", {"mode": "update"})["transaction"]
+        self.must(b, "PUT", "/w/_doc/t?transaction=" + transaction, {"v": 1})
+        self.must(a, "POST", "/_transaction/%s/_commit" % transaction)
+        self.must(b, "GET", "/w/_doc/t")
+        self.must(b, "PUT", "/other")
+        self.must(a, "GET", "/other")
+
+    def test_fast_write_is_read_after_its_timestamp(self):
+        a, b = self.pair("--host-lease", "60s")
+        _, ts = timestamp_of(a, "PUT", "/w/_doc/0", {"v": 0})
+        for name, headers, query in (("header", True, ""), ("parameter", False, "?timestamp=%d"),
+                                     ("newest", False, "?multi_version_concurrency_control=contemporaneous")):
+            with self.subTest(name):
+                path, replies = "/w/_doc/" + name, []
+
+                def read(ts):
+                    connection = b.connect()
+                    replies.append(b.request("GET", path + (query % ts if "%d" in query else query), headers={"Tidelock-After": str(ts)} if headers else {},
+                                             connection=connection))
+                    connection.close()
+
+                def write_and_read():
+                    status, ts = timestamp_of(a, "PUT", path + "?distribute_timestamps=fast", {"v": 1})
+                    self.assertEqual(status, 201)
+                    reader = threading.Thread(target=read, args=(ts,))
+                    reader.start()
+                    return reader
+                self.stopped_during(b, write_and_read).join()
+                self.assertEqual(replies[0].status, 200, replies[0].body)
+
+    def test_settings_are_defaults_of_the_parameters(self):
+        a, b = self.pair()
+        self.set(a, "multi_version_concurrency_control", "contemporaneous")
+        self.set(a, "distribute_timestamps", "fast")
+        for i in range(ROUNDS):
+            self.must(a, "PUT", "/w/_doc/%d" % i, {"v": i})
+            self.assertEqual(self.must(b, "GET", "/w/_doc/%d" % i)["_source"], {"v": i})
+        self.set(a, "multi_version_concurrency_control", None)
+        for i in range(ROUNDS):
+            self.must(a, "PUT", "/w/_doc/again-%d?distribute_timestamps=cluster" % i, {"v": i})
+            self.must(b, "GET", "/w/_doc/again-%d" % i)
+
+    def test_stopped_host_delays_strict_until_it_is_out(self):
+        a, b = self.pair()
+        self.must(a, "PUT", "/w/_doc/0", {"v": 0})
+
+        def write():
+            self.must(a, "PUT", "/w/_doc/fast?distribute_timestamps=fast", {"v": 1})
+            strict = Waiting(a, "PUT", "/w/_doc/strict", {"v": 1})
+            strict.join()
+            self.assertEqual(strict.status, 201, strict.reply)
+            self.assertFalse(self.listed(a)["b"]["live"])
+        self.stopped_during(b, write)
+        while True:
+            status, reply = b.ask("GET", "/w/_doc/strict")
+            self.assertIn(status, (200, 503), reply)
+            if status == 200:
+                break
+        until(lambda: self.listed(a)["b"]["live"], "the host is back")
+        self.must(a, "PUT", "/w/_doc/strict", {"v": 2})
+        self.assertEqual(self.must(b, "GET", "/w/_doc/strict")["_source"], {"v": 2})
+
+    def test_group_bounds_strict(self):
+        """While a host of another group has stopped and is not out yet, strict writes are answered, and those of `cluster` are not."""
+        a = self.host("a", "--host-lease", "60s")
+        b = self.host("b", "--host-lease", "60s", "--group", "reports")
+        until(lambda: all(self.listed(a)[name]["live"] for name in "ab"), "both hosts live")
+        self.must(a, "PUT", "/w/_doc/0", {"v": 1})
+
+        def write():
+            wide = Waiting(a, "PUT", "/w/_doc/cluster?distribute_timestamps=cluster", {"v": 1})
+            until(lambda: a.ask("GET", "/w/_doc/cluster")[0] == 200, "the write is committed")
+            for i in range(ROUNDS):
+                self.must(a, "PUT", "/w/_doc/%d" % i, {"v": 1})
+            self.assertIsNone(wide.status)
+            return wide
+        wide = self.stopped_during(b, write)
+        wide.join()
+        self.assertEqual(wide.status, 201, wide.reply)
+
+    def test_ten_cycles(self):
+        a, b = self.pair()
+        one = (r"-+ START OF INSERT / READ CYCLE \((\d+)\) -+\n"
+               r"First host timestamp before document is inserted: \t+\d+\n"
+               r"First host timestamp after document is inserted: \t+\d+\n"
+               r"Second host timestamp before document is read: \t+\d+\n"
+               r"(WARNING: Immediate read failed; performing an immediate retry\n"
+               r"Second host timestamp for read retry: \t+\d+\n"
+               r"Result Sequence below:\n\{\"ok\": true\}\n)?"
+               r"-+ END OF INSERT / READ CYCLE \(\1\) -+\n")
+        for mode in ("fast", "strict"):
+            self.set(a, "distribute_timestamps", mode)
+            run = subprocess.run([os.path.join(ROOT, "tools", "ten-cycles"), a.url, b.url, "--cycles", str(ROUNDS), "--index", "cycles"], capture_output=True, text=True,
+                                 check=False)
+            self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout[-1000:])
+            self.assertTrue(re.fullmatch("(?:" + one.replace(r"\((\d+)\)", r"\(\d+\)").replace(r"\(\1\)", r"\(\d+\)") + ")+", run.stdout), run.stdout[-1000:])
+            self.assertEqual(run.stdout.count("START OF"), ROUNDS)
+            if mode == "strict":
+                self.assertNotIn("WARNING", run.stdout)
+
+    def test_read_that_found_nothing_has_the_next_one_wait(self):
+        """The one retry works, however far behind the host is: here, by some thousand documents."""
+        a, b = self.pair("--host-lease", "60s")
+        self.set(a, "distribute_timestamps", "fast")
+        many = '{"index": {}}\n{"v": 0}\n' * 3000
+        for i, path in enumerate(("/w/_doc/%d", "/w/_source/%d", "/w/_search?q=_id:%d")):
+            self.must(a, "PUT", "/w/_doc/x?distribute_timestamps=strict", {"v": 0})
+
+            def write():
+                self.must(a, "POST", "/other/_bulk", many)
+                self.must(a, "PUT", "/w/_doc/%d" % i, {"v": i})
+            self.stopped_during(b, write)
+            replies = [b.request("GET", path % i) for _ in range(2)]
+            found = [reply.status == 200 and b'"hits":[]' not in reply.body for reply in replies]
+            self.assertTrue(found[1], replies[1].body)
+
+
+if __name__ == "__main__":
+    unittest.main()
