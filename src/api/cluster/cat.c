@@ -202,7 +202,7 @@ int handle_cat_health(struct request *request)
     add_time(request, row);
     row[2] = cat_text(request->api->options.cluster_name);
     row[3] = cat_text(slice_from(cluster_health_status(&health)));
-    row[4] = row[5] = cat_number(1);
+    row[4] = row[5] = cat_number((int64_t)health.nodes->count);
     row[6] = row[7] = cat_number(health.active);
     row[8] = row[9] = cat_number(0);
     row[10] = cat_number(health.unassigned);

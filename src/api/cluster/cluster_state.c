@@ -8,7 +8,7 @@
 
 struct cluster_health cluster_health_begin(struct request *request)
 {
-    return (struct cluster_health){.refuses = !journal_writable(request->api->journal)};
+    return (struct cluster_health){.refuses = !journal_writable(request->api->journal), .nodes = nodes_list(request)};
 }
 
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index)
@@ -19,9 +19,9 @@ void cluster_health_add(struct cluster_health *health, const struct catalog_inde
 
 const char *cluster_health_status(const struct cluster_health *health)
 {
-    if (health->refuses)
+    if (health->refuses || !health->nodes->in)
         return "red";
-    return health->unassigned > 0 ? "yellow" : "green";
+    return health->unassigned > 0 || !health->nodes->current ? "yellow" : "green";
 }
 
 double cluster_health_percent(const struct cluster_health *health)
@@ -126,12 +126,6 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
     json_end(writer, '}');
 }
 
-struct slice cluster_address(struct request *request)
-{
-    struct slice host = exchange_header(request->exchange, "Host");
-    return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
-}
-
 /* --- What calls have in common ------------------------------------------------------------------------------------ */
 
 const struct catalog_options cluster_every_index = {.allow_no_indices = true,
@@ -141,10 +135,28 @@ const struct catalog_options cluster_every_index = {.allow_no_indices = true,
                                                     .expand_hidden = true,
                                                     .allow_closed = true};
 
-void cluster_write_head(struct request *request, struct json_writer *writer)
+void cluster_write_head(struct request *request, size_t total, struct json_writer *writer)
 {
     json_key(writer, "_nodes");
-    json_raw(writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
+    json_raw(writer, arena_printf(request->arena, "{\"total\":%zu,\"successful\":%zu,\"failed\":0}", total, total));
     json_key(writer, "cluster_name");
     json_string(writer, request->api->options.cluster_name);
+}
+
+static void write_text(struct json_writer *writer, const char *key, struct slice text)
+{
+    json_key(writer, key);
+    json_string(writer, text);
+}
+
+void cluster_write_node(const struct node *node, struct json_writer *writer)
+{
+    write_text(writer, "name", node->name);
+    write_text(writer, "transport_address", node->address);
+    write_text(writer, "host", node_host(node));
+    write_text(writer, "ip", node_host(node));
+    json_key(writer, "roles");
+    json_raw(writer, SLICE_LIT("[\"data\",\"ingest\",\"master\"]"));
+    json_key(writer, "attributes");
+    json_raw(writer, SLICE_LIT("{}"));
 }

@@ -5,6 +5,7 @@
 #ifndef TL_API_CLUSTER_STATE_H
 #define TL_API_CLUSTER_STATE_H
 
+#include "api/request/nodes.h"
 #include "api/request/request.h"
 #include "core/catalog/catalog.h"
 #include "json/write.h"
@@ -13,14 +14,18 @@ struct cluster_health {
     uint32_t active;
     uint32_t unassigned;
     bool refuses; /* changes, for want of room on the disk */
+    const struct nodes *nodes;
 };
 
-/* Returns: the health of the server without any index. */
+/*
+ * Returns: the health of the cluster without any index. It is red where this host refuses changes or is cut off from the
+ * log, and yellow while not all hosts are current.
+ */
 struct cluster_health cluster_health_begin(struct request *request);
 
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index);
-const char *cluster_health_status(
-    const struct cluster_health *health); /* "green", "yellow"; "red": writes are refused */
+/* Returns: "green", "yellow" or "red". Requires: cluster_health_begin(). */
+const char *cluster_health_status(const struct cluster_health *health);
 double cluster_health_percent(const struct cluster_health *health);
 
 const char *index_health(const struct catalog_index *index);
@@ -61,10 +66,10 @@ void breakers_write(struct request *request, struct json_writer *writer);
 /* The indices that calls about the cluster are about: also the closed and hidden ones; missing ones are passed over. */
 extern const struct catalog_options cluster_every_index;
 
-/* Writes "_nodes" and "cluster_name", with which calls about nodes begin their replies. */
-void cluster_write_head(struct request *request, struct json_writer *writer);
+/* Writes "_nodes", of as many as were asked for and answered, and "cluster_name", with which calls about nodes begin their replies. */
+void cluster_write_head(struct request *request, size_t total, struct json_writer *writer);
 
-/* Returns: where clients reach this node, HOST:PORT: the address that this one came by. */
-struct slice cluster_address(struct request *request);
+/* Writes what every call that lists nodes says of one: its name, addresses, roles and attributes, as members. */
+void cluster_write_node(const struct node *node, struct json_writer *writer);
 
 #endif

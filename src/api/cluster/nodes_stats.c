@@ -175,39 +175,36 @@ static int check_metrics(struct request *request)
     return 0;
 }
 
+static void write_own(struct request *request, const struct node *self, struct json_writer *writer)
+{
+    struct slice wanted = request_part(request, PART_METRIC);
+    json_key_slice(writer, self->id);
+    json_begin(writer, '{');
+    json_key(writer, "timestamp");
+    json_u64(writer, journal_stable(request->api->journal) / TL_MS);
+    cluster_write_node(self, writer);
+    for (size_t i = 0; i < METRICS; i++)
+        if (names_match(wanted, slice_from(metrics[i].name)))
+            metrics[i].write(request, writer);
+    json_end(writer, '}');
+}
+
 int handle_nodes_stats(struct request *request)
 {
     struct json_writer writer;
-    struct slice wanted = request_part(request, PART_METRIC);
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
     if (r != 0 || (r = request_accept(request)) != 0 || (r = check_metrics(request)) != 0)
         return r;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    cluster_write_head(request, &writer);
+    const struct node *self = nodes_list(request)->self;
+    bool named = node_is_named(self, request_part(request, PART_NODE_ID));
+    cluster_write_head(request, named, &writer);
     json_key(&writer, "nodes");
     json_begin(&writer, '{');
-    json_key(&writer, API_NODE_ID);
-    json_begin(&writer, '{');
-    json_key(&writer, "timestamp");
-    json_u64(&writer, journal_stable(request->api->journal) / TL_MS);
-    json_key(&writer, "name");
-    json_string(&writer, request->api->options.node_name);
-    json_key(&writer, "transport_address");
-    json_string(&writer, cluster_address(request));
-    json_key(&writer, "host");
-    json_string(&writer, slice_make(cluster_address(request).data, slice_find_byte(cluster_address(request), ':')));
-    json_key(&writer, "ip");
-    json_string(&writer, cluster_address(request));
-    json_key(&writer, "roles");
-    json_raw(&writer, SLICE_LIT("[\"data\",\"ingest\",\"master\"]"));
-    json_key(&writer, "attributes");
-    json_raw(&writer, SLICE_LIT("{}"));
-    for (size_t i = 0; i < METRICS; i++)
-        if (names_match(wanted, slice_from(metrics[i].name)))
-            metrics[i].write(request, &writer);
-    json_end(&writer, '}');
+    if (named)
+        write_own(request, self, &writer);
     json_end(&writer, '}');
     json_end(&writer, '}');
     return REQUEST_DONE;

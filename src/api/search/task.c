@@ -8,6 +8,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/names.h"
+#include "api/request/nodes.h"
 #include "api/search/searches.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -334,9 +335,9 @@ uint64_t task_sleep(struct task *task, uint64_t us)
     return (uint64_t)(search_clock_us() - begun);
 }
 
-struct slice task_id(struct arena *arena, uint64_t number)
+struct slice task_id(const struct api *api, uint64_t number, struct arena *arena)
 {
-    return arena_printf(arena, API_NODE_ID ":%llu", (unsigned long long)number);
+    return arena_printf(arena, "%s:%llu", api->node_id, (unsigned long long)number);
 }
 
 /* --- Showing ------------------------------------------------------------------------------------------------------ */
@@ -360,10 +361,10 @@ struct task_shown {
     struct slice opaque_id;
 };
 
-static void write_task(struct json_writer *writer, const struct task_shown *task)
+static void write_task(const struct api *api, struct json_writer *writer, const struct task_shown *task)
 {
     json_begin(writer, '{');
-    text_member(writer, "node", SLICE_LIT(API_NODE_ID));
+    text_member(writer, "node", slice_from(api->node_id));
     json_key(writer, "id");
     json_u64(writer, task->number);
     text_member(writer, "type", SLICE_LIT("transport"));
@@ -431,7 +432,7 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
     json_key(writer, "completed");
     json_bool(writer, true);
     json_key(writer, "task");
-    write_task(writer, &shown);
+    write_task(task->tasks->api, writer, &shown);
     json_key(writer, member);
     json_raw(writer, json);
     json_end(writer, '}');
@@ -482,16 +483,16 @@ static void write_nodes(struct request *request, struct json_writer *writer, con
                         size_t count)
 {
     static const char *const roles[] = {"data", "ingest", "master"};
-    struct slice address = SLICE_LIT("127.0.0.1:9300");
+    const struct node *self = nodes_list(request)->self;
     json_key(writer, "nodes");
     json_begin(writer, '{');
     if (count > 0) {
-        json_key(writer, API_NODE_ID);
+        json_key_slice(writer, self->id);
         json_begin(writer, '{');
-        text_member(writer, "name", request->api->options.node_name);
-        text_member(writer, "transport_address", address);
-        text_member(writer, "host", SLICE_LIT("127.0.0.1"));
-        text_member(writer, "ip", address);
+        text_member(writer, "name", self->name);
+        text_member(writer, "transport_address", self->address);
+        text_member(writer, "host", node_host(self));
+        text_member(writer, "ip", self->address);
         json_key(writer, "roles");
         json_begin(writer, '[');
         for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
@@ -500,8 +501,8 @@ static void write_nodes(struct request *request, struct json_writer *writer, con
         json_key(writer, "tasks");
         json_begin(writer, '{');
         for (size_t i = 0; i < count; i++) {
-            json_key_slice(writer, task_id(request->arena, items[i].number));
-            write_task(writer, &items[i]);
+            json_key_slice(writer, task_id(request->api, items[i].number, request->arena));
+            write_task(request->api, writer, &items[i]);
         }
         json_end(writer, '}');
         json_end(writer, '}');
@@ -523,8 +524,8 @@ static int reply_tasks(struct request *request, const struct task_shown *items, 
         json_begin(&writer, list ? '[' : '{');
         for (size_t i = 0; i < count; i++) {
             if (!list)
-                json_key_slice(&writer, task_id(request->arena, items[i].number));
-            write_task(&writer, &items[i]);
+                json_key_slice(&writer, task_id(request->api, items[i].number, request->arena));
+            write_task(request->api, &writer, &items[i]);
         }
         json_end(&writer, list ? ']' : '}');
     } else {
@@ -558,9 +559,14 @@ static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *r
     return colon < text.len && colon > 0 && slice_to_u64(slice_from_offset(text, colon + 1), ret_number);
 }
 
+static bool is_own_node(const struct api *api, struct slice node)
+{
+    return slice_is(node, api->node_id);
+}
+
 static int refuse_missing(struct request *request, struct slice node, uint64_t number)
 {
-    if (slice_is(node, API_NODE_ID))
+    if (is_own_node(request->api, node))
         return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
                               "task [%.*s:%llu] isn't running and hasn't stored its results", SLICE_ARG(node),
                               (unsigned long long)number);
@@ -603,7 +609,7 @@ static void write_found(struct request *request, const struct task_shown *shown,
     json_key(&writer, "completed");
     json_bool(&writer, done);
     json_key(&writer, "task");
-    write_task(&writer, shown);
+    write_task(request->api, &writer, shown);
     if (result.len > 0) {
         json_key(&writer, "response");
         json_raw(&writer, result);
@@ -675,7 +681,7 @@ static int get_task(struct request *request)
 {
     struct task_get *get = request->context;
     struct tasks *tasks = searches_tasks(request->api->searches);
-    bool ours = slice_is(get->node, API_NODE_ID);
+    bool ours = is_own_node(request->api, get->node);
     int r = REQUEST_REFUSED;
     pthread_mutex_lock(&tasks->lock);
     struct task *task = ours ? find(tasks, get->number) : NULL;
@@ -717,7 +723,7 @@ int handle_task_get(struct request *request)
  */
 static int reply_node_failure(struct request *request, struct slice node, uint64_t number, const char *what)
 {
-    bool ours = slice_is(node, API_NODE_ID);
+    bool ours = is_own_node(request->api, node);
     struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -773,7 +779,7 @@ int handle_task_cancel(struct request *request)
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
-        if (task->done || (id.data != NULL && (task->number != number || !slice_is(node, API_NODE_ID))) ||
+        if (task->done || (id.data != NULL && (task->number != number || !is_own_node(request->api, node))) ||
             !wanted_action(actions, slice_from(task->action)))
             continue;
         cancel(task);
@@ -782,7 +788,7 @@ int handle_task_cancel(struct request *request)
     list_for_each(link, &tasks->works)
     {
         struct task_work *work = list_entry(link, struct task_work, link);
-        if ((id.data != NULL && (work->number != number || !slice_is(node, API_NODE_ID))) ||
+        if ((id.data != NULL && (work->number != number || !is_own_node(request->api, node))) ||
             !wanted_action(actions, slice_from(work->action)))
             continue;
         atomic_store(&work->request->cancelled, true);
@@ -828,7 +834,7 @@ int handle_task_rethrottle(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     pthread_mutex_lock(&tasks->lock);
     struct task *task = find(tasks, number);
-    bool found = task != NULL && !task->done && slice_is(node, API_NODE_ID);
+    bool found = task != NULL && !task->done && is_own_node(request->api, node);
     if (found) {
         task->requests_per_second = rate;
         pthread_cond_broadcast(&task->wake);
