@@ -87,7 +87,7 @@ static void fill_load(struct request *request, struct cat_cell *row)
 }
 
 /* As there: four characters, or the whole with ?full_id. */
-static struct slice shown_id(const struct node *node, bool full)
+static struct slice shown_id(const struct cluster_node *node, bool full)
 {
     return full ? node->id : slice_make(node->id.data, 4);
 }
@@ -99,10 +99,10 @@ int handle_cat_nodes(struct request *request)
     int r = request_bool(request, "full_id", &full);
     if (r != 0 || (r = cat_table_begin(request, node_columns, COUNT_OF(node_columns))) != 0)
         return r;
-    const struct nodes *nodes = nodes_list(request);
+    const struct cluster_nodes *nodes = nodes_list(request);
     cat_table_init(&table, node_columns, COUNT_OF(node_columns));
     for (size_t i = 0; i < nodes->count; i++) {
-        const struct node *node = &nodes->items[i];
+        const struct cluster_node *node = &nodes->items[i];
         struct cat_cell *row = cat_table_row(&table, request->arena);
         row[0] = cat_text(shown_id(node, full));
         row[1] = cat_text(node_host(node));
@@ -130,7 +130,7 @@ int handle_cat_master(struct request *request)
     if (r != 0)
         return r;
     cat_table_init(&table, master_columns, COUNT_OF(master_columns));
-    const struct node *master = nodes_list(request)->master;
+    const struct cluster_node *master = nodes_list(request)->master;
     struct cat_cell *row = cat_table_row(&table, request->arena);
     row[0] = cat_text(master != NULL ? master->id : SLICE_LIT("-")); /* as there, where none is known */
     row[1] = row[2] = cat_text(master != NULL ? node_host(master) : SLICE_LIT("-"));
@@ -151,14 +151,14 @@ static const struct cat_column shard_columns[] = {
     {"node", "n", "name of node where it lives", false, false},
 };
 
-/* A primary is on the host that is asked: each has all of it. */
-static void add_shard(struct request *request, const struct catalog_index *index, uint32_t shard, const struct node *on,
-                      struct cat_table *table)
+/* `on`: the node of the copy; NULL: it is unassigned. */
+static void add_shard(struct request *request, const struct catalog_index *index, uint32_t shard, bool primary,
+                      const struct cluster_node *on, struct cat_table *table)
 {
     struct cat_cell *row = cat_table_row(table, request->arena);
     row[0] = cat_text(index->name);
     row[1] = cat_number(shard);
-    row[2] = cat_text(on != NULL ? SLICE_LIT("p") : SLICE_LIT("r"));
+    row[2] = cat_text(primary ? SLICE_LIT("p") : SLICE_LIT("r"));
     row[3] = cat_text(on != NULL ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
     if (on == NULL)
         return;
@@ -171,14 +171,14 @@ static void add_shard(struct request *request, const struct catalog_index *index
 static int write_shards(struct request *request)
 {
     const struct index_set *set = request->context;
-    const struct node *self = nodes_list(request)->self;
+    const struct cluster_nodes *nodes = nodes_list(request);
     struct cat_table table;
     cat_table_init(&table, shard_columns, COUNT_OF(shard_columns));
     for (size_t i = 0; i < set->count && !memory_refused(request); i++) {
         const struct catalog_index *index = set->targets[i].index;
         for (uint32_t shard = 0; shard < index->shard_count; shard++)
             for (uint32_t copy = 0; copy <= index->replica_count && !memory_refused(request); copy++)
-                add_shard(request, index, shard, copy == 0 ? self : NULL, &table);
+                add_shard(request, index, shard, copy == 0, cluster_copy_node(nodes, copy), &table);
     }
     return memory_refused(request) ? memory_refuse(request) : cat_table_reply(request, &table);
 }

@@ -79,7 +79,7 @@ static bool wait_is_over(const struct health_wait *wait, const struct cluster_he
 static void write_numbers(struct json_writer *writer, const struct cluster_health *health)
 {
     json_key(writer, "active_primary_shards");
-    json_u64(writer, health->active);
+    json_u64(writer, health->primaries);
     json_key(writer, "active_shards");
     json_u64(writer, health->active);
     json_key(writer, "relocating_shards");
@@ -90,7 +90,8 @@ static void write_numbers(struct json_writer *writer, const struct cluster_healt
     json_u64(writer, health->unassigned);
 }
 
-static void write_shard_healths(struct json_writer *writer, const struct catalog_index *index)
+static void write_shard_healths(struct json_writer *writer, const struct cluster_nodes *nodes,
+                                const struct catalog_index *index)
 {
     json_key(writer, "shards");
     json_begin(writer, '{');
@@ -100,30 +101,35 @@ static void write_shard_healths(struct json_writer *writer, const struct catalog
         json_key(writer, name);
         json_begin(writer, '{');
         json_key(writer, "status");
-        json_string(writer, slice_from(index_health(index)));
+        json_string(writer, slice_from(index_health(nodes, index)));
         json_key(writer, "primary_active");
         json_bool(writer, true);
-        write_numbers(writer, &(struct cluster_health){.active = 1, .unassigned = index->replica_count});
+        struct cluster_health all = {.nodes = nodes};
+        cluster_health_add(&all, index);
+        write_numbers(writer, &(struct cluster_health){.primaries = 1,
+                                                       .active = all.active / index->shard_count,
+                                                       .unassigned = all.unassigned / index->shard_count});
         json_end(writer, '}');
     }
     json_end(writer, '}');
 }
 
-static void write_index_health(struct json_writer *writer, const struct catalog_index *index, bool shards)
+static void write_index_health(struct json_writer *writer, const struct cluster_nodes *nodes,
+                               const struct catalog_index *index, bool shards)
 {
-    struct cluster_health health = {0};
+    struct cluster_health health = {.nodes = nodes};
     cluster_health_add(&health, index);
     json_key_slice(writer, index->name);
     json_begin(writer, '{');
     json_key(writer, "status");
-    json_string(writer, slice_from(index_health(index)));
+    json_string(writer, slice_from(index_health(nodes, index)));
     json_key(writer, "number_of_shards");
     json_u64(writer, index->shard_count);
     json_key(writer, "number_of_replicas");
     json_u64(writer, index->replica_count);
     write_numbers(writer, &health);
     if (shards)
-        write_shard_healths(writer, index);
+        write_shard_healths(writer, nodes, index);
     json_end(writer, '}');
 }
 
@@ -160,7 +166,7 @@ static void write_health(struct request *request, const struct index_set *set, c
         json_key(&writer, "indices");
         json_begin(&writer, '{');
         for (size_t i = 0; i < set->count; i++)
-            write_index_health(&writer, set->targets[i].index, slice_is(level, "shards"));
+            write_index_health(&writer, health->nodes, set->targets[i].index, slice_is(level, "shards"));
         json_end(&writer, '}');
     }
     json_end(&writer, '}');
@@ -373,7 +379,7 @@ static bool are_info_metrics(struct slice list)
     return all;
 }
 
-static void write_http_info(struct request *request, const struct node *node, struct json_writer *writer)
+static void write_http_info(struct request *request, const struct cluster_node *node, struct json_writer *writer)
 {
     json_key(writer, "http");
     json_begin(writer, '{');
@@ -388,7 +394,8 @@ static void write_http_info(struct request *request, const struct node *node, st
     json_end(writer, '}');
 }
 
-static void write_node_info(struct request *request, const struct node *node, bool http, struct json_writer *writer)
+static void write_node_info(struct request *request, const struct cluster_node *node, bool http,
+                            struct json_writer *writer)
 {
     json_key_slice(writer, node->id);
     json_begin(writer, '{');
@@ -414,7 +421,7 @@ int handle_nodes(struct request *request)
     int r = request_bool(request, "flat_settings", &flag);
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
         return r;
-    const struct nodes *nodes = nodes_list(request);
+    const struct cluster_nodes *nodes = nodes_list(request);
     struct slice wanted = request_part(request, PART_NODE_ID), metrics = request_part(request, PART_METRIC);
     if (metrics.data == NULL && are_info_metrics(wanted)) {
         metrics = wanted;

@@ -11,10 +11,17 @@ struct cluster_health cluster_health_begin(struct request *request)
     return (struct cluster_health){.refuses = !journal_writable(request->api->journal), .nodes = nodes_list(request)};
 }
 
+static uint32_t assigned_replicas(const struct cluster_nodes *nodes, const struct catalog_index *index)
+{
+    return index->replica_count < nodes->count ? index->replica_count : (uint32_t)(nodes->count - 1);
+}
+
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index)
 {
-    health->active += index->shard_count;
-    health->unassigned += index->shard_count * index->replica_count;
+    uint32_t assigned = assigned_replicas(health->nodes, index);
+    health->primaries += index->shard_count;
+    health->active += index->shard_count * (1 + assigned);
+    health->unassigned += index->shard_count * (index->replica_count - assigned);
 }
 
 const char *cluster_health_status(const struct cluster_health *health)
@@ -30,9 +37,21 @@ double cluster_health_percent(const struct cluster_health *health)
     return all == 0 ? 100 : 100.0 * health->active / all;
 }
 
-const char *index_health(const struct catalog_index *index)
+const char *index_health(const struct cluster_nodes *nodes, const struct catalog_index *index)
 {
-    return index->replica_count > 0 ? "yellow" : "green";
+    return assigned_replicas(nodes, index) < index->replica_count ? "yellow" : "green";
+}
+
+const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, uint32_t copy)
+{
+    const struct cluster_node *first = nodes->master != NULL ? nodes->master : nodes->self;
+    uint32_t others = 0;
+    if (copy == 0)
+        return first;
+    for (size_t i = 0; i < nodes->count; i++)
+        if (&nodes->items[i] != first && ++others == copy)
+            return &nodes->items[i];
+    return NULL;
 }
 
 static struct slice index_prefix(char *bytes, uint32_t number)
@@ -149,7 +168,7 @@ static void write_text(struct json_writer *writer, const char *key, struct slice
     json_string(writer, text);
 }
 
-void cluster_write_node(const struct node *node, struct json_writer *writer)
+void cluster_write_node(const struct cluster_node *node, struct json_writer *writer)
 {
     write_text(writer, "name", node->name);
     write_text(writer, "transport_address", node->address);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health and sizes, as Elasticsearch counts them. One host holds one copy of each shard; replicas are unassigned.
+ * Health and sizes, as Elasticsearch counts them. Each host holds a copy of every shard: the keeper's is the primary, those of the
+ * other live hosts are replicas, as many as an index asks for; the replicas that it asks for beyond them are unassigned.
  */
 #ifndef TL_API_CLUSTER_STATE_H
 #define TL_API_CLUSTER_STATE_H
@@ -11,10 +12,11 @@
 #include "json/write.h"
 
 struct cluster_health {
-    uint32_t active;
+    uint32_t primaries;
+    uint32_t active; /* shards, primaries and replicas */
     uint32_t unassigned;
     bool refuses; /* changes, for want of room on the disk */
-    const struct nodes *nodes;
+    const struct cluster_nodes *nodes;
 };
 
 /*
@@ -28,7 +30,10 @@ void cluster_health_add(struct cluster_health *health, const struct catalog_inde
 const char *cluster_health_status(const struct cluster_health *health);
 double cluster_health_percent(const struct cluster_health *health);
 
-const char *index_health(const struct catalog_index *index);
+const char *index_health(const struct cluster_nodes *nodes, const struct catalog_index *index);
+
+/* Returns: the node of a copy of each shard, 0 for the primary; NULL: it is unassigned. */
+const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, uint32_t copy);
 
 /*
  * Returns: an index's bytes on disk: documents with their history, and entries, near enough. As in Elasticsearch, what is in the
@@ -70,6 +75,6 @@ extern const struct catalog_options cluster_every_index;
 void cluster_write_head(struct request *request, size_t total, struct json_writer *writer);
 
 /* Writes what every call that lists nodes says of one: its name, addresses, roles and attributes, as members. */
-void cluster_write_node(const struct node *node, struct json_writer *writer);
+void cluster_write_node(const struct cluster_node *node, struct json_writer *writer);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
 
-static void write_nodes(const struct nodes *nodes, struct json_writer *writer)
+static void write_nodes(const struct cluster_nodes *nodes, struct json_writer *writer)
 {
     json_key(writer, "nodes");
     json_begin(writer, '{');
@@ -96,15 +96,15 @@ static void write_metadata(struct request *request, const struct index_set *set,
     json_end(writer, '}');
 }
 
-/* `on`: the node of a primary, which is the one that is asked; NULL: a replica. */
-static void write_shard(const struct catalog_index *index, uint32_t shard, const struct node *on,
+/* `on`: the node of the copy; NULL: it is unassigned. */
+static void write_shard(const struct catalog_index *index, uint32_t shard, bool primary, const struct cluster_node *on,
                         struct json_writer *writer)
 {
     json_begin(writer, '{');
     json_key(writer, "state");
     json_string(writer, on != NULL ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
     json_key(writer, "primary");
-    json_bool(writer, on != NULL);
+    json_bool(writer, primary);
     json_key(writer, "node");
     if (on != NULL)
         json_string(writer, on->id);
@@ -122,7 +122,7 @@ static void write_shard(const struct catalog_index *index, uint32_t shard, const
 /* Of the routing table, at least: "state", "primary", "node", "relocating_node", "shard", "index". */
 enum { SHARD_BYTES = 100 };
 
-static void write_routing(const struct index_set *set, const struct node *self, struct json_writer *writer)
+static void write_routing(const struct index_set *set, const struct cluster_nodes *nodes, struct json_writer *writer)
 {
     json_key(writer, "routing_table");
     json_begin(writer, '{');
@@ -140,7 +140,7 @@ static void write_routing(const struct index_set *set, const struct node *self, 
             json_key(writer, name);
             json_begin(writer, '[');
             for (uint32_t copy = 0; copy <= index->replica_count && !writer->buf->overflow; copy++)
-                write_shard(index, shard, copy == 0 ? self : NULL, writer);
+                write_shard(index, shard, copy == 0, cluster_copy_node(nodes, copy), writer);
             json_end(writer, ']');
         }
         json_end(writer, '}');
@@ -159,7 +159,7 @@ static int write_state(struct request *request)
 {
     const struct state_job *job = request->context;
     struct slice metrics = request_part(request, PART_METRIC);
-    const struct nodes *nodes = nodes_list(request);
+    const struct cluster_nodes *nodes = nodes_list(request);
     struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -187,7 +187,7 @@ static int write_state(struct request *request)
     if (names_match(metrics, SLICE_LIT("metadata")))
         write_metadata(request, &job->set, job->flat, &writer);
     if (names_match(metrics, SLICE_LIT("routing_table")))
-        write_routing(&job->set, nodes->self, &writer);
+        write_routing(&job->set, nodes, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

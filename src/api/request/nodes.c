@@ -26,35 +26,35 @@ static struct slice asked_address(struct request *request)
 }
 
 /* This host, where the list does not have it: it is alone, or was forgotten while it was out. */
-static struct node own_node(struct request *request)
+static struct cluster_node own_node(struct request *request)
 {
-    return (struct node){.id = slice_from(request->api->node_id),
-                         .name = request->api->options.node_name,
-                         .address = asked_address(request),
-                         .number = request->api->host,
-                         .self = true,
-                         .master = request->api->host == 0};
+    return (struct cluster_node){.id = slice_from(request->api->node_id),
+                                 .name = request->api->options.node_name,
+                                 .address = asked_address(request),
+                                 .number = request->api->host,
+                                 .self = true,
+                                 .master = request->api->host == 0};
 }
 
-static struct node node_of(const struct journal_host *host, struct arena *arena)
+static struct cluster_node node_of(const struct journal_host *host, struct arena *arena)
 {
     char *id = arena_alloc(arena, ID_BYTES + 1);
     id_of_name(host->name, id);
-    return (struct node){.id = slice_make(id, ID_BYTES),
-                         .name = arena_copy(arena, host->name),
-                         .address = arena_copy(arena, host->address),
-                         .number = host->number,
-                         .self = host->self,
-                         .master = host->keeper};
+    return (struct cluster_node){.id = slice_make(id, ID_BYTES),
+                                 .name = arena_copy(arena, host->name),
+                                 .address = arena_copy(arena, host->address),
+                                 .number = host->number,
+                                 .self = host->self,
+                                 .master = host->keeper};
 }
 
-const struct nodes *nodes_list(struct request *request)
+const struct cluster_nodes *nodes_list(struct request *request)
 {
     struct journal_host *hosts;
     size_t known = journal_hosts(request->api->journal, &hosts);
-    struct nodes *nodes = arena_zalloc(request->arena, sizeof *nodes);
-    struct node *items = arena_zalloc(request->arena, (known + 1) * sizeof *items);
-    *nodes = (struct nodes){.items = items, .in = journal_serves(request->api->journal), .current = true};
+    struct cluster_nodes *nodes = arena_zalloc(request->arena, sizeof *nodes);
+    struct cluster_node *items = arena_zalloc(request->arena, (known + 1) * sizeof *items);
+    *nodes = (struct cluster_nodes){.items = items, .in = journal_serves(request->api->journal), .current = true};
     for (size_t i = 0; i < known; i++) {
         const struct journal_host *host = &hosts[i];
         nodes->current = nodes->current && host->live && host->lag_us <= NODE_LAG_MAX_US;
@@ -73,7 +73,7 @@ const struct nodes *nodes_list(struct request *request)
     return nodes;
 }
 
-const struct node *nodes_by_id(const struct nodes *nodes, struct slice id)
+const struct cluster_node *nodes_by_id(const struct cluster_nodes *nodes, struct slice id)
 {
     for (size_t i = 0; i < nodes->count; i++)
         if (slice_equal(nodes->items[i].id, id))
@@ -81,7 +81,7 @@ const struct node *nodes_by_id(const struct nodes *nodes, struct slice id)
     return NULL;
 }
 
-const struct node *nodes_by_number(const struct nodes *nodes, uint16_t number)
+const struct cluster_node *nodes_by_number(const struct cluster_nodes *nodes, uint16_t number)
 {
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->items[i].number == number)
@@ -89,7 +89,7 @@ const struct node *nodes_by_number(const struct nodes *nodes, uint16_t number)
     return NULL;
 }
 
-struct slice node_host(const struct node *node)
+struct slice node_host(const struct cluster_node *node)
 {
     size_t end = node->address.len;
     while (end > 0 && node->address.data[end - 1] != ':')
@@ -109,7 +109,7 @@ static bool read_role(struct slice part, bool *ret_wanted)
     return false;
 }
 
-static bool is_named_by(const struct node *node, struct slice part)
+static bool is_named_by(const struct cluster_node *node, struct slice part)
 {
     if (slice_is(part, "_all"))
         return true;
@@ -121,7 +121,7 @@ static bool is_named_by(const struct node *node, struct slice part)
            json_wildcard(part, node->address);
 }
 
-bool node_is_named(const struct node *node, struct slice list)
+bool node_is_named(const struct cluster_node *node, struct slice list)
 {
     bool named = list.len == 0;
     while (list.len > 0) {

@@ -13,10 +13,10 @@
 
 #include "api/request/request.h"
 
-/* Behind by more than this a host is not current, which makes the health of the cluster yellow. */
+/* A host with a larger lag is not current, which makes the health of the cluster yellow. */
 #define NODE_LAG_MAX_US TL_SECOND
 
-struct node {
+struct cluster_node {
     struct slice id;
     struct slice name;
     struct slice address; /* HOST:PORT, where clients reach it */
@@ -25,12 +25,12 @@ struct node {
     bool master;
 };
 
-struct nodes {
-    const struct node *items; /* in order of the hosts' names */
+struct cluster_nodes {
+    const struct cluster_node *items; /* in order of the hosts' names */
     size_t count;
-    const struct node *self;   /* the host that is asked */
-    const struct node *master; /* NULL: none is known */
-    bool in;                   /* the host that is asked reaches the log of the cluster */
+    const struct cluster_node *self;   /* the host that is asked */
+    const struct cluster_node *master; /* NULL: none is known */
+    bool in;                           /* the host that is asked reaches the log of the cluster */
     bool current; /* all hosts that are known are nodes, and have applied all but the last second of the log */
 };
 
@@ -40,20 +40,20 @@ struct nodes {
  */
 uint16_t nodes_own_id(struct journal *journal, char id[]);
 
-/* Returns: the nodes of this moment. Lives: as the request. Does not block. */
-const struct nodes *nodes_list(struct request *request);
+/* Returns: the present nodes. Lives: as the request. Does not block. */
+const struct cluster_nodes *nodes_list(struct request *request);
 
 /* Returns: the node with this id, or of the host with this number; NULL: none. */
-const struct node *nodes_by_id(const struct nodes *nodes, struct slice id);
-const struct node *nodes_by_number(const struct nodes *nodes, uint16_t number);
+const struct cluster_node *nodes_by_id(const struct cluster_nodes *nodes, struct slice id);
+const struct cluster_node *nodes_by_number(const struct cluster_nodes *nodes, uint16_t number);
 
 /*
  * Whether a list as `_nodes/{node_id}` takes it names a node: `_all`, `_local`, `_master`, ids, names and addresses with
  * `*`, and roles (`data:true`, of which every node has all). The last part that is about the node counts. An empty list names all.
  */
-bool node_is_named(const struct node *node, struct slice list);
+bool node_is_named(const struct cluster_node *node, struct slice list);
 
 /* Returns: the address without its port. */
-struct slice node_host(const struct node *node);
+struct slice node_host(const struct cluster_node *node);
 
 #endif
