@@ -13,6 +13,7 @@ int command_import(int argc, char **argv);
 int command_lock(int argc, char **argv);
 int command_locks(int argc, char **argv);
 int command_status(int argc, char **argv);
+int command_hosts(int argc, char **argv);
 int command_backup(int argc, char **argv);
 int command_changes(int argc, char **argv);
 int command_replicate(int argc, char **argv);

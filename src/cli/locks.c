@@ -92,18 +92,6 @@ static void print_plain(struct client *client, struct buf *to)
     }
 }
 
-/* Over what is there, line by line, so that it does not flicker. */
-static void print_over(struct slice lines)
-{
-    fputs("\033[H", stdout);
-    for (; lines.len > 0;) {
-        size_t len = slice_find_byte(lines, '\n');
-        printf("%.*s\033[K\n", (int)len, lines.data);
-        lines = slice_from_offset(lines, len + 1 < lines.len ? len + 1 : lines.len);
-    }
-    fputs("\033[J", stdout);
-}
-
 /*
  * An index that is not there may be locked all the same, before it is made; where it is not, a name that was mistyped must not
  * look like one that nobody holds.
@@ -136,7 +124,7 @@ static int show(struct client *client, const struct locks_options *o, const char
         print_plain(client, &text);
     *ret_none = text.len >= 6 && memcmp(text.data, "nobody", 6) == 0;
     if (redraw)
-        print_over(buf_as_slice(&text));
+        shown_over(buf_as_slice(&text));
     else
         fwrite(text.data, 1, text.len, status == 200 ? stdout : stderr);
     fflush(stdout);

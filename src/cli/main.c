@@ -30,6 +30,7 @@ static const struct {
     {"lock", command_lock, "hold a lock while a command runs"},
     {"locks", command_locks, "show who holds what, and who waits for whom"},
     {"status", command_status, "show how a server is doing"},
+    {"hosts", command_hosts, "show the hosts of a cluster"},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands, EXIT_USAGE = 64, EXIT_OLD_PROCESSOR = 69 };
@@ -52,10 +53,13 @@ static const struct {
     const char *theirs;
     const char *ours;
 } synonyms[] = {
-    {"start", "serve"},   {"run", "serve"},   {"server", "serve"}, {"up", "serve"},     {"daemon", "serve"},
-    {"watch", "changes"}, {"follow", "changes"}, {"feed", "changes"}, {"tail", "changes"}, {"snapshot", "backup"}, {"dump", "backup"}, {"save", "backup"}, {"verify", "check"},  {"fsck", "check"},  {"certs", "cert"},  {"tls", "cert"},  {"load", "import"},  {"index", "import"}, {"list", "ls"},
-    {"health", "status"}, {"info", "status"}, {"ping", "status"},  {"stats", "status"}, {"who", "locks"},
-    {"dir", "ls"},        {"top", "locks"},   {"rename", "mv"},  {"move", "mv"},
+    {"start", "serve"},   {"run", "serve"},      {"server", "serve"}, {"up", "serve"},     {"daemon", "serve"},
+    {"watch", "changes"}, {"follow", "changes"}, {"feed", "changes"}, {"tail", "changes"}, {"snapshot", "backup"},
+    {"dump", "backup"},   {"save", "backup"},    {"verify", "check"}, {"fsck", "check"},   {"certs", "cert"},
+    {"tls", "cert"},      {"load", "import"},    {"index", "import"}, {"list", "ls"},      {"health", "status"},
+    {"info", "status"},   {"ping", "status"},    {"stats", "status"}, {"who", "locks"},    {"nodes", "hosts"},
+    {"members", "hosts"}, {"cluster", "hosts"},  {"dir", "ls"},       {"top", "locks"},    {"rename", "mv"},
+    {"move", "mv"},
 };
 
 /* Returns: the command that may have been meant; NULL when none is near. */

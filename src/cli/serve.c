@@ -26,6 +26,7 @@
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/durable.h"
+#include "cli/host_sender.h"
 #include "cli/member.h"
 #include "cli/private_dir.h"
 #include "cli/shown.h"
@@ -77,6 +78,7 @@ struct server {
     struct member member; /* in place of it in a cluster */
     char *address;        /* where the other hosts reach this one */
     struct journal *journal;
+    struct sender *sender; /* of requests to the other hosts; NULL: not in a cluster */
     struct api *api;
     char *backups; /* the folder's real path */
     struct http *http;
@@ -670,6 +672,11 @@ static int server_open(struct server *server, struct serve_options *o)
         return r;
     if (o->backups != NULL && (r = backup_folder_open(o->backups, o->data, &server->backups, &reason)) != 0)
         return complain(r, "cannot start", reason);
+    if (o->cluster != NULL) {
+        if ((r = host_sender_open(&server->sender)) != 0)
+            return complain(r, "cannot start", NULL);
+        o->api.hosts = host_sender_ops(server->sender);
+    }
     o->api.cluster_secret = o->cluster != NULL ? slice_from(server->member.secret) : SLICE_NONE;
     o->api.backups = server->backups == NULL ? SLICE_NONE : slice_from(server->backups);
     if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
@@ -727,6 +734,7 @@ static void server_close(struct server *server, uint64_t grace_us)
     if (server->journal != NULL)
         journal_stop(server->journal);
     api_close(server->api);
+    host_sender_close(server->sender);
     http_close(server->http);
     journal_close(server->journal);
 }

@@ -2,6 +2,7 @@
 /* Texts of others on a terminal; see shown.h. */
 #include "cli/shown.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -71,4 +72,15 @@ const char *shown_url(const char *url)
     buf_escape_line(buf, slice_from(at + 1));
     buf_byte(buf, '\0');
     return buf->data;
+}
+
+void shown_over(struct slice lines)
+{
+    fputs("\033[H", stdout);
+    for (; lines.len > 0;) {
+        size_t len = slice_find_byte(lines, '\n');
+        printf("%.*s\033[K\n", (int)len, lines.data);
+        lines = slice_from_offset(lines, len + 1 < lines.len ? len + 1 : lines.len);
+    }
+    fputs("\033[J", stdout);
 }

@@ -17,6 +17,9 @@ const char *shown_line(struct slice line);
 /* Frees what the thread has of these texts; for one that ends before the process. */
 void shown_thread_end(void);
 
+/* Prints lines, which can be shown, in place of what the terminal shows: line by line, so that it does not flicker. */
+void shown_over(struct slice lines);
+
 /* A URL without the user and password that it may have: what is shown is logged. */
 const char *shown_url(const char *url);
 

@@ -13,6 +13,8 @@
 
 enum { CHAIN_POINTS = 4096 };
 
+#define BEAT_US TL_SECOND /* between two heartbeats of a host */
+
 /* An entry of this host that was submitted to the log and is not applied here yet. */
 struct inflight_entry {
     struct list link;
@@ -37,6 +39,8 @@ struct peer {
     uint64_t beat_at; /* boot clock: its newest heartbeat was applied here; 0: never */
     /* Of that heartbeat; `ts` is this host's at the same position, 0: unknown. */
     struct chain_point beat;
+    uint64_t lag_entries, lag_us; /* of its applied state when it sent that heartbeat */
+    int64_t clock_offset_us;      /* its wall clock minus this host's when that was applied */
     enum { PEER_UNKNOWN, PEER_AGREES, PEER_DIFFERS } verdict;
     tl_ts reached_ts; /* it serves reads at this timestamp or later, in this life */
     /* Boot clock: it has been out of the log's list of hosts since; 0: it is in it. */
@@ -121,11 +125,13 @@ void cluster__update_hosts(struct journal *journal);
 void cluster__record_chain(struct journal *journal, cmdlog_position position);
 /*
  * Makes the newest entry the one that heartbeats report, and wakes journal_await_position(). Called by
- * the follower. Requires: the stable timestamp covers it (invariant 5).
+ * the follower. Requires: the stable timestamp covers it (invariant 6).
  */
 void cluster__publish_applied(struct journal *journal);
-/* Compares the chain in a heartbeat, just applied, with this host's own. Called by the follower. */
-void cluster__compare(struct journal *journal, const struct command *heartbeat);
+ * Compares a heartbeat with this host: its chain, its position, and `wall`, its host's wall clock.
+ * Called by the follower. Requires: the heartbeat's entry is the newest that was applied.
+ */
+void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall);
 /* Submits HOST_GONE for a live host that is missing in the log's list. */
 void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in);
 

@@ -194,7 +194,7 @@ static void apply(struct journal *journal, const struct command_group_header *he
         struct command *beat = list_entry(effects.heartbeats.next, struct command, link);
         list_remove(&beat->link);
         if (r == 0)
-            cluster__compare(journal, beat);
+            cluster__compare(journal, beat, head->ts);
         command_free(beat);
     }
     cancel_abandoned(journal, effects.requests, effects.request_count);

@@ -126,6 +126,26 @@ static struct journal_host *copy_hosts(const struct cluster *cluster, const stru
     return hosts;
 }
 
+/* The hosts of the last update, in an allocation of their own. Requires: queue_lock. */
+static struct journal_host *copy_listed(const struct cluster *cluster)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        const struct journal_host *host = &cluster->hosts[i];
+        bytes += host->name.len + host->group.len + host->address.len + host->build.len;
+    }
+    struct journal_host *hosts = mem_zalloc(cluster->host_count * sizeof *hosts + bytes + 1);
+    char *at = (char *)(hosts + cluster->host_count);
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        hosts[i] = cluster->hosts[i];
+        hosts[i].name = put_text(&at, hosts[i].name);
+        hosts[i].group = put_text(&at, hosts[i].group);
+        hosts[i].address = put_text(&at, hosts[i].address);
+        hosts[i].build = put_text(&at, hosts[i].build);
+    }
+    return hosts;
+}
+
 static void reset_peer(struct peer *peer, uint64_t life)
 {
     if (peer->life != life)
@@ -291,7 +311,27 @@ static bool differs_from_half(const struct cluster *cluster)
     return differ > 0 && 2 * agree <= cluster->live_count && agree + differ >= cluster->live_count;
 }
 
-void cluster__compare(struct journal *journal, const struct command *heartbeat)
+/*
+ * Sets the lag of a heartbeat's host: the entries after `position`, without the heartbeat's own,
+ * which is the newest. A position older than all remembered ones counts as the oldest of these.
+ */
+static void measure_lag(const struct cluster *cluster, cmdlog_position position, struct peer *peer)
+{
+    size_t count = cluster->chain_next < CHAIN_POINTS ? cluster->chain_next : CHAIN_POINTS, after = 0;
+    const struct chain_point *newest = &cluster->chains[(cluster->chain_next - 1) % CHAIN_POINTS];
+    const struct chain_point *missed = newest;
+    for (size_t i = 2; i <= count; i++) {
+        const struct chain_point *point = &cluster->chains[(cluster->chain_next - i) % CHAIN_POINTS];
+        if (point->position <= position)
+            break;
+        missed = point;
+        after++;
+    }
+    peer->lag_entries = after;
+    peer->lag_us = newest->ts - missed->ts;
+}
+
+void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall)
 {
     struct cluster *cluster = journal->cluster;
     uint16_t number = (uint16_t)host_of_number(heartbeat->request);
@@ -303,6 +343,8 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat)
     peer->beat = (struct chain_point){beat->position, beat->chain, mine != NULL ? mine->ts : 0};
     if (peer->beat.ts > peer->reached_ts)
         peer->reached_ts = peer->beat.ts;
+    peer->clock_offset_us = (int64_t)(wall - journal__wall(journal));
+    measure_lag(cluster, beat->position, peer);
     bool self = number == cluster->host;
     if (mine != NULL && !self) {
         bool same = mine->chain == beat->chain;
@@ -326,24 +368,24 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
     *ret_hosts = NULL;
     if (cluster == NULL)
         return 0;
-    pthread_mutex_lock(&journal->core_lock); /* keeps the core's texts valid until they are copied */
-    size_t core_count;
-    const struct core_host *all = core_hosts(journal->core, &core_count);
     pthread_mutex_lock(&journal->queue_lock);
-    struct journal_host *hosts = copy_hosts(cluster, all, core_count);
+    size_t count = cluster->host_count;
+    struct journal_host *hosts = copy_listed(cluster);
     uint64_t now = clock_boot_us();
-    for (size_t i = 0; i < core_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct peer *peer = &cluster->peers[hosts[i].number];
         struct chain_point beat = hosts[i].self ? cluster->applied : peer->beat;
         hosts[i].applied = beat.ts;
         hosts[i].position = beat.position;
         hosts[i].chain = beat.chain;
         hosts[i].silent_us = peer->beat_at == 0 ? 0 : now - peer->beat_at;
+        hosts[i].lag_entries = peer->lag_entries;
+        hosts[i].lag_us = peer->lag_us + (hosts[i].silent_us > BEAT_US ? hosts[i].silent_us - BEAT_US : 0);
+        hosts[i].clock_offset_us = hosts[i].self ? 0 : peer->clock_offset_us;
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    pthread_mutex_unlock(&journal->core_lock);
     *ret_hosts = hosts;
-    return core_count;
+    return count;
 }
 
 /* --- What other hosts have applied -------------------------------------------------------------------------------- */

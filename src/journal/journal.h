@@ -94,10 +94,16 @@ struct journal_host {
     uint64_t position;  /* log position of `applied` */
     uint64_t chain;     /* hash chain at `position` (README.md, "The hash chain") */
     uint64_t silent_us; /* since its last heartbeat was applied here; 0 before the first */
+    /*
+     * Its lag: the log that it had not applied when it sent its last heartbeat, and the time since
+     * its next heartbeat was due. Limited by the part of the log that this host remembers.
+     */
+    uint64_t lag_entries, lag_us;
+    int64_t clock_offset_us; /* its wall clock minus this host's, less the heartbeat's way here */
 };
 
 /*
- * Lists the known hosts in order of name.
+ * Lists the known hosts in order of name. From any thread; does not block.
  * Returns: their number; 0 without a cluster.
  * Owns: the caller; mem_free.
  */

@@ -9,7 +9,6 @@ enum {
     ENTRY_BYTES = 1 << 20, /* an entry of this size gets no further command */
 };
 
-#define BEAT_US TL_SECOND
 #define SUBMIT_US (50 * TL_MS) /* limit of one attempt; then the entry is rebuilt from the queue */
 
 /* --- Heartbeats and TICKs ----------------------------------------------------------------------------------------- */

@@ -46,10 +46,11 @@ static const struct cat_column index_columns[] = {
     {"creation.date.string", "cds", "index creation date (as string)", false, true},
 };
 
-static void add_index(struct request *request, const struct catalog_index *index, struct cat_table *table)
+static void add_index(struct request *request, const struct cluster_nodes *nodes, const struct catalog_index *index,
+                      struct cat_table *table)
 {
     struct cat_cell *row = cat_table_row(table, request->arena);
-    row[0] = cat_text(slice_from(index_health(index)));
+    row[0] = cat_text(slice_from(index_health(nodes, index)));
     row[1] = cat_text(index->closed ? SLICE_LIT("close") : SLICE_LIT("open"));
     row[2] = cat_text(index->name);
     row[3] = cat_text(index->uuid);
@@ -79,10 +80,11 @@ int handle_cat_indices(struct request *request)
     if (health.data != NULL && !slice_is(health, "green") && !slice_is(health, "yellow") && !slice_is(health, "red"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown cluster health status [%.*s]",
                               SLICE_ARG(health));
+    const struct cluster_nodes *nodes = nodes_list(request);
     cat_table_init(&table, index_columns, COUNT_OF(index_columns));
     for (size_t i = 0; i < set.count; i++)
-        if (health.data == NULL || slice_is(health, index_health(set.targets[i].index)))
-            add_index(request, set.targets[i].index, &table);
+        if (health.data == NULL || slice_is(health, index_health(nodes, set.targets[i].index)))
+            add_index(request, nodes, set.targets[i].index, &table);
     return cat_table_reply(request, &table);
 }
 
@@ -202,8 +204,9 @@ int handle_cat_health(struct request *request)
     add_time(request, row);
     row[2] = cat_text(request->api->options.cluster_name);
     row[3] = cat_text(slice_from(cluster_health_status(&health)));
-    row[4] = row[5] = cat_number(1);
-    row[6] = row[7] = cat_number(health.active);
+    row[4] = row[5] = cat_number((int64_t)health.nodes->count);
+    row[6] = cat_number(health.active);
+    row[7] = cat_number(health.primaries);
     row[8] = row[9] = cat_number(0);
     row[10] = cat_number(health.unassigned);
     row[11] = cat_number(0);

@@ -60,15 +60,6 @@ static struct cat_cell load_cell(struct request *request, double load)
     return load < 0 ? (struct cat_cell){0} : cat_text(arena_printf(request->arena, "%.2f", load));
 }
 
-/* The name before the port. */
-static struct slice address_ip(struct slice address)
-{
-    size_t end = address.len;
-    while (end > 0 && address.data[end - 1] != ':')
-        end--;
-    return end == 0 ? address : slice_make(address.data, end - 1);
-}
-
 static const struct cat_column node_columns[] = {
     {"id", "id,nodeId", "unique node id", false, true},
     {"ip", "i", "ip address", false, false},
@@ -85,25 +76,43 @@ static const struct cat_column node_columns[] = {
     {"version", "v", "es version", false, true},
 };
 
-int handle_cat_nodes(struct request *request)
+/* What this host knows of its own load; of others it knows none. */
+static void fill_load(struct request *request, struct cat_cell *row)
 {
-    struct cat_table table;
-    int r = cat_table_begin(request, node_columns, COUNT_OF(node_columns));
-    if (r != 0)
-        return r;
     struct host_load host = host_load_read();
-    cat_table_init(&table, node_columns, COUNT_OF(node_columns));
-    struct cat_cell *row = cat_table_row(&table, request->arena);
-    row[0] = cat_text(SLICE_LIT(API_NODE_ID));
-    row[1] = cat_text(address_ip(cluster_address(request)));
     if (host.ram_percent >= 0)
         row[3] = cat_number(host.ram_percent);
     for (int i = 0; i < 3; i++)
         row[5 + i] = load_cell(request, host.load[i]);
-    row[8] = cat_text(SLICE_LIT("dim"));
-    row[9] = cat_text(SLICE_LIT("*"));
-    row[10] = cat_text(request->api->options.node_name);
-    row[11] = cat_text(SLICE_LIT("7.10.2"));
+}
+
+/* As there: four characters, or the whole with ?full_id. */
+static struct slice shown_id(const struct cluster_node *node, bool full)
+{
+    return full ? node->id : slice_make(node->id.data, 4);
+}
+
+int handle_cat_nodes(struct request *request)
+{
+    struct cat_table table;
+    bool full = false;
+    int r = request_bool(request, "full_id", &full);
+    if (r != 0 || (r = cat_table_begin(request, node_columns, COUNT_OF(node_columns))) != 0)
+        return r;
+    const struct cluster_nodes *nodes = nodes_list(request);
+    cat_table_init(&table, node_columns, COUNT_OF(node_columns));
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct cluster_node *node = &nodes->items[i];
+        struct cat_cell *row = cat_table_row(&table, request->arena);
+        row[0] = cat_text(shown_id(node, full));
+        row[1] = cat_text(node_host(node));
+        if (node->self)
+            fill_load(request, row);
+        row[8] = cat_text(SLICE_LIT("dim"));
+        row[9] = cat_text(slice_from(node->master ? "*" : "-"));
+        row[10] = cat_text(node->name);
+        row[11] = cat_text(SLICE_LIT("7.10.2"));
+    }
     return cat_table_reply(request, &table);
 }
 
@@ -121,10 +130,11 @@ int handle_cat_master(struct request *request)
     if (r != 0)
         return r;
     cat_table_init(&table, master_columns, COUNT_OF(master_columns));
+    const struct cluster_node *master = nodes_list(request)->master;
     struct cat_cell *row = cat_table_row(&table, request->arena);
-    row[0] = cat_text(SLICE_LIT(API_NODE_ID));
-    row[1] = row[2] = cat_text(address_ip(cluster_address(request)));
-    row[3] = cat_text(request->api->options.node_name);
+    row[0] = cat_text(master != NULL ? master->id : SLICE_LIT("-")); /* as there, where none is known */
+    row[1] = row[2] = cat_text(master != NULL ? node_host(master) : SLICE_LIT("-"));
+    row[3] = cat_text(master != NULL ? master->name : SLICE_LIT("-"));
     return cat_table_reply(request, &table);
 }
 
@@ -141,32 +151,34 @@ static const struct cat_column shard_columns[] = {
     {"node", "n", "name of node where it lives", false, false},
 };
 
+/* `on`: the node of the copy; NULL: it is unassigned. */
 static void add_shard(struct request *request, const struct catalog_index *index, uint32_t shard, bool primary,
-                      struct cat_table *table)
+                      const struct cluster_node *on, struct cat_table *table)
 {
     struct cat_cell *row = cat_table_row(table, request->arena);
     row[0] = cat_text(index->name);
     row[1] = cat_number(shard);
     row[2] = cat_text(primary ? SLICE_LIT("p") : SLICE_LIT("r"));
-    row[3] = cat_text(primary ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
-    if (!primary)
+    row[3] = cat_text(on != NULL ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
+    if (on == NULL)
         return;
     row[4] = cat_number(shard == 0 ? (int64_t)catalog_index_documents(index) : 0);
     row[5] = cat_bytes(shard == 0 ? (int64_t)index_store_bytes(request, index) : 0);
-    row[6] = cat_text(address_ip(cluster_address(request)));
-    row[7] = cat_text(request->api->options.node_name);
+    row[6] = cat_text(node_host(on));
+    row[7] = cat_text(on->name);
 }
 
 static int write_shards(struct request *request)
 {
     const struct index_set *set = request->context;
+    const struct cluster_nodes *nodes = nodes_list(request);
     struct cat_table table;
     cat_table_init(&table, shard_columns, COUNT_OF(shard_columns));
     for (size_t i = 0; i < set->count && !memory_refused(request); i++) {
         const struct catalog_index *index = set->targets[i].index;
         for (uint32_t shard = 0; shard < index->shard_count; shard++)
             for (uint32_t copy = 0; copy <= index->replica_count && !memory_refused(request); copy++)
-                add_shard(request, index, shard, copy == 0, &table);
+                add_shard(request, index, shard, copy == 0, cluster_copy_node(nodes, copy), &table);
     }
     return memory_refused(request) ? memory_refuse(request) : cat_table_reply(request, &table);
 }

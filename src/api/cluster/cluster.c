@@ -53,14 +53,14 @@ static struct slice nodes_number(struct slice wanted)
     return number;
 }
 
-/* Against the one node there is. */
-static bool nodes_are_reached(struct slice wanted)
+static bool nodes_are_reached(const struct cluster_health *health, struct slice wanted)
 {
     int64_t value;
     if (!slice_to_i64(nodes_number(wanted), &value))
         return true;
     const struct nodes_form *form = nodes_form(wanted);
-    return value - 1 >= form->low && value - 1 <= form->high;
+    int64_t count = (int64_t)health->nodes->count;
+    return value - count >= form->low && value - count <= form->high;
 }
 
 static bool shards_are_reached(const struct cluster_health *health, struct slice wanted)
@@ -73,14 +73,14 @@ static bool shards_are_reached(const struct cluster_health *health, struct slice
 
 static bool wait_is_over(const struct health_wait *wait, const struct cluster_health *health)
 {
-    return status_is_reached(cluster_health_status(health), wait->status) && nodes_are_reached(wait->nodes) &&
+    return status_is_reached(cluster_health_status(health), wait->status) && nodes_are_reached(health, wait->nodes) &&
            shards_are_reached(health, wait->active_shards);
 }
 
 static void write_numbers(struct json_writer *writer, const struct cluster_health *health)
 {
     json_key(writer, "active_primary_shards");
-    json_u64(writer, health->active);
+    json_u64(writer, health->primaries);
     json_key(writer, "active_shards");
     json_u64(writer, health->active);
     json_key(writer, "relocating_shards");
@@ -91,7 +91,8 @@ static void write_numbers(struct json_writer *writer, const struct cluster_healt
     json_u64(writer, health->unassigned);
 }
 
-static void write_shard_healths(struct json_writer *writer, const struct catalog_index *index)
+static void write_shard_healths(struct json_writer *writer, const struct cluster_nodes *nodes,
+                                const struct catalog_index *index)
 {
     json_key(writer, "shards");
     json_begin(writer, '{');
@@ -101,30 +102,35 @@ static void write_shard_healths(struct json_writer *writer, const struct catalog
         json_key(writer, name);
         json_begin(writer, '{');
         json_key(writer, "status");
-        json_string(writer, slice_from(index_health(index)));
+        json_string(writer, slice_from(index_health(nodes, index)));
         json_key(writer, "primary_active");
         json_bool(writer, true);
-        write_numbers(writer, &(struct cluster_health){1, index->replica_count});
+        struct cluster_health all = {.nodes = nodes};
+        cluster_health_add(&all, index);
+        write_numbers(writer, &(struct cluster_health){.primaries = 1,
+                                                       .active = all.active / index->shard_count,
+                                                       .unassigned = all.unassigned / index->shard_count});
         json_end(writer, '}');
     }
     json_end(writer, '}');
 }
 
-static void write_index_health(struct json_writer *writer, const struct catalog_index *index, bool shards)
+static void write_index_health(struct json_writer *writer, const struct cluster_nodes *nodes,
+                               const struct catalog_index *index, bool shards)
 {
-    struct cluster_health health = {0};
+    struct cluster_health health = {.nodes = nodes};
     cluster_health_add(&health, index);
     json_key_slice(writer, index->name);
     json_begin(writer, '{');
     json_key(writer, "status");
-    json_string(writer, slice_from(index_health(index)));
+    json_string(writer, slice_from(index_health(nodes, index)));
     json_key(writer, "number_of_shards");
     json_u64(writer, index->shard_count);
     json_key(writer, "number_of_replicas");
     json_u64(writer, index->replica_count);
     write_numbers(writer, &health);
     if (shards)
-        write_shard_healths(writer, index);
+        write_shard_healths(writer, nodes, index);
     json_end(writer, '}');
 }
 
@@ -143,9 +149,9 @@ static void write_health(struct request *request, const struct index_set *set, c
     json_key(&writer, "timed_out");
     json_bool(&writer, timed_out);
     json_key(&writer, "number_of_nodes");
-    json_u64(&writer, 1);
+    json_u64(&writer, health->nodes->count);
     json_key(&writer, "number_of_data_nodes");
-    json_u64(&writer, 1);
+    json_u64(&writer, health->nodes->count);
     write_numbers(&writer, health);
     if (request->form.compatible_8)
         buf_lit(writer.buf, ",\"unassigned_primary_shards\":0");
@@ -161,7 +167,7 @@ static void write_health(struct request *request, const struct index_set *set, c
         json_key(&writer, "indices");
         json_begin(&writer, '{');
         for (size_t i = 0; i < set->count; i++)
-            write_index_health(&writer, set->targets[i].index, slice_is(level, "shards"));
+            write_index_health(&writer, health->nodes, set->targets[i].index, slice_is(level, "shards"));
         json_end(&writer, '}');
     }
     json_end(&writer, '}');
@@ -370,6 +376,63 @@ int handle_cluster_settings_put(struct request *request)
 
 /* --- Nodes -------------------------------------------------------------------------------------------------------- */
 
+/* The metrics of node information, of which only "http" has content here. */
+static bool is_info_metric(struct slice name)
+{
+    static const char *const names[] = {"settings", "os",      "process", "jvm",     "thread_pool",  "transport",
+                                        "http",     "plugins", "ingest",  "indices", "aggregations", "_all"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_is(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Whether the place of a node's id has metrics in it, as in _nodes/http. */
+static bool are_info_metrics(struct slice list)
+{
+    bool all = list.len > 0 && !slice_is(list, "_all");
+    while (list.len > 0) {
+        size_t len = slice_find_byte(list, ',');
+        all = all && is_info_metric(slice_make(list.data, len));
+        list = slice_from_offset(list, len + 1);
+    }
+    return all;
+}
+
+static void write_http_info(struct request *request, const struct cluster_node *node, struct json_writer *writer)
+{
+    json_key(writer, "http");
+    json_begin(writer, '{');
+    json_key(writer, "bound_address");
+    json_begin(writer, '[');
+    json_string(writer, node->address);
+    json_end(writer, ']');
+    json_key(writer, "publish_address");
+    json_string(writer, node->address);
+    json_key(writer, "max_content_length_in_bytes");
+    json_u64(writer, request->api->options.body_bytes_max);
+    json_end(writer, '}');
+}
+
+static void write_node_info(struct request *request, const struct cluster_node *node, bool http,
+                            struct json_writer *writer)
+{
+    json_key_slice(writer, node->id);
+    json_begin(writer, '{');
+    cluster_write_node(node, writer);
+    json_key(writer, "version");
+    json_string(writer, SLICE_LIT("7.10.2"));
+    json_key(writer, "build_flavor");
+    json_string(writer, SLICE_LIT("default"));
+    json_key(writer, "build_type");
+    json_string(writer, SLICE_LIT("tar"));
+    json_key(writer, "build_hash");
+    json_string(writer, SLICE_LIT("747e1cc71def077253878a59143c1f785afa92b9"));
+    if (http)
+        write_http_info(request, node, writer);
+    json_end(writer, '}');
+}
+
 int handle_nodes(struct request *request)
 {
     struct json_writer writer;
@@ -378,24 +441,25 @@ int handle_nodes(struct request *request)
     int r = request_bool(request, "flat_settings", &flag);
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
         return r;
-    struct slice address = cluster_address(request);
+    const struct cluster_nodes *nodes = nodes_list(request);
+    struct slice wanted = request_part(request, PART_NODE_ID), metrics = request_part(request, PART_METRIC);
+    if (metrics.data == NULL && are_info_metrics(wanted)) {
+        metrics = wanted;
+        wanted = SLICE_NONE;
+    }
+    bool http = names_match(metrics, SLICE_LIT("http"));
+    size_t count = 0;
+    for (size_t i = 0; i < nodes->count; i++)
+        count += node_is_named(&nodes->items[i], wanted);
     reply_begin(request, 200, &writer);
-    buf_lit(writer.buf, "{\"_nodes\":{\"total\":1,\"successful\":1,\"failed\":0},\"cluster_name\":");
-    buf_json_string(writer.buf, request->api->options.cluster_name);
-    buf_lit(writer.buf, ",\"nodes\":{\"" API_NODE_ID "\":{\"name\":");
-    buf_json_string(writer.buf, request->api->options.node_name);
-    buf_lit(writer.buf, ",\"transport_address\":");
-    buf_json_string(writer.buf, address);
-    buf_lit(writer.buf, ",\"host\":");
-    buf_json_string(writer.buf, slice_make(address.data, slice_find_byte(address, ':')));
-    buf_lit(writer.buf, ",\"ip\":");
-    buf_json_string(writer.buf, slice_make(address.data, slice_find_byte(address, ':')));
-    buf_lit(writer.buf, ",\"version\":\"7.10.2\",\"build_flavor\":\"default\",\"build_type\":\"tar\","
-                        "\"build_hash\":\"747e1cc71def077253878a59143c1f785afa92b9\","
-                        "\"roles\":[\"data\",\"ingest\",\"master\"],\"attributes\":{},\"http\":{\"bound_address\":[");
-    buf_json_string(writer.buf, address);
-    buf_lit(writer.buf, "],\"publish_address\":");
-    buf_json_string(writer.buf, address);
-    buf_printf(writer.buf, ",\"max_content_length_in_bytes\":%zu}}}}", request->api->options.body_bytes_max);
+    json_begin(&writer, '{');
+    cluster_write_head(request, count, &writer);
+    json_key(&writer, "nodes");
+    json_begin(&writer, '{');
+    for (size_t i = 0; i < nodes->count; i++)
+        if (node_is_named(&nodes->items[i], wanted))
+            write_node_info(request, &nodes->items[i], http, &writer);
+    json_end(&writer, '}');
+    json_end(&writer, '}');
     return REQUEST_DONE;
 }

@@ -8,20 +8,27 @@
 
 struct cluster_health cluster_health_begin(struct request *request)
 {
-    return (struct cluster_health){.refuses = !journal_writable(request->api->journal)};
+    return (struct cluster_health){.refuses = !journal_writable(request->api->journal), .nodes = nodes_list(request)};
+}
+
+static uint32_t assigned_replicas(const struct cluster_nodes *nodes, const struct catalog_index *index)
+{
+    return index->replica_count < nodes->count ? index->replica_count : (uint32_t)(nodes->count - 1);
 }
 
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index)
 {
-    health->active += index->shard_count;
-    health->unassigned += index->shard_count * index->replica_count;
+    uint32_t assigned = assigned_replicas(health->nodes, index);
+    health->primaries += index->shard_count;
+    health->active += index->shard_count * (1 + assigned);
+    health->unassigned += index->shard_count * (index->replica_count - assigned);
 }
 
 const char *cluster_health_status(const struct cluster_health *health)
 {
-    if (health->refuses)
+    if (health->refuses || !health->nodes->in)
         return "red";
-    return health->unassigned > 0 ? "yellow" : "green";
+    return health->unassigned > 0 || !health->nodes->current ? "yellow" : "green";
 }
 
 double cluster_health_percent(const struct cluster_health *health)
@@ -30,9 +37,21 @@ double cluster_health_percent(const struct cluster_health *health)
     return all == 0 ? 100 : 100.0 * health->active / all;
 }
 
-const char *index_health(const struct catalog_index *index)
+const char *index_health(const struct cluster_nodes *nodes, const struct catalog_index *index)
 {
-    return index->replica_count > 0 ? "yellow" : "green";
+    return assigned_replicas(nodes, index) < index->replica_count ? "yellow" : "green";
+}
+
+const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, uint32_t copy)
+{
+    const struct cluster_node *first = nodes->master != NULL ? nodes->master : nodes->self;
+    uint32_t others = 0;
+    if (copy == 0)
+        return first;
+    for (size_t i = 0; i < nodes->count; i++)
+        if (&nodes->items[i] != first && ++others == copy)
+            return &nodes->items[i];
+    return NULL;
 }
 
 static struct slice index_prefix(char *bytes, uint32_t number)
@@ -126,12 +145,6 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
     json_end(writer, '}');
 }
 
-struct slice cluster_address(struct request *request)
-{
-    struct slice host = exchange_header(request->exchange, "Host");
-    return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
-}
-
 /* --- What calls have in common ------------------------------------------------------------------------------------ */
 
 const struct catalog_options cluster_every_index = {.allow_no_indices = true,
@@ -141,10 +154,28 @@ const struct catalog_options cluster_every_index = {.allow_no_indices = true,
                                                     .expand_hidden = true,
                                                     .allow_closed = true};
 
-void cluster_write_head(struct request *request, struct json_writer *writer)
+void cluster_write_head(struct request *request, size_t total, struct json_writer *writer)
 {
     json_key(writer, "_nodes");
-    json_raw(writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
+    json_raw(writer, arena_printf(request->arena, "{\"total\":%zu,\"successful\":%zu,\"failed\":0}", total, total));
     json_key(writer, "cluster_name");
     json_string(writer, request->api->options.cluster_name);
+}
+
+static void write_text(struct json_writer *writer, const char *key, struct slice text)
+{
+    json_key(writer, key);
+    json_string(writer, text);
+}
+
+void cluster_write_node(const struct cluster_node *node, struct json_writer *writer)
+{
+    write_text(writer, "name", node->name);
+    write_text(writer, "transport_address", node->address);
+    write_text(writer, "host", node_host(node));
+    write_text(writer, "ip", node_host(node));
+    json_key(writer, "roles");
+    json_raw(writer, SLICE_LIT("[\"data\",\"ingest\",\"master\"]"));
+    json_key(writer, "attributes");
+    json_raw(writer, SLICE_LIT("{}"));
 }

@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health and sizes, as Elasticsearch counts them. One host holds one copy of each shard; replicas are unassigned.
+ * Health and sizes, as Elasticsearch counts them. Each host holds a copy of every shard: the keeper's is the primary, those of the
+ * other live hosts are replicas, as many as an index asks for; the replicas that it asks for beyond them are unassigned.
  */
 #ifndef TL_API_CLUSTER_STATE_H
 #define TL_API_CLUSTER_STATE_H
 
+#include "api/request/nodes.h"
 #include "api/request/request.h"
 #include "core/catalog/catalog.h"
 #include "json/write.h"
 
 struct cluster_health {
-    uint32_t active;
+    uint32_t primaries;
+    uint32_t active; /* shards, primaries and replicas */
     uint32_t unassigned;
     bool refuses; /* changes, for want of room on the disk */
+    const struct cluster_nodes *nodes;
 };
 
-/* Returns: the health of the server without any index. */
+/*
+ * Returns: the health of the cluster without any index. It is red where this host refuses changes or is cut off from the
+ * log, and yellow while not all hosts are current.
+ */
 struct cluster_health cluster_health_begin(struct request *request);
 
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index);
-const char *cluster_health_status(
-    const struct cluster_health *health); /* "green", "yellow"; "red": writes are refused */
+/* Returns: "green", "yellow" or "red". Requires: cluster_health_begin(). */
+const char *cluster_health_status(const struct cluster_health *health);
 double cluster_health_percent(const struct cluster_health *health);
 
-const char *index_health(const struct catalog_index *index);
+const char *index_health(const struct cluster_nodes *nodes, const struct catalog_index *index);
+
+/* Returns: the node of a copy of each shard, 0 for the primary; NULL: it is unassigned. */
+const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, uint32_t copy);
 
 /*
  * Returns: an index's bytes on disk: documents with their history, and entries, near enough. As in Elasticsearch, what is in the
@@ -61,10 +71,10 @@ void breakers_write(struct request *request, struct json_writer *writer);
 /* The indices that calls about the cluster are about: also the closed and hidden ones; missing ones are passed over. */
 extern const struct catalog_options cluster_every_index;
 
-/* Writes "_nodes" and "cluster_name", with which calls about nodes begin their replies. */
-void cluster_write_head(struct request *request, struct json_writer *writer);
+/* Writes "_nodes", of as many as were asked for and answered, and "cluster_name", with which calls about nodes begin their replies. */
+void cluster_write_head(struct request *request, size_t total, struct json_writer *writer);
 
-/* Returns: where clients reach this node, HOST:PORT: the address that this one came by. */
-struct slice cluster_address(struct request *request);
+/* Writes what every call that lists nodes says of one: its name, addresses, roles and attributes, as members. */
+void cluster_write_node(const struct cluster_node *node, struct json_writer *writer);
 
 #endif

@@ -27,11 +27,14 @@ enum { PIECE_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
 
 /* --- Hosts -------------------------------------------------------------------------------------------------------- */
 
-static void write_host(struct json_writer *writer, const struct journal_host *host, const struct journal_host *self)
+static void write_host(struct json_writer *writer, const struct journal_host *host)
 {
-    char chain[17];
+    char chain[17], id[ID_BYTES + 1];
     snprintf(chain, sizeof chain, "%016llx", (unsigned long long)host->chain);
+    id_of_name(host->name, id);
     json_begin(writer, '{');
+    json_key(writer, "node");
+    json_string(writer, slice_from(id));
     json_key(writer, "name");
     json_string(writer, host->name);
     json_key(writer, "number");
@@ -50,8 +53,12 @@ static void write_host(struct json_writer *writer, const struct journal_host *ho
     json_u64(writer, host->applied);
     json_key(writer, "applied_position");
     json_u64(writer, host->position);
-    json_key(writer, "lag_positions");
-    json_u64(writer, self != NULL && self->position > host->position ? self->position - host->position : 0);
+    json_key(writer, "lag_entries");
+    json_u64(writer, host->lag_entries);
+    json_key(writer, "lag_ms");
+    json_u64(writer, host->lag_us / TL_MS);
+    json_key(writer, "clock_offset_ms");
+    json_i64(writer, host->clock_offset_us / (int64_t)TL_MS);
     json_key(writer, "heard_ms_ago");
     json_u64(writer, host->silent_us / TL_MS);
     json_key(writer, "chain");
@@ -61,19 +68,14 @@ static void write_host(struct json_writer *writer, const struct journal_host *ho
     json_end(writer, '}');
 }
 
-static const struct journal_host *find_self(const struct journal_host *hosts, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (hosts[i].self)
-            return &hosts[i];
-    return NULL;
-}
-
-static int list_run(struct request *request)
+int handle_hosts(struct request *request)
 {
     struct journal_host *hosts;
-    size_t count = journal_hosts(request->api->journal, &hosts);
     struct json_writer writer;
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    size_t count = journal_hosts(request->api->journal, &hosts);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "serves");
@@ -81,17 +83,11 @@ static int list_run(struct request *request)
     json_key(&writer, "hosts");
     json_begin(&writer, '[');
     for (size_t i = 0; i < count; i++)
-        write_host(&writer, &hosts[i], find_self(hosts, count));
+        write_host(&writer, &hosts[i]);
     json_end(&writer, ']');
     json_end(&writer, '}');
     mem_free(hosts);
     return REQUEST_DONE;
-}
-
-int handle_hosts(struct request *request)
-{
-    int r = request_accept(request);
-    return r != 0 ? r : request_work_short(request, list_run);
 }
 
 static int forget_run(struct request *request)
@@ -126,18 +122,26 @@ static const struct cat_column columns[] = {
     {"group", "g", "its group", false, false},
     {"address", "a", "where others reach it", false, false},
     {"live", "l", "* keeper, + live, - out", false, false},
-    {"heard.ms", "h", "since it was heard last", true, false},
+    {"lag.ms", "lm", "how far it is behind the log, in time", true, false},
+    {"lag.entries", "le", "how far it was behind when it was last heard of, in entries", true, false},
+    {"clock.ms", "cl", "its clock minus that of the host that is asked", true, false},
     {"applied", "ap", "position in the log that it had applied then", true, false},
     {"chain", "c", "what it had made of the log there", false, false},
     {"build", "b", "its version", false, true},
     {"number", "nu", "its number", true, true},
+    {"node", "no", "its node id", false, true},
+    {"heard.ms", "h", "since it was last heard of", true, true},
 };
 
-static int table_run(struct request *request)
+int handle_cat_hosts(struct request *request)
 {
     struct journal_host *hosts;
-    size_t count = journal_hosts(request->api->journal, &hosts);
     struct cat_table table;
+    char id[ID_BYTES + 1];
+    int r = cat_table_begin(request, columns, sizeof columns / sizeof *columns);
+    if (r != 0)
+        return r;
+    size_t count = journal_hosts(request->api->journal, &hosts);
     cat_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < count; i++) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
@@ -145,20 +149,19 @@ static int table_run(struct request *request)
         row[1] = cat_text(arena_copy(request->arena, hosts[i].group));
         row[2] = cat_text(arena_copy(request->arena, hosts[i].address));
         row[3] = cat_text(slice_from(hosts[i].keeper ? "*" : hosts[i].live ? "+" : "-"));
-        row[4] = cat_number((int64_t)(hosts[i].silent_us / TL_MS));
-        row[5] = cat_number((int64_t)hosts[i].position);
-        row[6] = cat_text(arena_printf(request->arena, "%016llx", (unsigned long long)hosts[i].chain));
-        row[7] = cat_text(arena_copy(request->arena, hosts[i].build));
-        row[8] = cat_number(hosts[i].number);
+        row[4] = cat_number((int64_t)(hosts[i].lag_us / TL_MS));
+        row[5] = cat_number((int64_t)hosts[i].lag_entries);
+        row[6] = cat_number(hosts[i].clock_offset_us / (int64_t)TL_MS);
+        row[7] = cat_number((int64_t)hosts[i].position);
+        row[8] = cat_text(arena_printf(request->arena, "%016llx", (unsigned long long)hosts[i].chain));
+        row[9] = cat_text(arena_copy(request->arena, hosts[i].build));
+        row[10] = cat_number(hosts[i].number);
+        id_of_name(hosts[i].name, id);
+        row[11] = cat_text(arena_copy(request->arena, slice_from(id)));
+        row[12] = cat_number((int64_t)(hosts[i].silent_us / TL_MS));
     }
     mem_free(hosts);
     return cat_table_reply(request, &table);
-}
-
-int handle_cat_hosts(struct request *request)
-{
-    int r = cat_table_begin(request, columns, sizeof columns / sizeof *columns);
-    return r != 0 ? r : request_work_short(request, table_run);
 }
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */

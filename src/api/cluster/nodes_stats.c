@@ -11,6 +11,7 @@
 
 #include "api/cluster/cluster_state.h"
 #include "api/request/api_internal.h"
+#include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/names.h"
 
@@ -175,40 +176,75 @@ static int check_metrics(struct request *request)
     return 0;
 }
 
+static void write_own(struct request *request, const struct cluster_node *self, struct json_writer *writer)
+{
+    struct slice wanted = request_part(request, PART_METRIC);
+    json_key_slice(writer, self->id);
+    json_begin(writer, '{');
+    json_key(writer, "timestamp");
+    json_u64(writer, journal_stable(request->api->journal) / TL_MS);
+    cluster_write_node(self, writer);
+    for (size_t i = 0; i < METRICS; i++)
+        if (names_match(wanted, slice_from(metrics[i].name)))
+            metrics[i].write(request, writer);
+    json_end(writer, '}');
+}
+
+struct stats_job {
+    bool own; /* this host is asked for */
+    struct host_ask *asks;
+    size_t ask_count;
+};
+
+static int reply_stats(struct request *request)
+{
+    const struct stats_job *job = request->context;
+    size_t total = job->own + job->ask_count, failed = 0, at, max;
+    yyjson_val *key, *node;
+    struct json_writer writer;
+    for (size_t i = 0; i < job->ask_count; i++)
+        failed += host_ask_json(request, &job->asks[i]) == NULL;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "_nodes");
+    json_begin(&writer, '{');
+    json_key(&writer, "total");
+    json_u64(&writer, total);
+    json_key(&writer, "successful");
+    json_u64(&writer, total - failed);
+    json_key(&writer, "failed");
+    json_u64(&writer, failed);
+    host_asks_write_failures(request, "failures", job->asks, job->ask_count, &writer);
+    json_end(&writer, '}');
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "nodes");
+    json_begin(&writer, '{');
+    if (job->own)
+        write_own(request, nodes_list(request)->self, &writer);
+    for (size_t i = 0; i < job->ask_count; i++)
+        json_obj_foreach (json_get_lit(host_ask_json(request, &job->asks[i]), "nodes"), at, max, key, node) {
+            json_key_slice(&writer, json_slice(key));
+            json_value(&writer, node, DIALECT_7);
+        }
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
 int handle_nodes_stats(struct request *request)
 {
-    struct json_writer writer;
-    struct slice wanted = request_part(request, PART_METRIC);
+    struct stats_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct slice wanted = request_part(request, PART_METRIC), named = request_part(request, PART_NODE_ID);
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
     if (r != 0 || (r = request_accept(request)) != 0 || (r = check_metrics(request)) != 0)
         return r;
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    cluster_write_head(request, &writer);
-    json_key(&writer, "nodes");
-    json_begin(&writer, '{');
-    json_key(&writer, API_NODE_ID);
-    json_begin(&writer, '{');
-    json_key(&writer, "timestamp");
-    json_u64(&writer, journal_stable(request->api->journal) / TL_MS);
-    json_key(&writer, "name");
-    json_string(&writer, request->api->options.node_name);
-    json_key(&writer, "transport_address");
-    json_string(&writer, cluster_address(request));
-    json_key(&writer, "host");
-    json_string(&writer, slice_make(cluster_address(request).data, slice_find_byte(cluster_address(request), ':')));
-    json_key(&writer, "ip");
-    json_string(&writer, cluster_address(request));
-    json_key(&writer, "roles");
-    json_raw(&writer, SLICE_LIT("[\"data\",\"ingest\",\"master\"]"));
-    json_key(&writer, "attributes");
-    json_raw(&writer, SLICE_LIT("{}"));
-    for (size_t i = 0; i < METRICS; i++)
-        if (names_match(wanted, slice_from(metrics[i].name)))
-            metrics[i].write(request, &writer);
-    json_end(&writer, '}');
-    json_end(&writer, '}');
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    job->own = node_is_named(nodes_list(request)->self, named);
+    job->asks = request_asks(request, named, &job->ask_count);
+    for (size_t i = 0; i < job->ask_count; i++) /* the metrics are names, which need no escapes */
+        job->asks[i].target =
+            arena_printf(request->arena, "/_nodes/_local/stats%s%.*s", wanted.len > 0 ? "/" : "", SLICE_ARG(wanted));
+    request->context = job;
+    return request_ask_hosts(request, job->asks, job->ask_count, reply_stats);
 }

@@ -13,19 +13,21 @@
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
 
-static void write_nodes(struct request *request, struct json_writer *writer)
+static void write_nodes(const struct cluster_nodes *nodes, struct json_writer *writer)
 {
     json_key(writer, "nodes");
     json_begin(writer, '{');
-    json_key(writer, API_NODE_ID);
-    json_begin(writer, '{');
-    json_key(writer, "name");
-    json_string(writer, request->api->options.node_name);
-    json_key(writer, "transport_address");
-    json_string(writer, cluster_address(request));
-    json_key(writer, "attributes");
-    json_raw(writer, SLICE_LIT("{}"));
-    json_end(writer, '}');
+    for (size_t i = 0; i < nodes->count; i++) {
+        json_key_slice(writer, nodes->items[i].id);
+        json_begin(writer, '{');
+        json_key(writer, "name");
+        json_string(writer, nodes->items[i].name);
+        json_key(writer, "transport_address");
+        json_string(writer, nodes->items[i].address);
+        json_key(writer, "attributes");
+        json_raw(writer, SLICE_LIT("{}"));
+        json_end(writer, '}');
+    }
     json_end(writer, '}');
 }
 
@@ -94,16 +96,18 @@ static void write_metadata(struct request *request, const struct index_set *set,
     json_end(writer, '}');
 }
 
-static void write_shard(const struct catalog_index *index, uint32_t shard, bool primary, struct json_writer *writer)
+/* `on`: the node of the copy; NULL: it is unassigned. */
+static void write_shard(const struct catalog_index *index, uint32_t shard, bool primary, const struct cluster_node *on,
+                        struct json_writer *writer)
 {
     json_begin(writer, '{');
     json_key(writer, "state");
-    json_string(writer, primary ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
+    json_string(writer, on != NULL ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
     json_key(writer, "primary");
     json_bool(writer, primary);
     json_key(writer, "node");
-    if (primary)
-        json_string(writer, SLICE_LIT(API_NODE_ID));
+    if (on != NULL)
+        json_string(writer, on->id);
     else
         json_null(writer);
     json_key(writer, "relocating_node");
@@ -118,7 +122,7 @@ static void write_shard(const struct catalog_index *index, uint32_t shard, bool 
 /* Of the routing table, at least: "state", "primary", "node", "relocating_node", "shard", "index". */
 enum { SHARD_BYTES = 100 };
 
-static void write_routing(const struct index_set *set, struct json_writer *writer)
+static void write_routing(const struct index_set *set, const struct cluster_nodes *nodes, struct json_writer *writer)
 {
     json_key(writer, "routing_table");
     json_begin(writer, '{');
@@ -136,7 +140,7 @@ static void write_routing(const struct index_set *set, struct json_writer *write
             json_key(writer, name);
             json_begin(writer, '[');
             for (uint32_t copy = 0; copy <= index->replica_count && !writer->buf->overflow; copy++)
-                write_shard(index, shard, copy == 0, writer);
+                write_shard(index, shard, copy == 0, cluster_copy_node(nodes, copy), writer);
             json_end(writer, ']');
         }
         json_end(writer, '}');
@@ -155,6 +159,7 @@ static int write_state(struct request *request)
 {
     const struct state_job *job = request->context;
     struct slice metrics = request_part(request, PART_METRIC);
+    const struct cluster_nodes *nodes = nodes_list(request);
     struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -168,18 +173,21 @@ static int write_state(struct request *request)
     }
     if (names_match(metrics, SLICE_LIT("master_node"))) {
         json_key(&writer, "master_node");
-        json_string(&writer, SLICE_LIT(API_NODE_ID));
+        if (nodes->master != NULL)
+            json_string(&writer, nodes->master->id);
+        else
+            json_null(&writer);
     }
     if (names_match(metrics, SLICE_LIT("blocks"))) {
         json_key(&writer, "blocks");
         json_raw(&writer, SLICE_LIT("{}"));
     }
     if (names_match(metrics, SLICE_LIT("nodes")))
-        write_nodes(request, &writer);
+        write_nodes(nodes, &writer);
     if (names_match(metrics, SLICE_LIT("metadata")))
         write_metadata(request, &job->set, job->flat, &writer);
     if (names_match(metrics, SLICE_LIT("routing_table")))
-        write_routing(&job->set, &writer);
+        write_routing(&job->set, nodes, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
@@ -236,13 +244,16 @@ static void write_indices(struct request *request, struct json_writer *writer)
     buf_byte(writer->buf, '}');
 }
 
-static void write_stats_of_nodes(struct request *request, struct json_writer *writer)
+/* Of files and disks it knows those of the host that is asked. */
+static void write_stats_of_nodes(struct request *request, size_t count, struct json_writer *writer)
 {
     unsigned long long descriptors = cluster_open_descriptors();
     json_begin(writer, '{');
     json_key(writer, "count");
-    json_raw(writer, SLICE_LIT("{\"total\":1,\"coordinating_only\":0,\"data\":1,\"ingest\":1,\"master\":1,"
-                               "\"remote_cluster_client\":0}"));
+    json_raw(writer, arena_printf(request->arena,
+                                  "{\"total\":%zu,\"coordinating_only\":0,\"data\":%zu,\"ingest\":%zu,\"master\":%zu,"
+                                  "\"remote_cluster_client\":0}",
+                                  count, count, count, count));
     json_key(writer, "versions");
     json_raw(writer, SLICE_LIT("[\"7.10.2\"]"));
     json_key(writer, "process");
@@ -263,7 +274,7 @@ static void write_stats_of_nodes(struct request *request, struct json_writer *wr
 
 int handle_cluster_stats(struct request *request)
 {
-    struct cluster_health health = {0};
+    struct cluster_health health = cluster_health_begin(request);
     struct json_writer writer;
     bool flat = false;
     int64_t ignored = 0;
@@ -275,7 +286,7 @@ int handle_cluster_stats(struct request *request)
         cluster_health_add(&health, catalog_index_at(catalog, i));
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    cluster_write_head(request, &writer);
+    cluster_write_head(request, health.nodes->count, &writer);
     json_key(&writer, "cluster_uuid");
     json_string(&writer, slice_from(request->api->cluster_uuid));
     json_key(&writer, "timestamp");
@@ -285,7 +296,7 @@ int handle_cluster_stats(struct request *request)
     buf_byte(writer.buf, ',');
     write_indices(request, &writer);
     json_key(&writer, "nodes");
-    write_stats_of_nodes(request, &writer);
+    write_stats_of_nodes(request, health.nodes->count, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

@@ -135,7 +135,7 @@ static void store_result(struct by_query *by, const char *member, struct slice j
     *item = WRITE_ITEM_INIT;
     item->op = WRITE_INDEX;
     item->index = SLICE_LIT(".tasks");
-    item->id = task_id(&arena, task->number);
+    item->id = task_id(by->api, task->number, &arena);
     item->source = buf_as_slice(&text);
     by_query_store(by, item);
     buf_deinit(&text);
@@ -221,7 +221,7 @@ static int reply_started(struct request *request, uint64_t task_number)
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "task");
-    json_string(&writer, task_id(request->arena, task_number));
+    json_string(&writer, task_id(request->api, task_number, request->arena));
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

@@ -154,7 +154,7 @@ static void write_seq_no(struct json_writer *writer, int64_t seq_no)
     json_raw(writer, SLICE_LIT("{\"primary_term\":1,\"version\":0,\"leases\":[]}"));
 }
 
-static void write_shards(struct json_writer *writer, const struct catalog_index *index,
+static void write_shards(struct request *request, struct json_writer *writer, const struct catalog_index *index,
                          const struct stats_wanted *wanted, const struct index_figures *numbers)
 {
     static const struct index_figures nothing = {0};
@@ -171,8 +171,10 @@ static void write_shards(struct json_writer *writer, const struct catalog_index 
         json_begin(writer, '[');
         json_begin(writer, '{');
         json_key(writer, "routing");
-        json_raw(writer, SLICE_LIT("{\"state\":\"STARTED\",\"primary\":true,\"node\":\"" API_NODE_ID
-                                   "\",\"relocating_node\":null}"));
+        json_raw(writer, arena_printf(request->arena,
+                                      "{\"state\":\"STARTED\",\"primary\":true,\"node\":\"%s\","
+                                      "\"relocating_node\":null}",
+                                      request->api->node_id));
         json_key(writer, "commit");
         json_begin(writer, '{');
         json_key(writer, "id");
@@ -211,7 +213,7 @@ static void write_indices(struct request *request, const struct index_set *set, 
         json_string(writer, index->uuid);
         write_both(writer, wanted, &numbers);
         if (shards)
-            write_shards(writer, index, wanted, &numbers);
+            write_shards(request, writer, index, wanted, &numbers);
         json_end(writer, '}');
     }
     json_end(writer, '}');

@@ -18,6 +18,7 @@
 #include "api/request/head_waits.h"
 #include "api/request/media.h"
 #include "api/request/memory.h"
+#include "api/request/nodes.h"
 #include "api/request/own_path.h"
 #include "api/request/past.h"
 #include "api/request/problem_reply.h"
@@ -75,6 +76,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->store = store;
     options_init(&api->options, options);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    api->host = nodes_own_id(journal, api->node_id);
     log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);

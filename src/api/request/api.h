@@ -6,6 +6,7 @@
 #define TL_API_API_H
 
 #include "api/request/exchange.h"
+#include "api/request/host_call.h"
 #include "base/budget.h"
 #include "journal/journal.h"
 #include "script/script.h"
@@ -25,6 +26,8 @@ struct api_options {
     struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
     struct budget *budget;       /* of memory, outlives the api; NULL: no limit */
     uint64_t request_us;         /* how long the work at one request may take; 0: as long as it likes */
+    const struct host_sender
+        *hosts;                  /* of requests to other hosts of the cluster; outlives the api; NULL: none are sent */
     unsigned worker_count;       /* threads for long reads (search, scroll, by-query), to API_WORKERS_MAX; default 2 */
 };
 

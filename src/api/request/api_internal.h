@@ -15,8 +15,8 @@
 #include "api/request/request.h"
 #include "api/request/worker.h"
 
-/* What this node is called where Elasticsearch has ids of nodes. */
-#define API_NODE_ID "tidelock00000000000000"
+/* The node id of a host that is in no cluster (nodes.h). */
+#define API_NODE_ID_ALONE "tidelock00000000000000"
 
 struct consistency;
 struct distribution;
@@ -44,6 +44,8 @@ struct api {
     atomic_bool merging;       /* a worker is at the store's compaction */
     struct searches *searches; /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
+    char node_id[ID_BYTES + 1]; /* of this host (nodes.h) */
+    uint16_t host;              /* its number in its cluster; 0: it is alone */
     struct traffic *traffic; /* by route_line() */
     uint64_t started_us;     /* of the clock that is set */
     tl_ts locks_from;        /* since when it is known what was locked */

@@ -4,6 +4,7 @@
  */
 #include "api/request/id.h"
 
+#include "base/buf.h"
 #include "base/check.h"
 
 #include <errno.h>
@@ -72,6 +73,21 @@ struct slice id_document(struct id_source *source, uint64_t now, struct arena *a
     id_encode(bytes, sizeof bytes, text);
     text[ID_DOCUMENT_BYTES] = '\0';
     return slice_make(text, ID_DOCUMENT_BYTES);
+}
+
+void id_of_name(struct slice name, char id[])
+{
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    char text[(ID_BYTES + 3) / 4 * 4];
+    unsigned char bytes[sizeof text / 4 * 3] = {0};
+    buf_printf(&again, "node %.*s", SLICE_ARG(name));
+    const uint64_t halves[] = {slice_hash(name), slice_hash(buf_as_slice(&again))};
+    for (int i = 0; i < 16; i++)
+        bytes[i] = (unsigned char)(halves[i / 8] >> (56 - 8 * (i % 8)));
+    buf_deinit(&again);
+    id_encode(bytes, sizeof bytes, text);
+    memcpy(id, text, ID_BYTES);
+    id[ID_BYTES] = '\0';
 }
 
 struct slice id_random(struct id_source *source, struct arena *arena)

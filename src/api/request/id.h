@@ -31,6 +31,12 @@ void id_source_deinit(struct id_source *source);
 /* Returns: a new document id in `arena`; `now` is the clock in microseconds. From any thread. */
 struct slice id_document(struct id_source *source, uint64_t now, struct arena *arena);
 
+/*
+ * Writes the id of ID_BYTES characters that belongs to a name, the same on all hosts and in all runs, and a
+ * terminating NUL. Different names have different ids, unless they were chosen to collide.
+ */
+void id_of_name(struct slice name, char id[]);
+
 /* Returns: a new random id of ID_BYTES characters in `arena`. From any thread. */
 struct slice id_random(struct id_source *source, struct arena *arena);
 

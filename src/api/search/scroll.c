@@ -7,6 +7,7 @@
 #include <ctype.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/memory.h"
 #include "api/request/place.h"
@@ -302,7 +303,7 @@ static int read_next(struct request *request)
     if (r == CONTEXT_BAD_ID)
         return refuse_id(request, job->id);
     if (r != 0) {
-        search_keep_missing(request, number);
+        search_keep_missing(request, CONTEXT_SCROLL, job->id, number);
         return REQUEST_REFUSED;
     }
     r = read_page(request, job);
@@ -357,28 +358,99 @@ int handle_scroll(struct request *request)
     job->id = count > 0 ? ids[0] : named_id(request);
     if (job->id.data == NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
-    return search_keep_allow(request, CONTEXT_SCROLL, job->id, work_on);
+    r = search_keep_forward(request, CONTEXT_SCROLL, job->id);
+    return r != 0 ? r : search_keep_allow(request, CONTEXT_SCROLL, job->id, work_on);
 }
 
 /* --- Clearing ----------------------------------------------------------------------------------------------------- */
 
-static int reply_cleared(struct request *request, size_t freed)
+/*
+ * Contexts that are to end, here and on other hosts. With `all` set those of all hosts, else those that are named.
+ */
+struct clearing {
+    enum context_kind kind;
+    const struct slice *ids;
+    size_t id_count;
+    bool all;
+    size_t freed; /* on this host, in shards */
+    struct host_ask *asks;
+    size_t ask_count;
+};
+
+/* {"scroll_id": […]} of those of the ids that name a host. Returns: SLICE_NONE where none does. */
+static struct slice body_for(struct request *request, const struct clearing *clearing, uint16_t host)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    bool any = false;
+    json_writer_init(&writer, &text);
+    json_begin(&writer, '{');
+    json_key(&writer, clearing->kind == CONTEXT_SCROLL ? "scroll_id" : "pit_id");
+    json_begin(&writer, '[');
+    for (size_t i = 0; i < clearing->id_count; i++)
+        if (search_keep_host(clearing->kind, clearing->ids[i]) == host) {
+            json_string(&writer, clearing->ids[i]);
+            any = true;
+        }
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    struct slice body = any ? arena_copy(request->arena, buf_as_slice(&text)) : SLICE_NONE;
+    buf_deinit(&text);
+    return body;
+}
+
+/* Has other hosts end theirs. */
+static int clear_elsewhere(struct request *request, struct clearing *clearing, request_handler *then)
+{
+    const char *path = clearing->kind == CONTEXT_SCROLL ? "/_search/scroll" : "/_search/point_in_time";
+    size_t count, kept = 0;
+    struct host_ask *asks = request_asks(request, SLICE_NONE, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct host_ask ask = asks[i];
+        ask.method = "DELETE";
+        ask.target = arena_printf(request->arena, "%s%s", path, clearing->all ? "/_all" : "");
+        if (!clearing->all)
+            ask.body = body_for(request, clearing, ask.node->number);
+        if (clearing->all || ask.body.data != NULL)
+            asks[kept++] = ask;
+    }
+    clearing->asks = asks;
+    clearing->ask_count = kept;
+    request->context = clearing;
+    return request_ask_hosts(request, asks, kept, then);
+}
+
+static int reply_cleared(struct request *request, size_t freed, bool succeeded)
 {
     struct json_writer writer;
     reply_begin(request, freed > 0 ? 200 : 404, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "succeeded");
-    json_bool(&writer, true);
+    json_bool(&writer, succeeded);
     json_key(&writer, "num_freed");
     json_u64(&writer, freed);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
 
+static int scrolls_cleared(struct request *request)
+{
+    struct clearing *clearing = request->context;
+    size_t freed = clearing->freed;
+    bool succeeded = true;
+    for (size_t i = 0; i < clearing->ask_count; i++) {
+        yyjson_val *reply = host_ask_json(request, &clearing->asks[i]);
+        freed += yyjson_get_uint(json_get_lit(reply, "num_freed"));
+        succeeded = succeeded && reply != NULL;
+    }
+    return reply_cleared(request, freed, succeeded);
+}
+
 int handle_scroll_clear(struct request *request)
 {
+    struct clearing *clearing = arena_zalloc(request->arena, sizeof *clearing);
     struct slice *ids = NULL, scroll = SLICE_NONE;
-    size_t count = 0, freed = 0;
+    size_t count = 0;
     int r = read_ids(request, true, &ids, &count, &scroll);
     if (r == 0)
         r = request_accept(request);
@@ -395,9 +467,10 @@ int handle_scroll_clear(struct request *request)
             return refuse_id(request, ids[i]);
     if ((r = commit_to_reply(request)) != 0)
         return r;
+    *clearing = (struct clearing){.kind = CONTEXT_SCROLL, .ids = ids, .id_count = count, .all = all};
     for (size_t i = 0; i < count; i++)
-        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
-    return reply_cleared(request, freed);
+        clearing->freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
+    return clear_elsewhere(request, clearing, scrolls_cleared);
 }
 
 /* --- Points in time ----------------------------------------------------------------------------------------------- */
@@ -474,11 +547,48 @@ static void write_closed(struct json_writer *writer, struct slice id, bool close
     json_end(writer, '}');
 }
 
+/* Returns: the ask to the host that an id names; NULL: it is this host's, or a host's that is out. */
+static struct host_ask *asked_for(const struct clearing *clearing, struct slice id)
+{
+    for (size_t i = 0; i < clearing->ask_count; i++)
+        if (clearing->asks[i].node->number == search_keep_host(clearing->kind, id))
+            return &clearing->asks[i];
+    return NULL;
+}
+
+static int pits_closed(struct request *request)
+{
+    struct clearing *clearing = request->context;
+    struct searches *searches = request->api->searches;
+    struct json_writer writer;
+    size_t at, max;
+    yyjson_val *closed;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "pits");
+    json_begin(&writer, '[');
+    if (clearing->all)
+        search_keep_clear(searches, CONTEXT_PIT, SLICE_LIT(""));
+    for (size_t i = 0; i < clearing->id_count; i++) {
+        struct slice id = clearing->ids[i];
+        struct host_ask *ask = asked_for(clearing, id);
+        if (ask == NULL)
+            write_closed(&writer, id, search_keep_clear(searches, CONTEXT_PIT, id) > 0);
+        else if (host_ask_json(request, ask) == NULL)
+            write_closed(&writer, id, false);
+    }
+    for (size_t i = 0; i < clearing->ask_count; i++)
+        json_arr_foreach (json_get_lit(host_ask_json(request, &clearing->asks[i]), "pits"), at, max, closed)
+            json_value(&writer, closed, DIALECT_7);
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
 /* DELETE /_search/point_in_time {"pit_id": [...]}, as OpenSearch has it; without a body, of all. */
 int handle_pit_close_other(struct request *request)
 {
-    struct searches *searches = request->api->searches;
-    struct json_writer writer;
+    struct clearing *clearing = arena_zalloc(request->arena, sizeof *clearing);
     struct json_doc doc;
     size_t i, max;
     yyjson_val *id;
@@ -492,23 +602,15 @@ int handle_pit_close_other(struct request *request)
     if (!all && (!yyjson_is_arr(ids) || yyjson_arr_size(ids) == 0) && !yyjson_is_str(ids))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no pit ids specified;");
+    struct slice *named = arena_alloc(request->arena, (yyjson_arr_size(ids) + 1) * sizeof *named);
+    *clearing = (struct clearing){.kind = CONTEXT_PIT, .ids = named, .all = all};
+    if (yyjson_is_str(ids) && !all)
+        named[clearing->id_count++] = json_slice(ids);
+    json_arr_foreach (all ? NULL : ids, i, max, id)
+        named[clearing->id_count++] = json_slice(id);
     if ((r = commit_to_reply(request)) != 0)
         return r;
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "pits");
-    json_begin(&writer, '[');
-    if (all) {
-        search_keep_clear(searches, CONTEXT_PIT, SLICE_LIT(""));
-    } else if (yyjson_is_str(ids)) {
-        write_closed(&writer, json_slice(ids), search_keep_clear(searches, CONTEXT_PIT, json_slice(ids)) > 0);
-    } else {
-        json_arr_foreach (ids, i, max, id)
-            write_closed(&writer, json_slice(id), search_keep_clear(searches, CONTEXT_PIT, json_slice(id)) > 0);
-    }
-    json_end(&writer, ']');
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    return clear_elsewhere(request, clearing, pits_closed);
 }
 
 int handle_pit_close(struct request *request)
@@ -522,7 +624,9 @@ int handle_pit_close(struct request *request)
     yyjson_val *id = json_get_lit(doc.root, "id");
     if (!yyjson_is_str(id))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "point in time id is not provided");
+    if ((r = search_keep_forward(request, CONTEXT_PIT, json_slice(id))) != 0)
+        return r;
     if ((r = commit_to_reply(request)) != 0)
         return r;
-    return reply_cleared(request, search_keep_clear(request->api->searches, CONTEXT_PIT, json_slice(id)));
+    return reply_cleared(request, search_keep_clear(request->api->searches, CONTEXT_PIT, json_slice(id)), true);
 }

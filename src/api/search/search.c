@@ -147,7 +147,7 @@ static int enter_pit(struct request *request, struct search_job *job)
     if (r == CONTEXT_BAD_ID)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]", SLICE_ARG(search->pit_id));
     if (r != 0) {
-        search_keep_missing(request, number);
+        search_keep_missing(request, CONTEXT_PIT, search->pit_id, number);
         return REQUEST_REFUSED;
     }
     job->call.index = job->pit->call.index;
@@ -196,6 +196,8 @@ int handle_search(struct request *request)
         return r;
     if (job->call.search.pit_id.data == NULL)
         return begin_read(request, &job->call, search_ready);
+    if ((r = search_keep_forward(request, CONTEXT_PIT, job->call.search.pit_id)) != 0)
+        return r;
     /* It was not known, and not locked, when the point in time was opened. */
     if (request->transaction.len > 0 && request->query == NULL && job->call.refers.count > 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,

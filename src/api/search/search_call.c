@@ -625,7 +625,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .dialect = call->dialect,
                                             .memory = call->arena->guard,
                                             .now_ms = (int64_t)(clock_wall_us() / TL_MS),
-                                            .node = SLICE_LIT(API_NODE_ID),
+                                            .node = slice_from(call->api->node_id),
                                             .account = budget_account(call->arena->guard),
                                             .typed_keys = call->typed_keys,
                                             .total_as_int = call->total_as_int,

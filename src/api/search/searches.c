@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/forward.h"
 #include "api/search/task.h"
 #include "base/budget.h"
 #include "base/check.h"
@@ -15,6 +16,8 @@
 #include "json/time_value.h"
 
 #define REAP_EVERY_US TL_SECOND
+
+enum { HOST_DIGITS = 4, NUMBER_DIGITS = 8 }; /* in an id */
 
 struct searches {
     struct api *api;
@@ -65,7 +68,10 @@ struct search_keep *search_keep_new(struct searches *searches, enum context_kind
     keep->number = ++searches->last_number;
     pthread_mutex_unlock(&searches->lock);
     struct slice random = id_random(&searches->api->ids, &keep->arena);
-    keep->id = arena_printf(&keep->arena, "%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit",
+    char host[HOST_DIGITS + 1] = "";
+    if (searches->api->host != 0)
+        snprintf(host, sizeof host, "%04x", searches->api->host);
+    keep->id = arena_printf(&keep->arena, "%s%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit", host,
                             keep->number, SLICE_ARG(random));
     return keep;
 }
@@ -151,16 +157,37 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
     return r;
 }
 
-static bool parse_id(enum context_kind kind, struct slice id, uint64_t *ret_number)
+static bool parse_digits(const char *from, size_t len, uint64_t *ret_number)
 {
-    struct slice prefix = kind == CONTEXT_SCROLL ? SLICE_LIT("scroll") : SLICE_LIT("pit");
-    char digits[9] = "";
+    char digits[NUMBER_DIGITS + 1] = "";
     char *end;
-    if (id.len != prefix.len + 8 + ID_BYTES || !slice_starts_with(id, prefix))
-        return false;
-    memcpy(digits, id.data + prefix.len, 8);
+    memcpy(digits, from, len);
     *ret_number = strtoull(digits, &end, 16);
     return *end == '\0';
+}
+
+static bool parse_id(enum context_kind kind, struct slice id, uint64_t *ret_host, uint64_t *ret_number)
+{
+    struct slice prefix = kind == CONTEXT_SCROLL ? SLICE_LIT("scroll") : SLICE_LIT("pit");
+    size_t alone = prefix.len + NUMBER_DIGITS + ID_BYTES;
+    *ret_host = 0;
+    if ((id.len != alone && id.len != alone + HOST_DIGITS) || !slice_starts_with(id, prefix))
+        return false;
+    const char *at = id.data + prefix.len;
+    if (id.len > alone && !parse_digits(at, HOST_DIGITS, ret_host))
+        return false;
+    return parse_digits(at + (id.len - alone), NUMBER_DIGITS, ret_number);
+}
+
+uint16_t search_keep_host(enum context_kind kind, struct slice id)
+{
+    uint64_t host, number;
+    return parse_id(kind, id, &host, &number) ? (uint16_t)host : 0;
+}
+
+int search_keep_forward(struct request *request, enum context_kind kind, struct slice id)
+{
+    return request_forward_to(request, search_keep_host(kind, id));
 }
 
 /* Requires: the lock is held. */
@@ -177,14 +204,15 @@ static struct search_keep *find(struct searches *searches, enum context_kind kin
 
 bool search_keep_is_id(enum context_kind kind, struct slice id)
 {
-    uint64_t ignored;
-    return parse_id(kind, id, &ignored);
+    uint64_t host, number;
+    return parse_id(kind, id, &host, &number);
 }
 
 int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
                       struct search_keep **ret_keep, uint64_t *ret_number)
 {
-    if (!parse_id(kind, id, ret_number))
+    uint64_t host;
+    if (!parse_id(kind, id, &host, ret_number))
         return CONTEXT_BAD_ID;
     uint64_t now = (uint64_t)search_clock_us();
     pthread_mutex_lock(&searches->lock);
@@ -479,11 +507,12 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
     return 0;
 }
 
-void search_keep_missing(struct request *request, uint64_t number)
+void search_keep_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING, "No search context found for id [%" PRIu64 "]",
-                number);
+    bool gone = search_keep_host(kind, id) != request->api->host;
+    problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING, "No search context found for id [%" PRIu64 "]%s",
+                number, gone ? ": the host that had it is out of the cluster" : "");
     request_refuse(request, PROBLEM_SEARCH_PHASE_EXECUTION, "all shards failed");
     request->problem.status = 404;
     request->problem.caused_by = cause;

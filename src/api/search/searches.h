@@ -45,6 +45,10 @@ int searches_compile(struct searches *searches, int lang, int script_context, st
 
 enum context_kind { CONTEXT_SCROLL, CONTEXT_PIT, CONTEXT_KIND_COUNT };
 
+/*
+ * Ids: "scroll" or "pit", in a cluster the host's number as 4 digits, the context's number as 8, ID_BYTES random characters; numbers
+ * are hexadecimal.
+ */
 struct search_keep {
     enum context_kind kind;
     struct slice id; /* what clients call it; in its arena */
@@ -95,6 +99,13 @@ int search_keep_enter(struct searches *searches, enum context_kind kind, struct 
                       struct search_keep **ret_keep, uint64_t *ret_number) TL_MUST_USE;
 void search_keep_leave(struct searches *searches, struct search_keep *keep);
 void search_keep_unref(struct searches *searches, struct search_keep *keep);
+/*
+ * Forwards the request where the id is of a context of another host that is live.
+ * Returns: 0: it is not, and the handler continues; else as request_forward().
+ */
+int search_keep_forward(struct request *request, enum context_kind kind, struct slice id) TL_MUST_USE;
+/* Returns: the number of the host that an id names; 0: it names none. */
+uint16_t search_keep_host(enum context_kind kind, struct slice id);
 /* Returns: whether a text could be the id of such a context. */
 bool search_keep_is_id(enum context_kind kind, struct slice id);
 
@@ -116,6 +127,6 @@ void search_keep_problem(struct request *request);
 int scroll_begin(struct request *request);
 
 /* Fills the error that a missing context makes. */
-void search_keep_missing(struct request *request, uint64_t number);
+void search_keep_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number);
 
 #endif

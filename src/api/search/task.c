@@ -7,7 +7,9 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/forward.h"
 #include "api/request/names.h"
+#include "api/request/url.h"
 #include "api/search/searches.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -334,9 +336,9 @@ uint64_t task_sleep(struct task *task, uint64_t us)
     return (uint64_t)(search_clock_us() - begun);
 }
 
-struct slice task_id(struct arena *arena, uint64_t number)
+struct slice task_id(const struct api *api, uint64_t number, struct arena *arena)
 {
-    return arena_printf(arena, API_NODE_ID ":%llu", (unsigned long long)number);
+    return arena_printf(arena, "%s:%llu", api->node_id, (unsigned long long)number);
 }
 
 /* --- Showing ------------------------------------------------------------------------------------------------------ */
@@ -360,10 +362,10 @@ struct task_shown {
     struct slice opaque_id;
 };
 
-static void write_task(struct json_writer *writer, const struct task_shown *task)
+static void write_task(const struct api *api, struct json_writer *writer, const struct task_shown *task)
 {
     json_begin(writer, '{');
-    text_member(writer, "node", SLICE_LIT(API_NODE_ID));
+    text_member(writer, "node", slice_from(api->node_id));
     json_key(writer, "id");
     json_u64(writer, task->number);
     text_member(writer, "type", SLICE_LIT("transport"));
@@ -431,7 +433,7 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
     json_key(writer, "completed");
     json_bool(writer, true);
     json_key(writer, "task");
-    write_task(writer, &shown);
+    write_task(task->tasks->api, writer, &shown);
     json_key(writer, member);
     json_raw(writer, json);
     json_end(writer, '}');
@@ -478,75 +480,161 @@ static size_t collect(struct request *request, const char *self, struct task_sho
     return count;
 }
 
-static void write_nodes(struct request *request, struct json_writer *writer, const struct task_shown *items,
-                        size_t count)
+/* A list of tasks: those of this host, and what other hosts have answered. */
+struct task_list {
+    struct task_shown *items;
+    size_t count;
+    struct host_ask *asks;
+    size_t ask_count;
+};
+
+static void write_own_node(struct request *request, struct json_writer *writer, const struct task_shown *items,
+                           size_t count)
 {
     static const char *const roles[] = {"data", "ingest", "master"};
-    struct slice address = SLICE_LIT("127.0.0.1:9300");
-    json_key(writer, "nodes");
+    const struct cluster_node *self = nodes_list(request)->self;
+    json_key_slice(writer, self->id);
     json_begin(writer, '{');
-    if (count > 0) {
-        json_key(writer, API_NODE_ID);
-        json_begin(writer, '{');
-        text_member(writer, "name", request->api->options.node_name);
-        text_member(writer, "transport_address", address);
-        text_member(writer, "host", SLICE_LIT("127.0.0.1"));
-        text_member(writer, "ip", address);
-        json_key(writer, "roles");
-        json_begin(writer, '[');
-        for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-            json_string(writer, slice_from(roles[i]));
-        json_end(writer, ']');
-        json_key(writer, "tasks");
-        json_begin(writer, '{');
-        for (size_t i = 0; i < count; i++) {
-            json_key_slice(writer, task_id(request->arena, items[i].number));
-            write_task(writer, &items[i]);
-        }
-        json_end(writer, '}');
-        json_end(writer, '}');
+    text_member(writer, "name", self->name);
+    text_member(writer, "transport_address", self->address);
+    text_member(writer, "host", node_host(self));
+    text_member(writer, "ip", self->address);
+    json_key(writer, "roles");
+    json_begin(writer, '[');
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        json_string(writer, slice_from(roles[i]));
+    json_end(writer, ']');
+    json_key(writer, "tasks");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < count; i++) {
+        json_key_slice(writer, task_id(request->api, items[i].number, request->arena));
+        write_task(request->api, writer, &items[i]);
     }
+    json_end(writer, '}');
     json_end(writer, '}');
 }
 
-static int reply_tasks(struct request *request, const struct task_shown *items, size_t count)
+/* "nodes": {…}, of hosts that have a task to show. */
+static void write_by_node(struct request *request, const struct task_list *list, struct json_writer *writer)
+{
+    size_t at, max;
+    yyjson_val *key, *node;
+    json_key(writer, "nodes");
+    json_begin(writer, '{');
+    if (list->count > 0)
+        write_own_node(request, writer, list->items, list->count);
+    for (size_t i = 0; i < list->ask_count; i++)
+        json_obj_foreach (json_get_lit(host_ask_json(request, &list->asks[i]), "nodes"), at, max, key, node) {
+            json_key_slice(writer, json_slice(key));
+            json_value(writer, node, DIALECT_7);
+        }
+    json_end(writer, '}');
+}
+
+static void write_tasks_of(yyjson_val *node, bool keys, struct json_writer *writer)
+{
+    size_t at, max;
+    yyjson_val *key, *task;
+    json_obj_foreach (json_get_lit(node, "tasks"), at, max, key, task) {
+        if (keys)
+            json_key_slice(writer, json_slice(key));
+        json_value(writer, task, DIALECT_7);
+    }
+}
+
+/* "tasks": […], or with their ids as keys {…}. */
+static void write_flat(struct request *request, const struct task_list *list, bool keys, struct json_writer *writer)
+{
+    size_t at, max;
+    yyjson_val *key, *node;
+    json_key(writer, "tasks");
+    json_begin(writer, keys ? '{' : '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (keys)
+            json_key_slice(writer, task_id(request->api, list->items[i].number, request->arena));
+        write_task(request->api, writer, &list->items[i]);
+    }
+    for (size_t i = 0; i < list->ask_count; i++)
+        json_obj_foreach (json_get_lit(host_ask_json(request, &list->asks[i]), "nodes"), at, max, key, node)
+            write_tasks_of(node, keys, writer);
+    json_end(writer, keys ? '}' : ']');
+}
+
+static int reply_list(struct request *request, const struct task_list *list)
 {
     struct slice group = request_param(request, "group_by");
     struct json_writer writer;
-    if (group.data != NULL && !slice_is(group, "nodes") && !slice_is(group, "parents") && !slice_is(group, "none"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown group_by [%.*s]", SLICE_ARG(group));
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    if (slice_is(group, "none") || slice_is(group, "parents")) {
-        bool list = slice_is(group, "none");
-        json_key(&writer, "tasks");
-        json_begin(&writer, list ? '[' : '{');
-        for (size_t i = 0; i < count; i++) {
-            if (!list)
-                json_key_slice(&writer, task_id(request->arena, items[i].number));
-            write_task(&writer, &items[i]);
-        }
-        json_end(&writer, list ? ']' : '}');
-    } else {
-        write_nodes(request, &writer, items, count);
-    }
+    host_asks_write_failures(request, "node_failures", list->asks, list->ask_count, &writer);
+    if (slice_is(group, "none") || slice_is(group, "parents"))
+        write_flat(request, list, slice_is(group, "parents"), &writer);
+    else
+        write_by_node(request, list, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
 
+static int check_group(struct request *request)
+{
+    struct slice group = request_param(request, "group_by");
+    if (group.data == NULL || slice_is(group, "nodes") || slice_is(group, "parents") || slice_is(group, "none"))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown group_by [%.*s]", SLICE_ARG(group));
+}
+
+static int reply_tasks(struct request *request, struct task_shown *items, size_t count)
+{
+    int r = check_group(request);
+    return r != 0 ? r : reply_list(request, &(struct task_list){.items = items, .count = count});
+}
+
+static int list_asked(struct request *request)
+{
+    return reply_list(request, request->context);
+}
+
+static struct slice named_nodes(const struct request *request)
+{
+    struct slice nodes = request_param(request, "nodes");
+    return nodes.data != NULL ? nodes : request_param(request, "node_id");
+}
+
+/* Adds what the other hosts answer to the same call, which is at `path` with `method`. */
+static int reply_with_others(struct request *request, struct task_list *list, const char *method, const char *path)
+{
+    struct slice actions = request_param(request, "actions");
+    struct buf target = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&target, "%s?group_by=nodes", path);
+    if (actions.data != NULL) {
+        buf_lit(&target, "&actions=");
+        url_encode(&target, actions);
+    }
+    list->asks = request_asks(request, named_nodes(request), &list->ask_count);
+    for (size_t i = 0; i < list->ask_count; i++) {
+        list->asks[i].method = method;
+        list->asks[i].target = arena_copy(request->arena, buf_as_slice(&target));
+    }
+    buf_deinit(&target);
+    request->context = list;
+    return request_ask_hosts(request, list->asks, list->ask_count, list_asked);
+}
+
 int handle_tasks(struct request *request)
 {
-    struct task_shown *items;
+    struct task_list *list = arena_zalloc(request->arena, sizeof *list);
     bool ignored = false;
     int r = request_bool(request, "detailed", &ignored);
     if (r == 0)
         r = request_bool(request, "wait_for_completion", &ignored);
     if (r == 0)
         r = request_accept(request);
-    if (r != 0)
+    if (r != 0 || (r = check_group(request)) != 0)
         return r;
-    size_t count = collect(request, "cluster:monitor/tasks/lists", &items);
-    return reply_tasks(request, items, count);
+    if (request_is_forwarded(request) || node_is_named(nodes_list(request)->self, named_nodes(request)))
+        list->count =
+            collect(request, request_is_forwarded(request) ? NULL : "cluster:monitor/tasks/lists", &list->items);
+    return reply_with_others(request, list, "GET", "/_tasks");
 }
 
 /* --- One task ----------------------------------------------------------------------------------------------------- */
@@ -558,9 +646,21 @@ static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *r
     return colon < text.len && colon > 0 && slice_to_u64(slice_from_offset(text, colon + 1), ret_number);
 }
 
+static bool is_own_node(const struct api *api, struct slice node)
+{
+    return slice_is(node, api->node_id);
+}
+
+/* Returns: 0: the task is this host's, or of none that is there; else as request_forward(). */
+static int forward_task(struct request *request, struct slice node)
+{
+    const struct cluster_node *to = is_own_node(request->api, node) ? NULL : nodes_by_id(nodes_list(request), node);
+    return to == NULL ? 0 : request_forward(request, to);
+}
+
 static int refuse_missing(struct request *request, struct slice node, uint64_t number)
 {
-    if (slice_is(node, API_NODE_ID))
+    if (is_own_node(request->api, node))
         return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
                               "task [%.*s:%llu] isn't running and hasn't stored its results", SLICE_ARG(node),
                               (unsigned long long)number);
@@ -603,7 +703,7 @@ static void write_found(struct request *request, const struct task_shown *shown,
     json_key(&writer, "completed");
     json_bool(&writer, done);
     json_key(&writer, "task");
-    write_task(&writer, shown);
+    write_task(request->api, &writer, shown);
     if (result.len > 0) {
         json_key(&writer, "response");
         json_raw(&writer, result);
@@ -675,7 +775,7 @@ static int get_task(struct request *request)
 {
     struct task_get *get = request->context;
     struct tasks *tasks = searches_tasks(request->api->searches);
-    bool ours = slice_is(get->node, API_NODE_ID);
+    bool ours = is_own_node(request->api, get->node);
     int r = REQUEST_REFUSED;
     pthread_mutex_lock(&tasks->lock);
     struct task *task = ours ? find(tasks, get->number) : NULL;
@@ -706,7 +806,8 @@ int handle_task_get(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     if (get->timeout_us < 0)
         get->timeout_us = 0;
-    return get_task(request);
+    r = forward_task(request, get->node);
+    return r != 0 ? r : get_task(request);
 }
 
 /* --- Cancelling, rethrottling ------------------------------------------------------------------------------------- */
@@ -717,7 +818,7 @@ int handle_task_get(struct request *request)
  */
 static int reply_node_failure(struct request *request, struct slice node, uint64_t number, const char *what)
 {
-    bool ours = slice_is(node, API_NODE_ID);
+    bool ours = is_own_node(request->api, node);
     struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -764,16 +865,20 @@ int handle_task_cancel(struct request *request)
     int r = request_bool(request, "wait_for_completion", &ignored);
     if (r == 0)
         r = request_accept(request);
-    if (r != 0)
+    if (r != 0 || (r = check_group(request)) != 0)
         return r;
     if (id.data != NULL && !parse_task_id(id, &node, &number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
+    if (id.data != NULL && (r = forward_task(request, node)) != 0)
+        return r;
+    bool own = id.data != NULL || request_is_forwarded(request) ||
+               node_is_named(nodes_list(request)->self, named_nodes(request));
     pthread_mutex_lock(&tasks->lock);
     items = arena_alloc(request->arena, (tasks->running + tasks->work_count + 1) * sizeof *items);
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
-        if (task->done || (id.data != NULL && (task->number != number || !slice_is(node, API_NODE_ID))) ||
+        if (!own || task->done || (id.data != NULL && (task->number != number || !is_own_node(request->api, node))) ||
             !wanted_action(actions, slice_from(task->action)))
             continue;
         cancel(task);
@@ -782,7 +887,7 @@ int handle_task_cancel(struct request *request)
     list_for_each(link, &tasks->works)
     {
         struct task_work *work = list_entry(link, struct task_work, link);
-        if ((id.data != NULL && (work->number != number || !slice_is(node, API_NODE_ID))) ||
+        if (!own || (id.data != NULL && (work->number != number || !is_own_node(request->api, node))) ||
             !wanted_action(actions, slice_from(work->action)))
             continue;
         atomic_store(&work->request->cancelled, true);
@@ -791,7 +896,11 @@ int handle_task_cancel(struct request *request)
     pthread_mutex_unlock(&tasks->lock);
     if (id.data != NULL && count == 0)
         return reply_node_failure(request, node, number, "not found");
-    return reply_tasks(request, items, count);
+    if (id.data != NULL)
+        return reply_tasks(request, items, count);
+    struct task_list *list = arena_zalloc(request->arena, sizeof *list);
+    *list = (struct task_list){.items = items, .count = count};
+    return reply_with_others(request, list, "POST", "/_tasks/_cancel");
 }
 
 int task_read_rate(struct request *request, double *ret_rate)
@@ -826,9 +935,11 @@ int handle_task_rethrottle(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "requests_per_second is a required parameter");
     if (!parse_task_id(id, &node, &number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
+    if ((r = forward_task(request, node)) != 0)
+        return r;
     pthread_mutex_lock(&tasks->lock);
     struct task *task = find(tasks, number);
-    bool found = task != NULL && !task->done && slice_is(node, API_NODE_ID);
+    bool found = task != NULL && !task->done && is_own_node(request->api, node);
     if (found) {
         task->requests_per_second = rate;
         pthread_cond_broadcast(&task->wake);

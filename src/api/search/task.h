@@ -112,6 +112,6 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
 int task_read_rate(struct request *request, double *ret_rate) TL_MUST_USE;
 
 /* "node:number" */
-struct slice task_id(struct arena *arena, uint64_t number);
+struct slice task_id(const struct api *api, uint64_t number, struct arena *arena);
 
 #endif

@@ -41,8 +41,20 @@ static void test_random(void **state)
     id_source_deinit(&other);
 }
 
+static void test_of_names(void **state)
+{
+    char one[ID_BYTES + 1], other[ID_BYTES + 1];
+    (void)state;
+    id_of_name(SLICE_LIT("a"), one);
+    assert_string_equal(one, "Wg27NAEeWSx5tjakzWInQw"); /* clients and logs keep it: it must not change */
+    assert_int_equal(strlen(one), ID_BYTES);
+    id_of_name(SLICE_LIT("b"), other);
+    assert_string_not_equal(one, other);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documents), cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documents), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_of_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -720,6 +720,46 @@ static void test_checkpoint_counts_bytes_of_log(void **state)
     double_medium_free(medium);
 }
 
+static struct journal_host seen_of(struct host *host, const char *name)
+{
+    struct journal_host *all, seen = {0};
+    size_t count = journal_hosts(host->journal, &all);
+    for (size_t i = 0; i < count; i++)
+        if (slice_is(all[i].name, name))
+            seen = all[i];
+    mem_free(all);
+    return seen;
+}
+
+/* What a heartbeat's host had not applied is counted, and forgotten with the next one. */
+static void test_lag_is_what_a_heartbeat_lacks(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    (void)state;
+
+    begin_all(hosts, medium);
+    bool behind = false;
+    while (!behind) { /* repeated where the next heartbeat comes before it is looked at */
+        cmdlog_double_hold(hosts[0].log, true);
+        cmdlog_double_await_held(hosts[0].log, 1);
+        for (int i = 0; i < 20; i++)
+            must(run(&hosts[1], write_command(WRITE_INDEX, "x")));
+        assert_true(seen_of(&hosts[1], "a").lag_entries < 20); /* nothing has come of it */
+        uint64_t before = seen_of(&hosts[1], "a").position;
+        cmdlog_double_hold(hosts[0].log, false);
+        while (seen_of(&hosts[1], "a").position == before)
+            usleep(1000);
+        struct journal_host seen = seen_of(&hosts[1], "a");
+        behind = seen.lag_entries >= 20 && seen.lag_us > 0;
+    }
+    while (seen_of(&hosts[1], "a").lag_entries >= 20)
+        usleep(10000);
+    assert_int_equal(seen_of(&hosts[0], "a").clock_offset_us, 0);
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -735,6 +775,7 @@ int main(void)
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
+        cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

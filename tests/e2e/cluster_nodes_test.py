@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster as clients of Elasticsearch see it (docs/cluster.md): its hosts as nodes, its health, and what lives on one host asked for on another. Skipped where there is no
+etcd.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster_test import NAMES, Etcd, free_port  # noqa: E402
+from server import PROGRAM, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+NODE_ID_BYTES = 22
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Nodes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = Etcd()
+        cls.addClassCleanup(cls.etcd.close)
+        cls.hosts = []
+        for name in NAMES:
+            host = Server("--cluster", cls.etcd.url + "/tidelock", "--node-name", name, port=free_port())
+            cls.addClassCleanup(host.close)
+            cls.hosts.append(host.start())
+
+    def setUp(self):
+        """A test may end a host: all are there when the next one begins."""
+        for host in self.hosts:
+            if host.process.poll() is not None:
+                host.start()
+        self.must(self.hosts[0], "DELETE", "/_search/scroll/_all", wanted=(200, 404))
+        self.must(self.hosts[0], "DELETE", "/w?ignore_unavailable=true")
+        until(lambda: all(host.ask("GET", "/w")[0] == 404 for host in self.hosts), "it is gone on all hosts")
+        until(lambda: all(self.health(host) == ("green", len(NAMES)) for host in self.hosts), "all hosts see all hosts")
+
+    def must(self, host, method, path, body=None, wanted=(200, 201)):
+        status, reply = host.ask(method, path, body)
+        self.assertIn(status, wanted, reply)
+        return reply
+
+    def health(self, host):
+        reply = self.must(host, "GET", "/_cluster/health")
+        self.assertEqual(reply["number_of_data_nodes"], reply["number_of_nodes"])
+        return reply["status"], reply["number_of_nodes"]
+
+    def command(self, host, *options):
+        return subprocess.run([PROGRAM, "hosts", "--url", host.url, *options], capture_output=True, text=True, check=False)
+
+    def sniffed(self, host, path="/_nodes/_all/http"):
+        """What clients read when they sniff. Returns: node ids by address."""
+        reply = self.must(host, "GET", path)
+        self.assertEqual(reply["_nodes"], {"total": len(reply["nodes"]), "successful": len(reply["nodes"]), "failed": 0})
+        return {node["http"]["publish_address"]: id for id, node in reply["nodes"].items()}
+
+    def test_every_host_names_all(self):
+        a, b, _ = self.hosts
+        addresses = ["127.0.0.1:%d" % host.port for host in self.hosts]
+        ids = self.sniffed(a)
+        self.assertEqual(sorted(ids), sorted(addresses))
+        self.assertEqual([len(id) for id in set(ids.values())], [NODE_ID_BYTES] * 3)
+        for host in self.hosts:
+            self.assertEqual(self.sniffed(host), ids)
+            self.assertEqual(self.sniffed(host, "/_nodes/http"), ids)
+            own = {"127.0.0.1:%d" % host.port: ids["127.0.0.1:%d" % host.port]}
+            self.assertEqual(self.sniffed(host, "/_nodes/_local"), own)
+            self.assertEqual(list(self.sniffed(host, "/_nodes/b").values()), [ids["127.0.0.1:%d" % b.port]])
+            self.assertEqual(self.sniffed(host, "/_nodes/" + ids["127.0.0.1:%d" % b.port]), self.sniffed(host, "/_nodes/b"))
+            self.assertEqual(self.sniffed(host, "/_nodes/nothing"), {})
+            self.assertEqual(self.sniffed(host, "/_nodes/_all,data:false,_master"), self.sniffed(host, "/_nodes/_master"))
+            master, = self.must(host, "GET", "/_cat/master?format=json")
+            nodes = self.must(host, "GET", "/_cat/nodes?format=json&full_id=true&h=id,name,ip,master")
+            self.assertEqual([(node["name"], node["master"]) for node in nodes], [("a", "*"), ("b", "-"), ("c", "-")])
+            self.assertEqual([node["id"] for node in nodes], [ids[address] for address in addresses])
+            self.assertEqual((master["id"], master["node"]), (ids[addresses[0]], "a"))
+            state = self.must(host, "GET", "/_cluster/state")
+            self.assertEqual({node["transport_address"]: id for id, node in state["nodes"].items()}, ids)
+            self.assertEqual(state["master_node"], master["id"])
+            self.assertEqual(self.must(host, "GET", "/_cluster/stats")["nodes"]["count"]["total"], 3)
+        b.restart()
+        until(lambda: self.sniffed(a) == ids, "the ids are the same after a restart")
+
+    def test_health_and_hosts_tell_what_is_missing(self):
+        a, b, c = self.hosts
+        whole = self.command(a)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        self.assertEqual(whole.stdout.split("\n")[0].split(), "name group address live lag.ms lag.entries clock.ms applied chain build".split())
+        c.kill()
+        until(lambda: self.health(a) == ("yellow", 2), "a host is missing")
+        self.assertNotIn("127.0.0.1:%d" % c.port, self.sniffed(b))
+        missing = self.command(a)
+        self.assertEqual(missing.returncode, 1)
+        self.assertEqual([line.split()[3] for line in missing.stdout.strip().split("\n")[1:]], ["*", "+", "-"])
+        c.start()
+        until(lambda: self.health(a) == ("green", 3), "it is back")
+        for host in self.must(a, "GET", "/_cluster/hosts")["hosts"]:
+            self.assertLess(abs(host["clock_offset_ms"]), 60000, "they have one clock")
+
+    def test_a_host_that_cannot_reach_the_log_is_red(self):
+        a = self.hosts[0]
+        self.etcd.process.send_signal(signal.SIGSTOP)
+        try:
+            until(lambda: self.health(a)[0] == "red", "the log is out of reach")
+            lost = self.command(a)
+            self.assertEqual(lost.returncode, 1)
+            self.assertIn("cannot reach the log", lost.stdout)
+        finally:
+            self.etcd.process.send_signal(signal.SIGCONT)
+        until(lambda: self.health(a) == ("green", 3), "the log is back")
+
+    def test_every_host_has_a_copy(self):
+        a = self.hosts[0]
+        self.must(a, "PUT", "/w", {"settings": {"number_of_shards": 2, "number_of_replicas": 2}})
+        self.assertEqual(self.health(a), ("green", 3))
+        rows = self.must(a, "GET", "/_cat/shards/w?format=json")
+        self.assertEqual(sorted((row["shard"], row["prirep"], row["state"], row["node"]) for row in rows),
+                         sorted((shard, "p" if name == "a" else "r", "STARTED", name) for shard in "01" for name in NAMES))
+        self.must(a, "PUT", "/w/_settings", {"number_of_replicas": 3})
+        self.assertEqual(self.health(a), ("yellow", 3))
+        health = self.must(a, "GET", "/_cluster/health/w")
+        self.assertEqual((health["active_primary_shards"], health["active_shards"], health["unassigned_shards"]), (2, 6, 2))
+
+    # --- Contexts and tasks of one host, used on another ---
+
+    def fill(self, count):
+        lines = "".join('{"index":{"_id":"%d"}}\n{"v":%d}\n' % (i, i) for i in range(count))
+        status, reply = self.hosts[0].ask("POST", "/w/_bulk?refresh=true", lines.encode())
+        self.assertEqual((status, reply["errors"]), (200, False))
+        until(lambda: all(host.ask("GET", "/w/_count")[1].get("count") == count for host in self.hosts), "all hosts have them")
+
+    def page(self, host, scroll):
+        return [hit["_id"] for hit in self.must(host, "POST", "/_search/scroll", {"scroll_id": scroll, "scroll": "1m"})["hits"]["hits"]]
+
+    def test_a_scroll_is_continued_on_any_host(self):
+        a, b, c = self.hosts
+        self.fill(25)
+        begun = self.must(a, "POST", "/w/_search?scroll=1m", {"size": 10, "sort": ["v"]})
+        scroll = begun["_scroll_id"]
+        self.assertEqual(self.page(b, scroll), [str(i) for i in range(10, 20)])
+        last = self.must(c, "GET", "/_search/scroll?scroll=1m&pretty&scroll_id=" + scroll)
+        self.assertEqual((last["_scroll_id"], [hit["_id"] for hit in last["hits"]["hits"]]), (scroll, [str(i) for i in range(20, 25)]))
+        own = self.must(b, "POST", "/w/_search?scroll=1m", {"size": 10})["_scroll_id"]
+        cleared = self.must(c, "DELETE", "/_search/scroll", {"scroll_id": [scroll, own]})
+        self.assertEqual(cleared, {"succeeded": True, "num_freed": 2})
+        here, there = (host.ask("POST", "/_search/scroll", {"scroll_id": scroll, "scroll": "1m"}) for host in (a, b))
+        self.assertEqual(here[0], 404)
+        self.assertEqual(there, here, "to the letter")
+        for host in self.hosts:
+            self.must(host, "POST", "/w/_search?scroll=1m", {"size": 10})
+        self.assertEqual(self.must(b, "DELETE", "/_search/scroll/_all"), {"succeeded": True, "num_freed": 3})
+
+    def test_a_point_in_time_is_searched_on_any_host(self):
+        a, b, c = self.hosts
+        self.fill(5)
+        pit = self.must(a, "POST", "/w/_pit?keep_alive=1m")["id"]
+        self.must(a, "PUT", "/w/_doc/late", {"v": 9})
+        for host in self.hosts:
+            found = self.must(host, "POST", "/_search", {"pit": {"id": pit, "keep_alive": "1m"}})
+            self.assertEqual((found["hits"]["total"]["value"], found["pit_id"]), (5, pit))
+        self.must(b, "DELETE", "/_pit", {"id": pit})
+        self.assertEqual(c.ask("POST", "/_search", {"pit": {"id": pit}})[0], 404)
+        pits = [self.must(host, "POST", "/w/_search/point_in_time?keep_alive=1m")["pit_id"] for host in self.hosts]
+        closed = self.must(b, "DELETE", "/_search/point_in_time", {"pit_id": pits})["pits"]
+        self.assertEqual(sorted((pit["pit_id"], pit["successful"]) for pit in closed), sorted((pit, True) for pit in pits))
+
+    def test_a_task_is_seen_and_ended_on_any_host(self):
+        a, b, c = self.hosts
+        self.fill(50)
+        task = self.must(a, "POST", "/w/_delete_by_query?wait_for_completion=false&requests_per_second=0.01&scroll_size=1", {"query": {"match_all": {}}})["task"]
+        node, _ = task.split(":")
+        self.assertEqual(node, list(self.sniffed(a, "/_nodes/_local").values())[0])
+        self.assertEqual(self.must(b, "GET", "/_tasks/" + task)["completed"], False)
+        for host in self.hosts:
+            listed = self.must(host, "GET", "/_tasks?actions=*byquery")["nodes"]
+            self.assertEqual({id: list(one["tasks"]) for id, one in listed.items()}, {node: [task]})
+            flat = self.must(host, "GET", "/_tasks?actions=*byquery&group_by=none")["tasks"]
+            self.assertEqual(["%s:%d" % (one["node"], one["id"]) for one in flat], [task])
+            self.assertEqual(self.must(host, "GET", "/_tasks?actions=*byquery&nodes=b")["nodes"], {})
+        changed = self.must(b, "POST", "/_delete_by_query/%s/_rethrottle?requests_per_second=0.02" % task)
+        self.assertEqual(list(changed["nodes"][node]["tasks"]), [task])
+        cancelled = self.must(c, "POST", "/_tasks/%s/_cancel" % task)
+        self.assertEqual(cancelled["nodes"][node]["tasks"][task]["cancelled"], True)
+        ended = self.must(b, "GET", "/_tasks/%s?wait_for_completion=true&timeout=5m" % task)
+        self.assertEqual(ended["completed"], True)
+        again = self.must(a, "POST", "/w/_delete_by_query?wait_for_completion=false&requests_per_second=0.01&scroll_size=1", {"query": {"match_all": {}}})["task"]
+        self.assertEqual(list(self.must(c, "POST", "/_tasks/_cancel?actions=*byquery")["nodes"][node]["tasks"]), [again])
+
+    def test_figures_come_from_all_hosts(self):
+        a, b, c = self.hosts
+        ids = sorted(self.sniffed(a).values())
+        for path, wanted in (("/_nodes/stats/process", ids), ("/_nodes/_all/stats/process", ids), ("/_nodes/c/stats", list(self.sniffed(a, "/_nodes/c").values()))):
+            stats = self.must(b, "GET", path)
+            self.assertEqual(stats["_nodes"], {"total": len(wanted), "successful": len(wanted), "failed": 0})
+            self.assertEqual(sorted(stats["nodes"]), wanted)
+        c.kill()
+        lost, = self.sniffed(a, "/_nodes/c").values() or [None]
+        stats = self.must(b, "GET", "/_nodes/stats/process")
+        if stats["_nodes"]["total"] == 3:  # else it is out already
+            self.assertEqual((stats["_nodes"]["successful"], stats["_nodes"]["failed"]), (2, 1))
+            failure, = stats["_nodes"]["failures"]
+            self.assertEqual((failure["type"], failure["node_id"]), ("failed_node_exception", lost))
+
+    def test_a_host_that_is_gone_or_stands_still(self):
+        a, b, c = self.hosts
+        self.fill(25)
+        lost, held = (self.must(host, "POST", "/w/_search?scroll=10m", {"size": 10})["_scroll_id"] for host in (a, c))
+        a.kill()
+
+        def ended():
+            status, reply = b.ask("POST", "/_search/scroll", {"scroll_id": lost, "scroll": "1m"})
+            self.assertIn(status, (404, 503), reply)
+            self.assertIn("cannot be reached" if status == 503 else "out of the cluster", str(reply))
+            return status == 404
+        until(ended, "it is an ended scroll")
+        c.process.send_signal(signal.SIGSTOP)
+        try:  # the wait ends with the host's lease
+            status, reply = b.ask("POST", "/_search/scroll", {"scroll_id": held, "scroll": "1m"})
+            self.assertIn(status, (404, 503), reply)
+        finally:
+            c.process.send_signal(signal.SIGCONT)
+        until(lambda: b.ask("POST", "/_search/scroll", {"scroll_id": held, "scroll": "1m"})[0] == 200, "it is back, and so is its scroll")
+
+    def test_what_was_forwarded_is_not_forwarded_again(self):
+        a, b, _ = self.hosts
+        self.fill(25)
+        scroll = self.must(a, "POST", "/w/_search?scroll=1m", {"size": 10})["_scroll_id"]
+        status, reply = b.ask("POST", "/_search/scroll", {"scroll_id": scroll, "scroll": "1m"}, headers={"Tidelock-Forwarded": "x"})
+        self.assertEqual(status, 400, reply)
+        self.assertIn("Tidelock-Forwarded", reply["error"]["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
