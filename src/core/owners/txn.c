@@ -39,8 +39,6 @@
 #include "core/step/work.h"
 #include "mapping/mapping.h"
 
-#define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
-
 /* --- Open transactions -------------------------------------------------------------------------------------------- */
 
 struct txn *txn__make(struct core *core, struct slice id, struct session *session)
@@ -60,8 +58,6 @@ struct txn *txn__make(struct core *core, struct slice id, struct session *sessio
 void txn__free(struct core *core, struct txn *txn)
 {
     struct owners *owners = core->owners;
-    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_txn_ended != NULL)
-        core->effects->query_txn_ended(core->effects, txn->id);
     core__work(core, WORK_OWNER);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     if (list_linked(&txn->unrecorded))
@@ -100,8 +96,6 @@ void txn__touch(struct core *core, struct txn *txn)
     if (txn->mode == TXN_QUERY)
         fresh = txn->timeout_us / 8 < TXN_FRESH_US ? txn->timeout_us / 8 : TXN_FRESH_US;
     deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us + fresh));
-    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_txn_used != NULL)
-        core->effects->query_txn_used(core->effects, txn->id, txn->read_ts, fresh);
 }
 
 static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena,
@@ -228,7 +222,7 @@ static bool begin_is_valid(struct core *core, struct command *command)
     else if (core->owners->txns.count >= core->limits.transactions_max)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] transactions are open already",
                     core->limits.transactions_max);
-    else if (request->idle_us == 0 || request->idle_us > TXN_TIMEOUT_US_MAX)
+    else if (request->idle_us == 0 || request->idle_us > CORE_TXN_IDLE_US_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "[timeout] must be above 0 and at most 24h");
     return command->problem.type == PROBLEM_NONE;
@@ -259,7 +253,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
         txn__put_open(core, txn);
     }
     txn__touch(core, txn);
-    metric_add(&core->metrics.txns_begun[txn->mode], 1);
+    metric_add(&core->metrics.txns_begun, 1);
     request->number = txn->owner.locks.number;
     return 0;
 }

@@ -103,7 +103,7 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
     enum metric_txn_end result = outcome->committed    ? TXN_COMMITTED
                                  : outcome->by_request ? TXN_ROLLED_BACK
                                                        : TXN_ABORTED;
-    metric_add(&core->metrics.txns_ended[outcome->mode][result], 1);
+    metric_add(&core->metrics.txns_ended[result], 1);
     encode(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));

@@ -391,6 +391,7 @@ enum status_what {
     STATUS_TRANSACTIONS,
     STATUS_LOCK_EVENTS, /* the most recent deadlocks and session expiries */
     STATUS_OVERVIEW,    /* at most rows_max resources, those with waiters first, in one step */
+    STATUS_SESSION,     /* the number of the live session `id`; PROBLEM_SESSION_MISSING */
     STATUS_WHAT_COUNT
 };
 
@@ -413,9 +414,19 @@ struct status_overflow {
     size_t from;     /* first holder or waiter of the page */
 };
 
+/* A query transaction of the submitter's host that belongs to a session. */
+struct status_query {
+    uint64_t session; /* public number */
+    uint64_t number;  /* public */
+    struct slice id;
+};
+
 struct status_command {
     enum status_what what;
     struct slice id;    /* one session or transaction; empty: all */
+    /* STATUS_SESSIONS: to be listed with their sessions; in order of session and number */
+    const struct status_query *queries;
+    size_t query_count;
     struct slice index; /* STATUS_LOCKS: only resources of this index; empty: all */
     /* STATUS_LOCKS: only resources in or above this directory; data NULL: all */
     struct slice path;
@@ -450,6 +461,7 @@ struct status_command {
      * deferred actions.
      */
     struct slice page; /* out */
+    uint64_t number;   /* out, STATUS_SESSION */
 
     /*
      * STATUS_LOCKS as of an earlier timestamp. Resources of the present are paged as above, with

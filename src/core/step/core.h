@@ -19,6 +19,8 @@ struct buf;
  */
 #define CORE_TOMBSTONE_US (60 * TL_SECOND)
 #define CORE_OUTCOME_US (3600 * TL_SECOND)
+/* The longest idle time of a transaction. */
+#define CORE_TXN_IDLE_US_MAX (24 * 3600 * TL_SECOND)
 
 /* Effects of a step outside of the store. Reused for all steps; its reader empties `completed`. */
 struct effects {
@@ -26,11 +28,10 @@ struct effects {
     tl_ts last_ts;         /* newest timestamp applied */
     bool catalog_changed;  /* core_catalog() is to be published once the step is durable */
     /*
-     * Called during the step when a query transaction begins or is used, and when it ends; NULL:
-     * not called. `fresh_us`: its remaining time until it may expire.
+     * Called during the step when a session ends; `how` is a static text such as "was closed".
+     * NULL: not called.
      */
-    void (*query_txn_used)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
-    void (*query_txn_ended)(struct effects *effects, struct slice id);
+    void (*session_ended)(struct effects *effects, struct slice id, uint64_t number, const char *how);
 };
 
 void effects_init(struct effects *effects);
