@@ -253,7 +253,7 @@ int journal_query_txn_catalog(struct journal *journal, struct query_txn *txn, st
 
 /*
  * Ends a query transaction on a client's request. A repeated commit, or rollback, succeeds.
- * Returns: 0 with *ret_info; JOURNAL_UNKNOWN: it is none of this host's; JOURNAL_REFUSED with
+ * Returns: 0 with *ret_info; JOURNAL_UNKNOWN: this host does not know it; JOURNAL_REFUSED with
  *          *ret_problem: it has ended otherwise, or belongs to another session. All in `arena`.
  */
 enum { JOURNAL_UNKNOWN = 3 };

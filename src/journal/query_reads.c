@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The query transactions of this host: the table with the journal's pins, clock and input barrier. */
-#include <inttypes.h>
-
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 #include "store/view.h"
@@ -108,59 +106,15 @@ int journal_query_txn_catalog(struct journal *journal, struct query_txn *txn, st
     return r;
 }
 
-/* --- Refusals ----------------------------------------------------------------------------------------------------- */
-
-static int refuse_foreign(struct slice id, struct slice session, struct arena *arena, struct problem *ret_problem)
-{
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
-                SLICE_ARG(id), SLICE_ARG(session));
-    return JOURNAL_REFUSED;
-}
-
-static int refuse_ended(const struct query_txn_info *info, struct arena *arena, struct problem *ret_problem)
-{
-    if (info->committed)
-        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_MISSING,
-                    "transaction [%.*s] was committed at [%" PRIu64 "]", SLICE_ARG(info->id), info->read_ts);
-    else
-        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s",
-                    SLICE_ARG(info->id), SLICE_ARG(info->cause));
-    return JOURNAL_REFUSED;
-}
-
 int journal_query_txn_check_session(const struct query_txn *txn, struct slice session, struct arena *arena,
                                     struct problem *ret_problem)
 {
-    if (session.len == 0 || slice_equal(session, txn->session_id))
-        return 0;
-    return refuse_foreign(txn->id, session, arena, ret_problem);
-}
-
-static bool takes_locks(enum command_type type)
-{
-    return type == COMMAND_LOCK || type == COMMAND_TXN_LOCK;
+    return query_txn_check_session(txn, session, arena, ret_problem) ? 0 : JOURNAL_REFUSED;
 }
 
 bool journal__refuse_in_query_txn(struct journal *journal, struct command *command)
 {
-    struct slice id = command->owner.transaction, session = command->owner.session;
-    struct query_txn_info info;
-    if (!command_is(command->type, COMMAND_OWNED) || id.len == 0 || command->type == COMMAND_UNLOCK)
-        return false;
-    switch (query_txns_find(&journal->query_txns, id, false, now_of(journal), &command->arena, &info)) {
-    case QUERY_TXN_UNKNOWN: return false;
-    case QUERY_TXN_ENDED: (void)refuse_ended(&info, &command->arena, &command->problem); return true;
-    default: break;
-    }
-    struct query_txn *txn = query_txns_use(&journal->query_txns, id);
-    bool foreign = txn != NULL && journal_query_txn_check_session(txn, session, &command->arena, &command->problem) != 0;
-    if (txn != NULL)
-        journal_query_txn_release(journal, txn);
-    if (!foreign)
-        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
-                    "transaction [%.*s] is a query transaction: %s", SLICE_ARG(id),
-                    takes_locks(command->type) ? "it takes no locks" : "it reads only");
-    return true;
+    return query_txns_refuse(&journal->query_txns, command, now_of(journal));
 }
 
 /* --- End ---------------------------------------------------------------------------------------------------------- */
@@ -168,14 +122,9 @@ bool journal__refuse_in_query_txn(struct journal *journal, struct command *comma
 int journal_query_txn_end(struct journal *journal, const struct query_txn_ending *ending, struct arena *arena,
                           struct query_txn_info *ret_info, struct problem *ret_problem)
 {
-    switch (query_txns_end(&journal->query_txns, ending, now_of(journal), arena, ret_info)) {
-    case QUERY_TXN_OPEN: return 0;
-    case QUERY_TXN_FOREIGN: return refuse_foreign(ret_info->id, ending->session, arena, ret_problem);
-    case QUERY_TXN_ENDED:
-        if (ending->commit ? ret_info->committed : ret_info->by_request)
-            return 0;
-        return refuse_ended(ret_info, arena, ret_problem);
-    default: return JOURNAL_UNKNOWN;
+    switch (query_txns_end(&journal->query_txns, ending, now_of(journal), arena, ret_info, ret_problem)) {
+    case QUERY_TXN_UNKNOWN: return JOURNAL_UNKNOWN;
+    default: return ret_problem->type == PROBLEM_NONE ? 0 : JOURNAL_REFUSED;
     }
 }
 

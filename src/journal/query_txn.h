@@ -29,7 +29,6 @@ struct query_txn_ending {
 enum query_txn_state {
     QUERY_TXN_UNKNOWN, /* none of this host, or its outcome was dropped */
     QUERY_TXN_OPEN,
-    QUERY_TXN_FOREIGN, /* open, but of another session */
     QUERY_TXN_ENDED,
 };
 

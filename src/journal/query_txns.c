@@ -402,8 +402,8 @@ static struct query_txn *use_by_number(struct query_txns *table, struct slice te
     return NULL;
 }
 
-static enum query_txn_state find_outcome(struct query_txns *table, struct slice id, uint64_t clock,
-                                         struct arena *arena, struct query_txn_info *ret_info)
+static enum query_txn_state find_outcome(struct query_txns *table, struct slice id, uint64_t clock, struct arena *arena,
+                                         struct query_txn_info *ret_info)
 {
     struct query_txns_part *part = part_of(table, id);
     pthread_mutex_lock(&part->lock);
@@ -431,8 +431,65 @@ enum query_txn_state query_txns_find(struct query_txns *table, struct slice id, 
     return QUERY_TXN_OPEN;
 }
 
+static void refuse_foreign(struct slice id, struct slice session, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
+                SLICE_ARG(id), SLICE_ARG(session));
+}
+
+static void refuse_ended(const struct query_txn_info *info, struct arena *arena, struct problem *ret_problem)
+{
+    if (info->committed)
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_MISSING,
+                    "transaction [%.*s] was committed at [%" PRIu64 "]", SLICE_ARG(info->id), info->read_ts);
+    else
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s",
+                    SLICE_ARG(info->id), SLICE_ARG(info->cause));
+}
+
+bool query_txn_check_session(const struct query_txn *txn, struct slice session, struct arena *arena,
+                             struct problem *ret_problem)
+{
+    bool own = session.len == 0 || slice_equal(session, txn->session_id);
+    if (!own)
+        refuse_foreign(txn->id, session, arena, ret_problem);
+    return own;
+}
+
+bool query_txns_refuse(struct query_txns *table, struct command *command, struct query_txns_now now)
+{
+    struct slice id = command->owner.transaction;
+    struct query_txn_info info;
+    if (!command_is(command->type, COMMAND_OWNED) || id.len == 0 || command->type == COMMAND_UNLOCK)
+        return false;
+    struct query_txn *txn = query_txns_use(table, id);
+    if (txn == NULL) {
+        bool ended = find_outcome(table, id, now.clock, &command->arena, &info) == QUERY_TXN_ENDED;
+        if (ended)
+            refuse_ended(&info, &command->arena, &command->problem);
+        return ended;
+    }
+    bool takes_locks = command->type == COMMAND_LOCK || command->type == COMMAND_TXN_LOCK;
+    if (query_txn_check_session(txn, command->owner.session, &command->arena, &command->problem))
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
+                    "transaction [%.*s] is a query transaction: %s", SLICE_ARG(id),
+                    takes_locks ? "it takes no locks" : "it reads only");
+    drop(table, txn);
+    return true;
+}
+
+/* Returns: QUERY_TXN_ENDED, with a problem unless the repeated request is to succeed. */
+static enum query_txn_state end_again(const struct query_txn_ending *ending, const struct query_txn_info *info,
+                                      struct arena *arena, struct problem *ret_problem)
+{
+    if (ending->commit ? !info->committed : !info->by_request)
+        refuse_ended(info, arena, ret_problem);
+    return QUERY_TXN_ENDED;
+}
+
 enum query_txn_state query_txns_end(struct query_txns *table, const struct query_txn_ending *ending,
-                                    struct query_txns_now now, struct arena *arena, struct query_txn_info *ret_info)
+                                    struct query_txns_now now, struct arena *arena, struct query_txn_info *ret_info,
+                                    struct problem *ret_problem)
 {
     struct conclusion how = {now, ending->commit ? TXN_COMMITTED : TXN_ROLLED_BACK,
                              ending->commit  ? NULL
@@ -441,16 +498,21 @@ enum query_txn_state query_txns_end(struct query_txns *table, const struct query
     struct query_txn *txn = query_txns_use(table, ending->id);
     if (txn == NULL && ending->force)
         txn = use_by_number(table, ending->id);
+    if (txn == NULL && find_outcome(table, ending->id, now.clock, arena, ret_info) == QUERY_TXN_UNKNOWN)
+        return QUERY_TXN_UNKNOWN;
     if (txn == NULL)
-        return find_outcome(table, ending->id, now.clock, arena, ret_info);
-    bool foreign = ending->session.len > 0 && !slice_equal(ending->session, txn->session_id);
-    bool ended = !foreign && conclude(table, txn, &how);
+        return end_again(ending, ret_info, arena, ret_problem);
+    bool own = query_txn_check_session(txn, ending->session, arena, ret_problem);
+    bool ended = own && conclude(table, txn, &how);
     *ret_info = info_of(txn, 1, now.clock);
     ret_info->id = arena_copy(arena, txn->id);
     drop(table, txn);
-    if (!foreign && !ended) /* another thread has ended it meanwhile */
-        return find_outcome(table, ret_info->id, now.clock, arena, ret_info);
-    return foreign ? QUERY_TXN_FOREIGN : QUERY_TXN_OPEN;
+    if (ended || !own)
+        return QUERY_TXN_OPEN;
+    /* Another thread has ended it meanwhile. */
+    if (find_outcome(table, ret_info->id, now.clock, arena, ret_info) == QUERY_TXN_UNKNOWN)
+        return QUERY_TXN_UNKNOWN;
+    return end_again(ending, ret_info, arena, ret_problem);
 }
 
 void query_txns_end_session(struct query_txns *table, struct slice session, uint64_t number, const char *how,
@@ -494,8 +556,8 @@ static void leave_all(struct query_txns *table, struct removed *removed, enum me
 }
 
 /* Adds those that are idle at `heard`, and records when the next one is. Requires: the part's lock. */
-static void find_idle(struct query_txns *table, struct query_txns_part *part, uint64_t heard,
-                      struct query_txns_now now, struct removed *idle)
+static void find_idle(struct query_txns *table, struct query_txns_part *part, uint64_t heard, struct query_txns_now now,
+                      struct removed *idle)
 {
     size_t position = 0;
     struct slice id;
@@ -577,8 +639,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-size_t query_txns_list(struct query_txns *table, uint64_t clock, struct arena *arena,
-                       struct query_txn_info **ret_infos)
+size_t query_txns_list(struct query_txns *table, uint64_t clock, struct arena *arena, struct query_txn_info **ret_infos)
 {
     struct query_txn_info *infos = NULL;
     size_t count = 0, capacity = 0;

@@ -116,13 +116,25 @@ struct query_txn *query_txns_use(struct query_txns *table, struct slice id);
 void query_txns_release(struct query_txns *table, struct query_txn *txn, uint64_t clock);
 
 /*
- * Ends a transaction on request. `session`, if not empty, must be the one it belongs to; with
- * `force` the id may be its public number.
- * Returns: as query_txns_find(); QUERY_TXN_OPEN: this call has ended it; QUERY_TXN_FOREIGN: it is
- *          not ended.
+ * Checks that a transaction belongs to a session; an empty id matches any.
+ * Returns: false with *ret_problem in `arena`.
+ */
+bool query_txn_check_session(const struct query_txn *txn, struct slice session, struct arena *arena,
+                             struct problem *ret_problem);
+/*
+ * Refuses a command that is to run in a query transaction, open or ended, of this table.
+ * Returns: whether it was refused; its problem is then set.
+ */
+bool query_txns_refuse(struct query_txns *table, struct command *command, struct query_txns_now now);
+
+/*
+ * Ends a transaction on request. A repeated commit, or rollback, succeeds.
+ * Returns: the state before, as query_txns_find(); unless that is QUERY_TXN_UNKNOWN with *ret_info,
+ *          and with *ret_problem if it was refused.
  */
 enum query_txn_state query_txns_end(struct query_txns *table, const struct query_txn_ending *ending,
-                                    struct query_txns_now now, struct arena *arena, struct query_txn_info *ret_info);
+                                    struct query_txns_now now, struct arena *arena, struct query_txn_info *ret_info,
+                                    struct problem *ret_problem);
 /*
  * Finds a transaction by its id, or with `or_number` an open one by its public number.
  * Returns: its state; unless that is QUERY_TXN_UNKNOWN, with *ret_info in `arena`.

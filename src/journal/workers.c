@@ -58,9 +58,8 @@ static void tick(struct journal *journal, uint64_t barrier_clock, struct list *g
 static bool input_barrier_is_due(struct journal *journal, uint64_t clock)
 {
     uint64_t idle = atomic_load(&journal->query_txns.next_end);
-    return !journal->barrier_pending &&
-           ((journal->lease_end <= clock && journal->lease_end > journal->barrier_clock) ||
-            (idle <= journal__host_clock(journal) && idle > journal->heard));
+    return !journal->barrier_pending && ((journal->lease_end <= clock && journal->lease_end > journal->barrier_clock) ||
+                                         (idle <= journal__host_clock(journal) && idle > journal->heard));
 }
 
 /*

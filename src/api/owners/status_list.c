@@ -2,7 +2,7 @@
 /* Lists of sessions and transactions; see status_list.h. */
 #include "api/owners/status_list.h"
 
-#include "api/owners/query_status.h"
+#include "api/request/query_status.h"
 #include "api/request/memory.h"
 #include "api/request/reply.h"
 #include "base/buf.h"

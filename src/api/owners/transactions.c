@@ -6,7 +6,7 @@
 #include "api/request/handlers.h"
 #include "api/request/memory.h"
 #include "api/request/own_body.h"
-#include "api/owners/query_status.h"
+#include "api/request/query_status.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
 
@@ -228,7 +228,8 @@ int handle_txn_rollback(struct request *request)
     int r = own_body_parse(request, &rollback_form, &body);
     if (r != 0 || (r = request_bool(request, "force", &force)) != 0 || (r = request_accept(request)) != 0)
         return r;
-    struct query_txn_ending ending = {.id = request_part(request, PART_ID), .session = request->session, .force = force};
+    struct query_txn_ending ending = {
+        .id = request_part(request, PART_ID), .session = request->session, .force = force};
     if (end_query(request, &ending, &r))
         return r;
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
-#include "api/owners/query_status.h"
+#include "api/request/query_status.h"
 #include "api/page/frame.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -188,9 +188,8 @@ static uint64_t read_stamp(const struct events *events)
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         stamp -= metric_read(&journal->commands[silent[i]]);
     /* What a tick has ended. */
-    stamp += sum(core->session_ends, METRIC_SESSION_END_COUNT) +
-             sum(core->txns_ended, METRIC_TXN_END_COUNT) + metric_read(&query->begun) +
-             sum(query->ended, METRIC_TXN_END_COUNT);
+    stamp += sum(core->session_ends, METRIC_SESSION_END_COUNT) + sum(core->txns_ended, METRIC_TXN_END_COUNT) +
+             metric_read(&query->begun) + sum(query->ended, METRIC_TXN_END_COUNT);
     for (int how = 0; how < METRIC_WAIT_END_COUNT; how++)
         stamp += sum(core->waits[how].buckets, METRIC_BOUNDS + 1);
     return stamp + metric_read(&core->deferred_actions);

@@ -343,9 +343,8 @@ static void write_txn(struct core *core, const struct txn *txn, bool by_id, stru
 {
     buf_byte(buf, '{');
     write_number("transaction", txn->id, txn->owner.locks.number, by_id, buf);
-    write_txn_head(buf, txn->mode, "active", txn__session_text(txn, &core->arena), txn->created);
-    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
-               txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
+    write_txn_head(buf, TXN_UPDATE, "active", txn__session_text(txn, &core->arena), txn->created);
+    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64, core->ts, txn->timeout_us);
     if (txn->wait == NULL && !txn->owner.abandoned)
         buf_printf(buf, ",\"expires\":%" PRIu64, deadline_ts(core, txn->idle.at));
     buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",

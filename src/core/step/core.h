@@ -96,8 +96,7 @@ tl_ts core_last_ts(const struct core *core);
 tl_ts core_written_ts(const struct core *core);
 /*
  * Returns: the timestamp of the newest unit that must be durable before its reply is sent.
- *   Beginning and ending a query transaction need not be: that changes no data, and a crash ends
- *   the transaction anyway. Nor need requests of an update transaction before its commit.
+ *   Requests of a transaction before its commit need not be.
  */
 tl_ts core_must_sync_ts(const struct core *core);
 
@@ -110,12 +109,6 @@ tl_ts core_must_sync_ts(const struct core *core);
 uint64_t core_next_wait_end(const struct core *core);
 uint64_t core_next_lease_end(const struct core *core);
 uint64_t core_next_deadline(const struct core *core);
-
-/*
- * Returns: the oldest timestamp at which an open query transaction reads, which must stay readable;
- *   TL_TS_MAX: none.
- */
-tl_ts core_oldest_read(const struct core *core);
 
 /*
  * Returns: the core's metrics; any thread may read them while the core lives. core_reset_metrics()
@@ -148,8 +141,7 @@ struct core_horizons {
 /*
  * Makes a command MAINTAIN that purges up to `keys_max` keys that no reader can see any more:
  * tombstones, outcomes of transactions, documents of deleted indices, and stale posting lists,
- * which this function looks for. The command also writes postponed records of open query
- * transactions and counts them. If maintain.removed or maintain.scanned reaches `keys_max`, there
+ * which this function looks for. If maintain.removed or maintain.scanned reaches `keys_max`, there
  * is more to do. Called between steps; changes no state.
  * Returns: 0; fatal codes as core_step(). Owns: the caller, to submit it as any
  *   command.

@@ -354,6 +354,26 @@ static void begin_query(struct server *server)
     arena_deinit(&arena);
 }
 
+/* A host has as many open as the limit of transactions says, whatever the number of others. */
+static void test_open_query_txns_are_limited(void **state)
+{
+    struct server server;
+    struct arena arena = ARENA_INIT;
+    struct query_txn_info info;
+    struct problem problem = {0};
+    (void)state;
+    open_server(&server);
+    size_t most = core_limits(server.core)->transactions_max;
+    for (size_t i = 0; i <= most; i++) {
+        struct query_txn_terms terms = {.id = arena_printf(&arena, "%zu", i), .timeout_us = TL_SECOND};
+        assert_int_equal(journal_query_txn_begin(server.journal, &terms, &arena, &info, &problem),
+                         i < most ? 0 : JOURNAL_REFUSED);
+    }
+    assert_int_equal(problem.type, PROBLEM_LIMIT_EXCEEDED);
+    arena_deinit(&arena);
+    close_server(&server);
+}
+
 static bool query_is_open(struct server *server)
 {
     struct arena arena = ARENA_INIT;
@@ -418,8 +438,8 @@ static void test_query_txn_is_not_idle_during_a_read(void **state)
 static void start_barrier(void *context);
 
 /*
- * Time in which the process was stalled does not count, and what was sent until the idle time is
- * over is read first.
+ * Time in which the process was stalled does not count, and input that was sent before the end of
+ * the idle time is read first.
  */
 static void test_query_txn_ends_after_input_barrier(void **state)
 {
@@ -635,6 +655,7 @@ static void test_history_limit_ignores_clock_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_query_txns_are_limited),
         cmocka_unit_test(test_query_txn_is_idle_after_its_last_read),
         cmocka_unit_test(test_query_txn_is_not_idle_during_a_read),
         cmocka_unit_test(test_query_txn_ends_after_input_barrier),

@@ -20,17 +20,17 @@
 enum { OPEN_MAX = 100, TIMEOUT_US = 60 * 1000000, THREADS = 4, ROUNDS = 3000, TS_COUNT = THREADS * ROUNDS };
 
 /* A table, and the pins of each timestamp. */
-struct box {
+struct query_box {
     struct query_txns table;
     struct arena arena;
     _Atomic int pins[TS_COUNT + 1];
 };
 
-static struct box box;
+static struct query_box box;
 
 static void unpin(void *context, tl_ts ts)
 {
-    struct box *of = context;
+    struct query_box *of = context;
     atomic_fetch_sub(&of->pins[ts], 1);
 }
 
@@ -75,10 +75,13 @@ static enum query_txn_state state_of(const char *id, uint64_t clock, struct quer
     return query_txns_find(&box.table, slice_from(id), true, at(clock), &box.arena, ret_info);
 }
 
+static struct problem problem; /* of the last end() */
+
 static enum query_txn_state end(const char *id, bool commit, bool force, struct query_txn_info *ret_info)
 {
     struct query_txn_ending ending = {.id = slice_from(id), .commit = commit, .force = force};
-    return query_txns_end(&box.table, &ending, at(1), &box.arena, ret_info);
+    problem = (struct problem){0};
+    return query_txns_end(&box.table, &ending, at(1), &box.arena, ret_info, &problem);
 }
 
 static void test_pin_is_released_after_the_last_reader(void **state)
@@ -109,7 +112,10 @@ static void test_outcome_is_kept(void **state)
     assert_int_equal(end(number, false, false, &info), QUERY_TXN_UNKNOWN);
     assert_int_equal(end(number, false, true, &info), QUERY_TXN_OPEN);
     assert_int_equal(end("b", true, false, &info), QUERY_TXN_OPEN);
+    assert_int_equal(end("b", true, false, &info), QUERY_TXN_ENDED);
+    assert_int_equal(problem.type, PROBLEM_NONE);
     assert_int_equal(end("b", false, false, &info), QUERY_TXN_ENDED);
+    assert_int_equal(problem.type, PROBLEM_TRANSACTION_MISSING);
     assert_true(info.committed);
     assert_int_equal(info.read_ts, 8);
     assert_int_equal(state_of("a", CORE_OUTCOME_US, &info), QUERY_TXN_ENDED);
@@ -194,7 +200,9 @@ static void test_sessions_take_theirs_along(void **state)
     assert_int_equal(query_txns_list(&box.table, 0, &box.arena, &infos), 2);
     assert_true(infos[0].number < infos[1].number);
     assert_int_equal(infos[0].session, 17);
-    assert_int_equal(query_txns_end(&box.table, &foreign, at(1), &box.arena, &info), QUERY_TXN_FOREIGN);
+    problem = (struct problem){0};
+    assert_int_equal(query_txns_end(&box.table, &foreign, at(1), &box.arena, &info, &problem), QUERY_TXN_OPEN);
+    assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     query_txns_end_session(&box.table, SLICE_LIT("s"), 17, "was closed", at(1));
     assert_int_equal(state_of("a", 1, &info), QUERY_TXN_ENDED);
     assert_true(slice_is(info.cause, "its session #17 was closed"));
@@ -216,6 +224,7 @@ static void id_of(size_t thread, size_t round, char *ret_id)
 static void disturb(struct rng *rng, struct arena *arena, uint64_t clock)
 {
     struct query_txn_info info, *infos;
+    struct problem refused = {0};
     char id[24];
     size_t thread = (size_t)rng_below(rng, THREADS), last = atomic_load(&newest[thread]);
     id_of(thread, last - (size_t)rng_below(rng, last < RECENT ? last + 1 : RECENT), id);
@@ -223,7 +232,7 @@ static void disturb(struct rng *rng, struct arena *arena, uint64_t clock)
     struct query_txn *txn = query_txns_use(&box.table, slice_from(id));
     switch (rng_below(rng, 8)) {
     case 0:
-    case 1: (void)query_txns_end(&box.table, &ending, at(clock), arena, &info); break;
+    case 1: (void)query_txns_end(&box.table, &ending, at(clock), arena, &info, &refused); break;
     case 2: query_txns_end_session(&box.table, SLICE_LIT("s"), 1, "was closed", at(clock)); break;
     case 3: (void)query_txns_list(&box.table, clock, arena, &infos); break;
     case 4: query_txns_end_idle(&box.table, clock + 2 * TIMEOUT_US, at(clock)); break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of query transactions as JSON; see query_status.h. */
-#include "api/owners/query_status.h"
+#include "api/request/query_status.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
