@@ -145,15 +145,24 @@ void journal__end_idle_query_txns(struct journal *journal)
 
 /* --- Seeing them -------------------------------------------------------------------------------------------------- */
 
+/* As now_of(), with a new reading of the clock: the times that are shown do not depend on its age. */
+static struct query_txns_now read_now(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    (void)journal__host_clock(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
+    return now_of(journal);
+}
+
 enum query_txn_state journal_query_txn_find(struct journal *journal, struct slice id, struct arena *arena,
                                             struct query_txn_info *ret_info)
 {
-    return query_txns_find(&journal->query_txns, id, true, now_of(journal), arena, ret_info);
+    return query_txns_find(&journal->query_txns, id, true, read_now(journal), arena, ret_info);
 }
 
 size_t journal_query_txns(struct journal *journal, struct arena *arena, struct query_txn_info **ret_infos)
 {
-    return query_txns_list(&journal->query_txns, host_clock(journal), arena, ret_infos);
+    return query_txns_list(&journal->query_txns, read_now(journal).clock, arena, ret_infos);
 }
 
 const struct query_txn_metrics *journal_query_txn_metrics(struct journal *journal)

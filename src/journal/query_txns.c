@@ -142,24 +142,31 @@ static void add_to_session(struct query_txns *table, struct query_txn *txn)
     pthread_mutex_unlock(&table->sessions_lock);
 }
 
+/* Requires: sessions_lock; the transaction is linked. */
+static void unlink_from_session(struct query_txns *table, struct query_txns_session *session, struct query_txn *txn)
+{
+    list_remove(&txn->of_session);
+    if (!list_empty(&session->txns))
+        return;
+    map_remove(&table->sessions, session->id);
+    mem_free(session);
+}
+
 static void remove_from_session(struct query_txns *table, struct query_txn *txn)
 {
     if (txn->session_id.len == 0)
         return;
     pthread_mutex_lock(&table->sessions_lock);
-    struct query_txns_session *session = map_get(&table->sessions, txn->session_id);
-    list_remove(&txn->of_session);
-    if (list_empty(&session->txns)) {
-        map_remove(&table->sessions, session->id);
-        mem_free(session);
-    }
+    if (list_linked(&txn->of_session))
+        unlink_from_session(table, map_get(&table->sessions, txn->session_id), txn);
     pthread_mutex_unlock(&table->sessions_lock);
 }
 
 /*
- * Returns: the oldest transaction of a session; NULL: none is open. Owns: the caller; drop().
+ * Removes the oldest transaction of a session from its list.
+ * Returns: it; NULL: none is open. Owns: the caller; drop().
  */
-static struct query_txn *first_of_session(struct query_txns *table, struct slice id)
+static struct query_txn *take_from_session(struct query_txns *table, struct slice id)
 {
     pthread_mutex_lock(&table->sessions_lock);
     struct query_txns_session *session = map_get(&table->sessions, id);
@@ -167,6 +174,7 @@ static struct query_txn *first_of_session(struct query_txns *table, struct slice
     if (session != NULL) { /* while it is linked the table holds its reference */
         txn = list_entry(session->txns.next, struct query_txn, of_session);
         atomic_fetch_add_explicit(&txn->references, 1, memory_order_relaxed);
+        unlink_from_session(table, session, txn);
     }
     pthread_mutex_unlock(&table->sessions_lock);
     return txn;
@@ -290,8 +298,8 @@ void query_txns_set_session(struct query_txns *table, struct slice id, uint64_t 
 }
 
 /*
- * Removes an open transaction, with an outcome unless `how` is NULL. The caller drops the table's
- * reference by leave(). Requires: the part's lock.
+ * Removes an open transaction, with an outcome unless `how` is NULL. leave() must follow, without
+ * the lock. Requires: the part's lock.
  */
 static void close_txn(struct query_txns_part *part, struct query_txn *txn, const struct conclusion *how)
 {
@@ -300,7 +308,7 @@ static void close_txn(struct query_txns_part *part, struct query_txn *txn, const
         add_outcome(part, txn, how);
 }
 
-/* Ends the table's part in a transaction that close_txn() has removed. */
+/* Drops the table's reference to a transaction that close_txn() has removed. */
 static void leave(struct query_txns *table, struct query_txn *txn, enum metric_txn_end end)
 {
     remove_from_session(table, txn);
@@ -524,7 +532,7 @@ void query_txns_end_session(struct query_txns *table, struct slice session, uint
     if (atomic_load_explicit(&table->open_count, memory_order_relaxed) == 0)
         return;
     (void)snprintf(cause, sizeof cause, "its session #%" PRIu64 " %s", number, how);
-    while ((txn = first_of_session(table, session)) != NULL) {
+    while ((txn = take_from_session(table, session)) != NULL) {
         (void)conclude(table, txn, &conclusion);
         drop(table, txn);
     }
