@@ -50,10 +50,8 @@ tl_ts journal__next_ts(struct journal *journal)
     return journal->last_ts;
 }
 
-uint64_t journal__command_clock(struct journal *journal)
+uint64_t journal__host_clock(struct journal *journal)
 {
-    if (journal->cluster != NULL)
-        return cluster__clock(journal);
     uint64_t before = journal->run_clock.last_boot;
     uint64_t boot = journal__boot(journal);
     uint64_t begun = atomic_load_explicit(&journal->sync_begun, memory_order_relaxed);
@@ -63,8 +61,13 @@ uint64_t journal__command_clock(struct journal *journal)
     uint64_t clock = run_clock_read(&journal->run_clock, boot);
     if (journal->run_clock.last_boot - before > STALL_REPORT_US_MIN)
         journal->unreported_stall_us += journal->run_clock.last_boot - before;
-    atomic_store_explicit(&journal->run_clock_stalled_us, journal->run_clock.stalled_us, memory_order_relaxed);
+    atomic_store_explicit(&journal->host_clock, clock, memory_order_relaxed);
     return clock;
+}
+
+uint64_t journal__command_clock(struct journal *journal)
+{
+    return journal->cluster != NULL ? cluster__clock(journal) : journal__host_clock(journal);
 }
 
 void journal__check_clocks(struct journal *journal)

@@ -294,6 +294,7 @@ static void *keeper(void *context)
         cluster__expire_commands(journal);
         check_inflight(journal);
         journal__start_input_barrier(journal);
+        journal__end_idle_query_txns(journal);
         maintain(journal);
         journal__advance_checkpoints(journal);
     }

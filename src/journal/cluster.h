@@ -128,6 +128,7 @@ void cluster__record_chain(struct journal *journal, cmdlog_position position);
  * the follower. Requires: the stable timestamp covers it (invariant 6).
  */
 void cluster__publish_applied(struct journal *journal);
+/*
  * Compares a heartbeat with this host: its chain, its position, and `wall`, its host's wall clock.
  * Called by the follower. Requires: the heartbeat's entry is the newest that was applied.
  */

@@ -15,6 +15,7 @@
 #define TL_JOURNAL_JOURNAL_H
 
 #include "core/step/core.h"
+#include "journal/query_txn.h"
 #include "metrics/metrics.h"
 
 struct at_work;
@@ -60,7 +61,11 @@ struct journal_options {
     bool host_crashed;                   /* machine went down: the last entries may be missing */
     /* Records the entry being applied (at_work.h); must outlive the journal; NULL: none. */
     struct at_work *at_work;
-    const struct core_limits *limits;      /* limits to put into the log; NULL: the core's own */
+    /*
+     * Limits to put into the log; NULL: the core's own. This host opens at most transactions_max
+     * query transactions.
+     */
+    const struct core_limits *limits;
     const struct journal_cluster *cluster; /* set for journal_open_cluster() only */
 };
 
@@ -202,9 +207,8 @@ int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, 
 /*
  * Submits a command; from any thread. Calls on_done once, before or after returning, on this thread
  * or one of the journal's; on_done must not block. `may_block`: the calling thread may block for
- * the sync. The command may then be applied and synced on it, which saves two thread switches. The
- * start and the end of a query transaction need no sync; they are applied on the calling thread
- * whenever the core is free.
+ * the sync. The command may then be applied and synced on it, which saves two thread switches. A
+ * command in a query transaction of this host is refused: such a transaction only reads.
  * Owns: the journal, until on_done.
  */
 void journal_submit(struct journal *journal, struct command *command, bool may_block);
@@ -247,22 +251,37 @@ struct catalog *journal_catalog(struct journal *journal);
 struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts);
 
 /*
- * Query transactions, for readers on any thread.
+ * Query transactions of this host (README.md, "Query transactions"). From any thread; no call waits
+ * for the core or the log.
  *
- * Finds an open query transaction by its id. Its read timestamp stays readable until
- * journal_query_txn_release(), even if the transaction ends before.
+ * Begins one. The begin of a transaction of a session is complete only after
+ * journal_query_txn_confirm(), with the session's number from STATUS_SESSION, or must be undone by
+ * journal_query_txn_discard().
+ * Returns: 0 with *ret_info, whose id is that of the terms; JOURNAL_TOO_OLD: the read timestamp is
+ *          below the history limit; JOURNAL_REFUSED with *ret_problem in `arena`.
+ */
+struct query_txn;
+enum { JOURNAL_TOO_OLD = 1, JOURNAL_REFUSED };
+int journal_query_txn_begin(struct journal *journal, const struct query_txn_terms *terms, struct arena *arena,
+                            struct query_txn_info *ret_info, struct problem *ret_problem) TL_MUST_USE;
+void journal_query_txn_confirm(struct journal *journal, struct slice id, uint64_t session);
+void journal_query_txn_discard(struct journal *journal, struct slice id);
+
+/*
+ * Begins a use. The read timestamp stays readable until journal_query_txn_release(), even if the
+ * transaction ends before.
  * Returns: the transaction; NULL: none is open under this id.
  * Owns: the caller; journal_query_txn_release().
  */
-struct query_txn;
 struct query_txn *journal_query_txn_use(struct journal *journal, struct slice id);
 void journal_query_txn_release(struct journal *journal, struct query_txn *txn);
+tl_ts journal_query_txn_ts(const struct query_txn *txn);
 /*
- * Sets *ret_ts to the transaction's read timestamp.
- * Returns: whether the core has recorded a use recently. If not, the caller must submit a TXN_LOCK,
- *          which renews the transaction's lease.
+ * Checks that a transaction belongs to a session.
+ * Returns: 0; JOURNAL_REFUSED with *ret_problem in `arena`.
  */
-bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn *txn, tl_ts *ret_ts);
+int journal_query_txn_check_session(const struct query_txn *txn, struct slice session, struct arena *arena,
+                                    struct problem *ret_problem) TL_MUST_USE;
 /*
  * Loads the catalog as of the transaction's read timestamp.
  * Returns: as catalog_load().
@@ -271,11 +290,32 @@ bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn 
 int journal_query_txn_catalog(struct journal *journal, struct query_txn *txn, struct catalog **ret_catalog) TL_MUST_USE;
 
 /*
+ * Ends a query transaction on a client's request. A repeated commit, or rollback, succeeds.
+ * Returns: 0 with *ret_info; JOURNAL_UNKNOWN: this host does not know it; JOURNAL_REFUSED with
+ *          *ret_problem: it has ended otherwise, or belongs to another session. All in `arena`.
+ */
+enum { JOURNAL_UNKNOWN = 3 };
+int journal_query_txn_end(struct journal *journal, const struct query_txn_ending *ending, struct arena *arena,
+                          struct query_txn_info *ret_info, struct problem *ret_problem) TL_MUST_USE;
+/*
+ * Finds a query transaction by its id, or an open one by its public number.
+ * Returns: QUERY_TXN_OPEN, QUERY_TXN_ENDED with *ret_info in `arena`; QUERY_TXN_UNKNOWN.
+ */
+enum query_txn_state journal_query_txn_find(struct journal *journal, struct slice id, struct arena *arena,
+                                            struct query_txn_info *ret_info);
+/*
+ * Lists the open query transactions of this host in order of their numbers.
+ * Returns: how many there are, with *ret_infos in `arena`.
+ */
+size_t journal_query_txns(struct journal *journal, struct arena *arena, struct query_txn_info **ret_infos);
+/* Returns: their counters; as journal_metrics(). */
+const struct query_txn_metrics *journal_query_txn_metrics(struct journal *journal);
+
+/*
  * Pins history: everything from `ts` on stays readable until journal_unpin(). For scrolls and
  * points in time.
  * Returns: 0; JOURNAL_TOO_OLD: `ts` is below the history limit.
  */
-enum { JOURNAL_TOO_OLD = 1 };
 int journal_pin(struct journal *journal, tl_ts ts) TL_MUST_USE;
 void journal_unpin(struct journal *journal, tl_ts ts);
 

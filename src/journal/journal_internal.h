@@ -54,7 +54,7 @@ struct journal {
     uint64_t not_before; /* boot clock: no timeout or expiry is checked earlier */
     uint64_t wake_at;    /* boot clock: next maintenance; maintain_at for readers without core_lock */
     struct run_clock run_clock;
-    _Atomic uint64_t run_clock_stalled_us; /* run_clock.stalled_us, for readers without the lock */
+    _Atomic uint64_t host_clock;           /* last reading of run_clock, for readers without the lock */
     uint64_t unreported_stall_us;          /* a stall that is still to be logged; 0: none */
     _Atomic uint64_t sync_begun;           /* boot clock: start of the sync in progress; 0: none */
     struct clock_steps clock_steps;
@@ -63,12 +63,14 @@ struct journal {
     struct journal_input_barrier input_barrier;
     bool barrier_pending;           /* `input_barrier` was called and has not completed yet */
     uint64_t barrier_pending_clock; /* command clock of that call */
+    uint64_t heard_pending;         /* host's clock of that call */
     /*
      * The last input barrier that was passed: all input sent before `barrier_clock` of the command
      * clock was submitted, and is among the first `barrier_queued` queued commands.
      */
     uint64_t barrier_clock;
     uint64_t barrier_queued;
+    uint64_t heard; /* host's clock at the start of the last barrier that was passed */
 
     /* Under core_lock, or constant. */
     struct cluster *cluster; /* cluster.h; NULL: the log belongs to this host alone */
@@ -190,6 +192,12 @@ bool journal__wait_until(struct journal *journal, pthread_cond_t *condition, pth
  *          commands that waited. Requires: core_lock.
  */
 tl_ts journal__next_ts(struct journal *journal);
+/*
+ * Returns: the host's clock: microseconds in which this host could receive input. On a single host
+ *          it is the command clock.
+ * Requires: queue_lock.
+ */
+uint64_t journal__host_clock(struct journal *journal);
 /* Returns: the command clock. Requires: queue_lock. */
 uint64_t journal__command_clock(struct journal *journal);
 /* Logs stalls and steps of the clocks. Requires: queue_lock. */
@@ -340,9 +348,23 @@ uint64_t journal__take_queued(struct journal *journal, struct list *taken);
 /* on_done of the journal's own commands: frees the command. */
 void journal__free_internal(struct command *command);
 
-/* --- Query transactions (read_state.c): callbacks of the core's effects ------------------------------------------- */
+/* --- State for readers (read_state.c) ----------------------------------------------------------------------------- */
 
-void journal__query_txn_used(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
-void journal__query_txn_ended(struct effects *effects, struct slice id);
+/* Pins the stable timestamp. Returns: it. */
+tl_ts journal__pin_stable(struct journal *journal);
+
+/* --- Query transactions (query_reads.c) --------------------------------------------------------------------------- */
+
+/* `limits` has the limit of open ones. */
+void journal__init_query_txns(struct journal *journal, const struct core_limits *limits);
+/*
+ * Refuses a command that is to run in a query transaction.
+ * Returns: whether it was refused; its problem is then set.
+ */
+bool journal__refuse_in_query_txn(struct journal *journal, struct command *command);
+/* Ends those that are idle as of the last input barrier. */
+void journal__end_idle_query_txns(struct journal *journal);
+/* A callback of the core's effects: ends the transactions of a session. */
+void journal__session_ended(struct effects *effects, struct slice id, uint64_t number, const char *how);
 
 #endif

@@ -16,14 +16,6 @@ enum {
 #define RECOVERY_DEFAULT_US TL_SECOND
 #define CHECKPOINT_BYTES_DEFAULT ((size_t)32 << 20)
 
-/* Returns: whether a command needs no sync of its own: it begins or ends a query transaction. */
-static bool needs_no_sync(struct journal *journal, const struct command *command)
-{
-    if (!command_is(command->type, COMMAND_TXN_BOUNDARY))
-        return false;
-    return command->txn.mode == TXN_QUERY || query_txns_has(&journal->query_txns, command->txn.id);
-}
-
 /*
  * Tries to acquire core_lock, briefly spinning: most steps take a few microseconds, and passing the
  * command to a worker and back takes several times as long.
@@ -133,7 +125,7 @@ void journal_end_waits(struct journal *journal)
  * Applies the command on the caller's thread if the core is free and the queue is empty. Returns:
  * whether it did.
  */
-static bool apply_on_caller(struct journal *journal, struct command *command, enum sync_rounds rounds)
+static bool apply_on_caller(struct journal *journal, struct command *command)
 {
     if (!try_lock_core(journal))
         return false;
@@ -154,7 +146,7 @@ static bool apply_on_caller(struct journal *journal, struct command *command, en
     bool idle = list_empty(&group) && core_must_sync_ts(journal->core) == written;
     tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    journal__finish(journal, &group, wanted, rounds);
+    journal__finish(journal, &group, wanted, SYNC_ONCE);
     return true;
 }
 
@@ -163,7 +155,7 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
     REQUIRE(command->on_done != NULL);
     if (command->request == 0)
         command->request = next_number(journal);
-    if (journal__refuse_if_full(journal, command)) {
+    if (journal__refuse_in_query_txn(journal, command) || journal__refuse_if_full(journal, command)) {
         command->on_done(command);
         return;
     }
@@ -171,8 +163,7 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         cluster__submit(journal, command);
         return;
     }
-    if ((may_block || needs_no_sync(journal, command)) &&
-        apply_on_caller(journal, command, may_block ? SYNC_ONCE : SYNC_NONE))
+    if (may_block && apply_on_caller(journal, command))
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
@@ -329,9 +320,8 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     list_init(&journal->queue);
     list_init(&journal->applied);
     effects_init(&journal->effects);
-    journal->effects.query_txn_used = journal__query_txn_used;
-    journal->effects.query_txn_ended = journal__query_txn_ended;
-    query_txns_init(&journal->query_txns);
+    journal->effects.session_ended = journal__session_ended;
+    journal__init_query_txns(journal, options->limits != NULL ? options->limits : core_limits(core));
     journal->wait_end = journal->lease_end = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
     journal->clocks = options->clocks != NULL ? *options->clocks : journal__machine_clocks;
@@ -419,6 +409,7 @@ void journal_stop(struct journal *journal)
     if (!atomic_load_explicit(&journal->ready, memory_order_relaxed))
         /* A thread waiting within an entry ends the process; the log has the entry. */
         store_give_up(journal->store);
+    query_txns_stop(&journal->query_txns);
     if (journal->cluster != NULL)
         cluster__stop(journal);
     for (unsigned i = 0; i < journal->worker_count; i++)
@@ -433,8 +424,8 @@ void journal_close(struct journal *journal)
     journal_stop(journal);
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
-    pins_deinit(&journal->pins);
     query_txns_deinit(&journal->query_txns);
+    pins_deinit(&journal->pins);
     cluster__free(journal);
     deinit_locks(journal);
     buf_deinit(&journal->entry);

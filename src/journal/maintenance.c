@@ -44,8 +44,8 @@ static struct core_horizons horizons_now(struct journal *journal, uint64_t now)
 }
 
 /*
- * Raises the history limit by the age of history, but not above a pin, an open query transaction or
- * the stable timestamp. Requires: core_lock.
+ * Raises the history limit by the age of history, but not above a pin or the stable timestamp.
+ * Requires: core_lock.
  */
 static void advance_history(struct journal *journal, uint64_t now)
 {
@@ -53,8 +53,6 @@ static void advance_history(struct journal *journal, uint64_t now)
     pthread_mutex_lock(&journal->pin_lock);
     tl_ts pinned = pins_oldest(&journal->pins);
     low = low < pinned ? low : pinned;
-    tl_ts read = core_oldest_read(journal->core);
-    low = low < read ? low : read;
     /* Current reads use the stable timestamp, even if maintenance has not run for long. */
     tl_ts stable = atomic_load_explicit(&journal->stable_ts, memory_order_acquire);
     low = low < stable ? low : stable;

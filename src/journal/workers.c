@@ -51,12 +51,15 @@ static void tick(struct journal *journal, uint64_t barrier_clock, struct list *g
 }
 
 /*
- * Returns: whether a lease has expired by the clock, and the input barrier for that time was
- *          neither passed nor started. Requires: queue_lock.
+ * Returns: whether a lease has expired by the clock, or a query transaction is idle by the host's
+ *          clock, and the input barrier for that time was neither passed nor started. Requires:
+ *          queue_lock.
  */
-static bool input_barrier_is_due(const struct journal *journal, uint64_t clock)
+static bool input_barrier_is_due(struct journal *journal, uint64_t clock)
 {
-    return !journal->barrier_pending && journal->lease_end <= clock && journal->lease_end > journal->barrier_clock;
+    uint64_t idle = atomic_load(&journal->query_txns.next_end);
+    return !journal->barrier_pending && ((journal->lease_end <= clock && journal->lease_end > journal->barrier_clock) ||
+                                         (idle <= journal__host_clock(journal) && idle > journal->heard));
 }
 
 /*
@@ -71,9 +74,11 @@ static uint64_t idle_us(struct journal *journal)
     uint64_t boot = journal__boot(journal);
     uint64_t clock = journal__command_clock(journal);
     uint64_t first = journal->wait_end < journal->lease_end ? journal->wait_end : journal->lease_end;
-    uint64_t idle = first < TL_TS_MAX ? RUN_CLOCK_POLL_US : MAINTAIN_INTERVAL_US;
-    if (journal->wake_at <= boot || input_barrier_is_due(journal, clock))
+    uint64_t query_end = atomic_load(&journal->query_txns.next_end);
+    uint64_t idle = first < TL_TS_MAX || query_end < UINT64_MAX ? RUN_CLOCK_POLL_US : MAINTAIN_INTERVAL_US;
+    if (journal->wake_at <= boot || input_barrier_is_due(journal, clock) || query_end <= journal->heard)
         return 0;
+    idle = query_end > clock && query_end - clock < idle ? query_end - clock : idle;
     idle = journal->wake_at - boot < idle ? journal->wake_at - boot : idle;
     if (boot < journal->not_before)
         return idle;
@@ -252,10 +257,12 @@ void journal__start_input_barrier(struct journal *journal)
         input_barrier = journal->input_barrier;
         if (input_barrier.start == NULL) {
             journal->barrier_clock = clock;
+            journal->heard = journal__host_clock(journal);
             journal->barrier_queued = journal->queued;
         } else {
             journal->barrier_pending = true;
             journal->barrier_pending_clock = clock;
+            journal->heard_pending = journal__host_clock(journal);
         }
     }
     pthread_mutex_unlock(&journal->queue_lock);
@@ -268,6 +275,7 @@ void *journal__worker(void *context)
     struct journal *journal = context;
     while (await_work(journal)) {
         journal__start_input_barrier(journal);
+        journal__end_idle_query_txns(journal);
         work_once(journal);
         maintain_after_group(journal);
         journal__advance_checkpoints(journal);
@@ -289,6 +297,7 @@ void journal_barrier_passed(struct journal *journal)
     if (journal->barrier_pending) {
         journal->barrier_pending = false;
         journal->barrier_clock = journal->barrier_pending_clock;
+        journal->heard = journal->heard_pending;
         journal->barrier_queued = journal->queued;
         if (journal->sleepers > 0)
             pthread_cond_signal(&journal->queue_filled);

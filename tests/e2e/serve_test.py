@@ -286,9 +286,15 @@ class Stop(unittest.TestCase):
         with Server(*PATIENT) as server:
             server.must("PUT", "/fs/_doc/1", {"n": 1})
             transaction = server.must("POST", "/_transaction", {"mode": "query", "timeout": "10m"})["transaction"]
-            for n, _ in enumerate(self.restarts(server)):
+            for n, how in enumerate(self.restarts(server)):
+                # A restart ends it: no host knows it any more.
+                for method, path in (("GET", "/fs/_doc/1?transaction=" + transaction), ("POST", "/_transaction/%s/_commit" % transaction),
+                                     ("GET", "/_transaction/" + transaction)) if how != "stopped" else ():
+                    status, reply = server.ask(method, path)
+                    self.assertEqual((status, reply["error"]["type"]), (404, "transaction_missing_exception"), path)
+                transaction = server.must("POST", "/_transaction", {"mode": "query", "timeout": "10m"})["transaction"]
                 server.must("PUT", "/fs/_doc/1", {"n": n + 2})
-                self.assertEqual(server.must("GET", "/fs/_doc/1?transaction=" + transaction)["_source"], {"n": 1})
+                self.assertEqual(server.must("GET", "/fs/_doc/1?transaction=" + transaction)["_source"], {"n": n + 1})
 
     def test_its_absence_counts_against_nobody(self):
         """Sessions, locks and transactions whose time would have run out while the server was away are there after it."""

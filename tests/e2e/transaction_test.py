@@ -177,6 +177,64 @@ class NamedOnEveryRequest(Case):
         self.server.end_owners()
 
 
+class Queries(unittest.TestCase):
+    """Query transactions: a table of the host, with the replies that transactions of the log have."""
+
+    def setUp(self):
+        self.server = Server().start()
+        self.addCleanup(self.server.close)
+        self.server.must("PUT", "/fs/_doc/1", {"n": 1})
+
+    def begin(self, **members):
+        return self.server.must("POST", "/_transaction", {"mode": "query", **members})
+
+    def refused(self, status, kind, says, method, path, body=None):
+        found, reply = self.server.ask(method, path, body)
+        self.assertEqual((found, reply["error"]["type"]), (status, kind + "_exception"), reply)
+        self.assertIn(says, reply["error"]["reason"])
+
+    def test_of_a_session(self):
+        opened = self.server.must("POST", "/_session", {"ttl": "10m"})
+        session, other = opened["session"], self.server.must("POST", "/_session", {"ttl": "10m"})["session"]
+        begun = self.begin(session=session)
+        read = "/fs/_doc/1?transaction=" + begun["transaction"]
+        self.assertEqual(self.server.must("GET", read + "&session=" + session)["_source"], {"n": 1})
+        self.refused(400, "illegal_argument", "does not belong to session", "GET", read + "&session=" + other)
+        self.refused(404, "session_missing", "no session [nope]", "POST", "/_transaction", {"mode": "query", "session": "nope"})
+        shown = self.server.must("GET", "/_session/" + session)
+        self.assertEqual((shown["transactions"], shown["transaction_count"]), ([begun["transaction"]], 1))
+        rows = self.server.must("GET", "/_transaction")["transactions"]
+        self.assertEqual([(row["transaction"], row["mode"], row["session"]) for row in rows], [(begun["number"], "query", opened["number"])])
+        self.server.must("DELETE", "/_session/" + session)
+        self.refused(409, "transaction_aborted", "its session #%d was closed" % opened["number"], "GET", read)
+        self.refused(409, "transaction_aborted", "was closed", "POST", "/_transaction/%s/_commit" % begun["transaction"])
+
+    def test_outcomes(self):
+        committed, forced = self.begin(), self.begin()
+        for _ in range(2):
+            reply = self.server.must("POST", "/_transaction/%s/_commit" % committed["transaction"])
+            self.assertEqual(reply, {"committed": True, "timestamp": committed["timestamp"], "changes": 0})
+        self.server.must("POST", "/_transaction/%d/_rollback?force=true" % forced["number"])
+        shown = [self.server.must("GET", "/_transaction/" + one["transaction"]) for one in (committed, forced)]
+        self.assertEqual([(one["mode"], one["state"]) for one in shown], [("query", "committed"), ("query", "rolled_back")])
+        self.assertEqual((shown[0]["commit_timestamp"], shown[1]["cause"]), (committed["timestamp"], "it was ended by force"))
+        self.assertEqual(self.server.must("GET", "/_transaction")["transactions"], [])
+
+    def test_it_writes_nothing_to_the_log(self):
+        def applied():
+            page = self.server.request("GET", "/_metrics").body.decode()
+            return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith('tidelock_commands_total{command="txn_'))
+        before = applied()
+        for end in ("_commit", "_rollback"):
+            transaction = self.begin()["transaction"]
+            self.server.must("GET", "/fs/_doc/1?transaction=" + transaction)
+            self.server.must("POST", "/_transaction/%s/%s" % (transaction, end))
+        self.assertEqual(applied(), before)
+        update = self.server.must("POST", "/_transaction")["transaction"]
+        self.server.must("POST", "/_transaction/%s/_rollback" % update)
+        self.assertEqual(applied(), before + 2)
+
+
 class IdleTime(unittest.TestCase):
     """A transaction lives for its timeout after whatever is done in it last: each way to read counts, however soon after the one before."""
 

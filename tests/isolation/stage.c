@@ -42,17 +42,89 @@
 
 static void step(struct stage *stage, struct command *command);
 
+/* --- Query transactions ------------------------------------------------------------------------------------------- */
+
+static void unpin(void *context, tl_ts ts) /* the stage keeps all history */
+{
+    (void)context;
+    (void)ts;
+}
+
+static struct query_txns_now now_of(const struct stage *stage)
+{
+    return (struct query_txns_now){stage->now, stage->now};
+}
+
+static void session_ended(struct effects *effects, struct slice id, uint64_t number, const char *how)
+{
+    struct stage *stage = container_of(effects, struct stage, effects);
+    query_txns_end_session(&stage->queries, id, number, how, now_of(stage));
+}
+
+static void begin_query(struct stage *stage, struct command *command)
+{
+    struct query_txn_terms terms = {.id = command->txn.id,
+                                    .session = command->owner.session,
+                                    .read_ts = stage->now,
+                                    .timeout_us = command->txn.idle_us};
+    struct query_txn_info info;
+    INSIST(query_txns_begin(&stage->queries, &terms, now_of(stage), &info) == 0);
+}
+
+static bool end_query(struct stage *stage, struct command *command)
+{
+    struct query_txn_ending ending = {
+        .id = command->txn.id, .session = command->owner.session, .commit = command->type == COMMAND_TXN_COMMIT};
+    struct query_txn_info info;
+    if (query_txns_end(&stage->queries, &ending, now_of(stage), &command->arena, &info, &command->problem) ==
+        QUERY_TXN_UNKNOWN)
+        return false;
+    command->txn.commit_ts = info.read_ts;
+    return true;
+}
+
+static bool read_in_query(struct stage *stage, struct command *command)
+{
+    struct query_txn *query = query_txns_use(&stage->queries, command->owner.transaction);
+    if (query == NULL)
+        return query_txns_refuse(&stage->queries, command, now_of(stage));
+    command->txn_lock.read_ts = query->read_ts;
+    query_txns_release(&stage->queries, query, stage->now);
+    return true;
+}
+
+/* The host answers what concerns its query transactions, as the product's does. Returns: whether it did. */
+static bool host_answers(struct stage *stage, struct command *command)
+{
+    switch (command->type) {
+    case COMMAND_TXN_BEGIN:
+        if (command->txn.mode == TXN_QUERY)
+            begin_query(stage, command);
+        return command->txn.mode == TXN_QUERY;
+    case COMMAND_TXN_COMMIT:
+    case COMMAND_TXN_ROLLBACK: return end_query(stage, command);
+    case COMMAND_TXN_LOCK: return read_in_query(stage, command);
+    default: return query_txns_refuse(&stage->queries, command, now_of(stage));
+    }
+}
+
+/* --- Beginning and end -------------------------------------------------------------------------------------------- */
+
 void stage_open(struct stage *stage)
 {
     struct core_limits limits = core_limits_default();
     *stage = (struct stage){.now = STAGE_START, .story = BUF_INIT(BUF_UNLIMITED)};
     stage->store = store_open_mem();
     effects_init(&stage->effects);
+    stage->effects.session_ended = session_ended;
+    query_txns_init(&stage->queries, limits.transactions_max, unpin, stage);
     INSIST(core_open(stage->store, &limits, &stage->core) == 0);
 }
 
 void stage_close(struct stage *stage)
 {
+    query_txns_stop(&stage->queries);
+    query_txns_deinit(&stage->queries);
     core_stop(stage->core, &stage->effects);
     while (!list_empty(&stage->effects.completed)) {
         struct command *command = list_entry(stage->effects.completed.next, struct command, link);
@@ -394,6 +466,11 @@ static void step(struct stage *stage, struct command *command)
     if (command->type == COMMAND_TICK)
         command->tick.barrier_clock = stage->now;
     command->request = ++stage->requests;
+    if (actor != NULL && host_answers(stage, command)) {
+        tell_stories(stage);
+        complete(stage, command);
+        return;
+    }
     if (actor != NULL)
         actor->command = command;
     INSIST(core_step(stage->core, command, &stage->effects) == 0);
@@ -833,6 +910,9 @@ static void do_restart(struct stage *stage, struct actor *actor, bool crash)
     uint64_t before, after;
     tell_result(stage, actor, "");
     settle(stage->store);
+    query_txns_stop(&stage->queries);
+    query_txns_deinit(&stage->queries);
+    query_txns_init(&stage->queries, limits.transactions_max, unpin, stage);
     core_stop(stage->core, &stage->effects);
     drain(stage);
     INSIST(core_digest(stage->core, &before) == 0);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "core/step/core.h"
+#include "journal/query_txns.h"
 
 enum { STAGE_ACTORS_MAX = 10 };
 
@@ -27,6 +28,7 @@ struct stage {
     struct store *store;
     struct core *core;
     struct effects effects;
+    struct query_txns queries; /* of the host */
     tl_ts now;
     uint64_t requests;
     struct actor actors[STAGE_ACTORS_MAX];

@@ -327,7 +327,6 @@ static void on_txn(struct walk *walk, struct txn_command *txn)
     on_slice(walk, "id", &txn->id);
     on_bool(walk, "force", &txn->force);
     txn->mode = (enum txn_mode)on_enum(walk, "mode", txn->mode, 0, TXN_MODE_COUNT);
-    on_number(walk, "read_ts", &txn->read_ts);
     on_number(walk, "idle_us", &txn->idle_us);
     on_slice(walk, "retry_of", &txn->retry_of);
     on_bool(walk, "of_host", &txn->of_host);

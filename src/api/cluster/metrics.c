@@ -217,20 +217,26 @@ static void write_sessions(struct exposition *page, const struct core_metrics *f
           metric_read(&figures->deferred_actions));
 }
 
-static void write_transactions(struct exposition *page, const struct core_metrics *figures)
+static void write_transactions(struct exposition *page, struct journal *journal)
 {
-    static const char *const modes[METRIC_TXN_MODE_COUNT] = {[TXN_UPDATE] = "update", [TXN_QUERY] = "query"};
+    enum { UPDATE, QUERY, MODE_COUNT };
+    static const char *const modes[MODE_COUNT] = {"update", "query"};
     static const char *const ends[METRIC_TXN_END_COUNT] = {"committed", "rolled_back", "aborted"};
-    gauge(page, "tidelock_transactions", "Transactions that are open.", metric_read(&figures->transactions));
+    const struct core_metrics *core = journal_core_metrics(journal);
+    const struct query_txn_metrics *query = journal_query_txn_metrics(journal);
+    const metric_value *const begun[MODE_COUNT] = {&core->txns_begun, &query->begun};
+    const metric_value *const ended[MODE_COUNT] = {core->txns_ended, query->ended};
+    gauge(page, "tidelock_transactions", "Transactions that are open.",
+          metric_read(&core->transactions) + metric_read(&query->open));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_begun", "Transactions begun, by mode.");
-    for (int mode = 0; mode < METRIC_TXN_MODE_COUNT; mode++)
-        labelled(page, "mode", modes[mode], metric_read(&figures->txns_begun[mode]));
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        labelled(page, "mode", modes[mode], metric_read(begun[mode]));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_ended",
                       "Transactions ended, by mode and outcome: rolled back by their owner, aborted by the server.");
-    for (int mode = 0; mode < METRIC_TXN_MODE_COUNT; mode++)
+    for (int mode = 0; mode < MODE_COUNT; mode++)
         for (int how = 0; how < METRIC_TXN_END_COUNT; how++) {
             exposition_label(page, "mode", modes[mode]);
-            labelled(page, "outcome", ends[how], metric_read(&figures->txns_ended[mode][how]));
+            labelled(page, "outcome", ends[how], metric_read(&ended[mode][how]));
         }
 }
 
@@ -342,7 +348,7 @@ static void write_page(struct exposition *page, struct request *request)
     write_steps(page, figures);
     write_locks(page, figures);
     write_sessions(page, figures);
-    write_transactions(page, figures);
+    write_transactions(page, api->journal);
     write_indices(page, request);
     gauge(page, "tidelock_scripts_cached", "Scripts that are compiled and kept for reads.",
           searches_script_count(api->searches));

@@ -2,6 +2,7 @@
 /* Lists of sessions and transactions; see status_list.h. */
 #include "api/owners/status_list.h"
 
+#include "api/request/query_status.h"
 #include "api/request/memory.h"
 #include "api/request/reply.h"
 #include "base/buf.h"
@@ -15,12 +16,16 @@ struct status_list {
     size_t capacity;
     struct slice body; /* of the piece that had one */
     uint64_t place;    /* of the next piece; 0: all are there */
+    struct status_command queries; /* of sessions: their query transactions */
 };
 
 static struct command *next_piece(const struct status_list *list)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status = (struct status_command){.what = list->what, .id = list->id, .cursor = list->place};
+    command->status = list->queries;
+    command->status.what = list->what;
+    command->status.id = list->id;
+    command->status.cursor = list->place;
     return command;
 }
 
@@ -46,6 +51,8 @@ static void write_pieces(struct request *request, const struct status_list *list
             buf_byte(text, ',');
         buf_slice(text, list->pieces[i]);
     }
+    if (list->what == STATUS_TRANSACTIONS)
+        query_status_write_all(request->api, list->count > 0, request->arena, text);
     buf_byte(text, ']');
 }
 
@@ -115,6 +122,8 @@ int status_list_read(struct request *request, enum status_what what, struct slic
 {
     struct status_list *list = arena_zalloc(request->arena, sizeof *list);
     *list = (struct status_list){.then = then, .what = what, .id = id};
+    if (what == STATUS_SESSIONS)
+        query_status_of_sessions(request->api, request->arena, &list->queries);
     request->context = list;
     return request_submit(request, next_piece(list), first_done);
 }

@@ -4,7 +4,9 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/own_body.h"
+#include "api/request/query_status.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
 
@@ -13,24 +15,102 @@
 
 /* --- Begin -------------------------------------------------------------------------------------------------------- */
 
-static int begin_done(struct request *request, struct command *command)
+/* The members of the body. */
+struct begin {
+    bool query;
+    struct slice session;
+    struct slice retry_of;
+    tl_ts read_ts;
+    uint64_t timeout_us;
+};
+
+static int reply_begun(struct request *request, struct slice id, uint64_t number, bool query, tl_ts ts)
 {
     struct json_writer writer;
     reply_begin(request, 201, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "transaction");
-    json_string(&writer, command->txn.id);
+    json_string(&writer, id);
     json_key(&writer, "number");
-    json_u64(&writer, command->txn.number);
+    json_u64(&writer, number);
     json_key(&writer, "mode");
-    json_string(&writer, command->txn.mode == TXN_QUERY ? SLICE_LIT("query") : SLICE_LIT("update"));
+    json_string(&writer, query ? SLICE_LIT("query") : SLICE_LIT("update"));
     json_key(&writer, "timestamp");
-    json_u64(&writer, command->txn.mode == TXN_QUERY ? command->txn.read_ts : command->ts);
+    json_u64(&writer, ts);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
 
-static int read_mode(struct own_body *body, struct txn_command *txn)
+static int begin_done(struct request *request, struct command *command)
+{
+    return reply_begun(request, command->txn.id, command->txn.number, false, command->ts);
+}
+
+static int begin_update(struct request *request, const struct begin *begin)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->txn.id = id_random(&request->api->ids, &command->arena);
+    command->txn.idle_us = begin->timeout_us;
+    command->txn.retry_of = arena_copy(&command->arena, begin->retry_of);
+    command->owner.session = begin->session;
+    return request_submit(request, command, begin_done);
+}
+
+static int reply_query_begun(struct request *request, const struct query_txn_info *info)
+{
+    request->exchange->timestamp = info->read_ts;
+    return reply_begun(request, info->id, info->number, true, info->read_ts);
+}
+
+/* The session that it is to belong to was looked up, and lives. */
+static int query_session_found(struct request *request, struct command *command)
+{
+    const struct query_txn_info *info = request->context;
+    if (command->problem.type != PROBLEM_NONE) {
+        journal_query_txn_discard(request->api->journal, info->id);
+        request->problem = command->problem;
+        return REQUEST_REFUSED;
+    }
+    journal_query_txn_confirm(request->api->journal, info->id, command->status.number);
+    return reply_query_begun(request, info);
+}
+
+/* The transaction is there before its session is looked up, so that no end of the session is missed. */
+static int find_query_session(struct request *request, const struct begin *begin, struct query_txn_info *info)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status.what = STATUS_SESSION;
+    command->status.id = begin->session;
+    request->context = info;
+    int r = request_submit_all(request, command, query_session_found);
+    if (r != REQUEST_PENDING)
+        journal_query_txn_discard(request->api->journal, info->id);
+    return r;
+}
+
+static int begin_query(struct request *request, const struct begin *begin)
+{
+    struct query_txn_info *info = arena_zalloc(request->arena, sizeof *info);
+    struct query_txn_terms terms = {.id = id_random(&request->api->ids, request->arena),
+                                    .session = begin->session,
+                                    .read_ts = begin->read_ts,
+                                    .timeout_us = begin->timeout_us};
+    if (begin->retry_of.len > 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[retry_of] must name an update transaction that was rolled back within the last hour, "
+                              "for another one; one with [mode] [query] is not retried");
+    int r = journal_query_txn_begin(request->api->journal, &terms, request->arena, info, &request->problem);
+    if (r == JOURNAL_TOO_OLD)
+        return request_check_timestamp(request, begin->read_ts);
+    if (r != 0)
+        return REQUEST_REFUSED;
+    if (begin->session.len > 0)
+        return find_query_session(request, begin, info);
+    memory_committed(request);
+    return reply_query_begun(request, info);
+}
+
+static int read_mode(struct own_body *body, struct begin *begin)
 {
     struct slice mode = SLICE_LIT("update");
     int r = own_body_text(body, "mode", &mode);
@@ -39,8 +119,8 @@ static int read_mode(struct own_body *body, struct txn_command *txn)
     if (!slice_is(mode, "update") && !slice_is(mode, "query"))
         return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[mode] of a transaction must be [update] or [query], got [%.*s]", SLICE_ARG(mode));
-    txn->mode = slice_is(mode, "query") ? TXN_QUERY : TXN_UPDATE;
-    if (txn->mode == TXN_UPDATE && txn->read_ts != 0)
+    begin->query = slice_is(mode, "query");
+    if (!begin->query && begin->read_ts != 0)
         return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT,
                               "only a transaction with [mode] [query] reads at a [timestamp] of the past");
     return 0;
@@ -53,40 +133,64 @@ static const struct own_form begin_form = {"a transaction", "mode session timest
 int handle_txn_begin(struct request *request)
 {
     struct own_body body;
-    struct txn_command txn = {.idle_us = TIMEOUT_DEFAULT_US};
-    struct slice session = request->session;
+    struct begin begin = {.session = request->session, .timeout_us = TIMEOUT_DEFAULT_US};
     int r = own_body_parse(request, &begin_form, &body);
-    if (r != 0 || (r = own_body_id(&body, "session", &session)) != 0 ||
-        (r = own_body_ts(&body, "timestamp", &txn.read_ts)) != 0 ||
-        (r = own_body_time(&body, "timeout", &txn.idle_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
-        (r = own_body_id(&body, "retry_of", &txn.retry_of)) != 0 ||
-        (txn.read_ts != 0 && (r = request_check_timestamp(request, txn.read_ts)) != 0) ||
+    if (r != 0 || (r = own_body_id(&body, "session", &begin.session)) != 0 ||
+        (r = own_body_ts(&body, "timestamp", &begin.read_ts)) != 0 ||
+        (r = own_body_time(&body, "timeout", &begin.timeout_us)) != 0 || (r = read_mode(&body, &begin)) != 0 ||
+        (r = own_body_id(&body, "retry_of", &begin.retry_of)) != 0 ||
+        (begin.read_ts != 0 && (r = request_check_timestamp(request, begin.read_ts)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
-    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
-    txn.id = id_random(&request->api->ids, &command->arena);
-    command->txn = txn;
-    command->txn.retry_of = arena_copy(&command->arena, txn.retry_of);
-    command->owner.session = session;
-    return request_submit(request, command, begin_done);
+    return begin.query ? begin_query(request, &begin) : begin_update(request, &begin);
 }
 
 /* --- Commit and roll back ----------------------------------------------------------------------------------------- */
 
-static int commit_done(struct request *request, struct command *command)
+static int reply_committed(struct request *request, tl_ts ts, uint64_t changes)
 {
     struct json_writer writer;
-    request->exchange->timestamp = command->txn.commit_ts;
+    request->exchange->timestamp = ts;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "committed");
     json_bool(&writer, true);
     json_key(&writer, "timestamp");
-    json_u64(&writer, command->txn.commit_ts);
+    json_u64(&writer, ts);
     json_key(&writer, "changes");
-    json_u64(&writer, command->txn.changes);
+    json_u64(&writer, changes);
     json_end(&writer, '}');
     return REQUEST_DONE;
+}
+
+static int commit_done(struct request *request, struct command *command)
+{
+    return reply_committed(request, command->txn.commit_ts, command->txn.changes);
+}
+
+static int reply_rolled_back(struct request *request)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_raw(&writer, SLICE_LIT("{\"rolled_back\":true}"));
+    return REQUEST_DONE;
+}
+
+/* Ends a query transaction of this host. Returns: whether the id is of one, with the result in *ret_result. */
+static bool end_query(struct request *request, const struct query_txn_ending *ending, int *ret_result)
+{
+    struct query_txn_info info;
+    int r = journal_query_txn_end(request->api->journal, ending, request->arena, &info, &request->problem);
+    if (r == JOURNAL_UNKNOWN)
+        return false;
+    if (r == 0) {
+        memory_committed(request);
+        request->exchange->timestamp = journal_stable(request->api->journal);
+    }
+    *ret_result = r != 0           ? REQUEST_REFUSED
+                  : ending->commit ? reply_committed(request, info.read_ts, 0)
+                                   : reply_rolled_back(request);
+    return true;
 }
 
 static const struct own_form commit_form = {"a commit", "", NULL};
@@ -97,6 +201,10 @@ int handle_txn_commit(struct request *request)
     int r = own_body_parse(request, &commit_form, &body);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
+    struct query_txn_ending ending = {
+        .id = request_part(request, PART_TRANSACTION), .session = request->session, .commit = true};
+    if (end_query(request, &ending, &r))
+        return r;
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = request_part(request, PART_TRANSACTION);
     command->owner.session = request->session;
@@ -106,11 +214,8 @@ int handle_txn_commit(struct request *request)
 
 static int rollback_done(struct request *request, struct command *command)
 {
-    struct json_writer writer;
     (void)command;
-    reply_begin(request, 200, &writer);
-    json_raw(&writer, SLICE_LIT("{\"rolled_back\":true}"));
-    return REQUEST_DONE;
+    return reply_rolled_back(request);
 }
 
 /* Does not queue behind the transaction's other requests: it is how a request that waits for a lock is given up. */
@@ -123,6 +228,10 @@ int handle_txn_rollback(struct request *request)
     int r = own_body_parse(request, &rollback_form, &body);
     if (r != 0 || (r = request_bool(request, "force", &force)) != 0 || (r = request_accept(request)) != 0)
         return r;
+    struct query_txn_ending ending = {
+        .id = request_part(request, PART_ID), .session = request->session, .force = force};
+    if (end_query(request, &ending, &r))
+        return r;
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
     command->txn.id = request_part(request, PART_ID);
     command->txn.force = force;
@@ -132,6 +241,24 @@ int handle_txn_rollback(struct request *request)
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
 
+/* Answers the status of a query transaction of this host. Returns: whether the id is of one. */
+static bool reply_query_status(struct request *request)
+{
+    struct query_txn_info info;
+    struct json_writer writer;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    enum query_txn_state state =
+        journal_query_txn_find(request->api->journal, request_part(request, PART_ID), request->arena, &info);
+    if (state == QUERY_TXN_UNKNOWN)
+        return false;
+    query_status_write(request->api, &info, state == QUERY_TXN_ENDED, &text);
+    request->exchange->timestamp = journal_stable(request->api->journal);
+    reply_begin(request, 200, &writer);
+    json_raw(&writer, buf_as_slice(&text));
+    buf_deinit(&text);
+    return true;
+}
+
 int handle_txn_status(struct request *request)
 {
     int r = request_accept(request);
@@ -139,6 +266,8 @@ int handle_txn_status(struct request *request)
         return r;
     if (request_part(request, PART_ID).len == 0)
         return status_list_read(request, STATUS_TRANSACTIONS, SLICE_NONE, status_list_reply);
+    if (reply_query_status(request))
+        return REQUEST_DONE;
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = STATUS_TRANSACTIONS;
     command->status.id = request_part(request, PART_ID);

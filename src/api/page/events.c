@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
+#include "api/request/query_status.h"
 #include "api/page/frame.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -92,7 +93,7 @@ static void take_sample(struct events *events)
     const struct journal_metrics *journal = journal_metrics(events->api->journal);
     const struct sample total = {
         metric_read(&journal->commands[COMMAND_WRITE]) + metric_read(&journal->commands[COMMAND_RENAME]),
-        count_reads(events), metric_read(&core->txns_ended[TXN_UPDATE][TXN_COMMITTED]), metric_read(&core->waiting)};
+        count_reads(events), metric_read(&core->txns_ended[TXN_COMMITTED]), metric_read(&core->waiting)};
     const struct sample *before = &events->totals;
     if (events->next_sample_us != 0) /* the first one is only what the next counts from */
         events->samples[events->sample_count++ % SAMPLES] =
@@ -152,7 +153,8 @@ static void write_bar(struct events *events, struct buf *to)
     write_figure(to, "locks", sum(core->held, LOCK_MODE_COUNT));
     write_figure(to, "waiters", metric_read(&core->waiting));
     write_figure(to, "sessions", metric_read(&core->sessions));
-    write_figure(to, "transactions", metric_read(&core->transactions));
+    write_figure(to, "transactions",
+                 metric_read(&core->transactions) + metric_read(&journal_query_txn_metrics(api->journal)->open));
     write_figure(to, "kept", metric_read(&core->deferred_actions));
     write_figure(to, "deadlocks", metric_read(&core->deadlocks));
     write_figure(to, "expired",
@@ -181,12 +183,13 @@ static uint64_t read_stamp(const struct events *events)
                                                COMMAND_MAINTAIN, COMMAND_MARK,         COMMAND_FEED};
     const struct journal_metrics *journal = journal_metrics(events->api->journal);
     const struct core_metrics *core = journal_core_metrics(events->api->journal);
+    const struct query_txn_metrics *query = journal_query_txn_metrics(events->api->journal);
     uint64_t stamp = sum(journal->commands, COMMAND_TYPE_COUNT);
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         stamp -= metric_read(&journal->commands[silent[i]]);
     /* What a tick has ended. */
-    stamp += sum(core->session_ends, METRIC_SESSION_END_COUNT) +
-             sum(core->txns_ended[0], METRIC_TXN_MODE_COUNT * METRIC_TXN_END_COUNT);
+    stamp += sum(core->session_ends, METRIC_SESSION_END_COUNT) + sum(core->txns_ended, METRIC_TXN_END_COUNT) +
+             metric_read(&query->begun) + sum(query->ended, METRIC_TXN_END_COUNT);
     for (int how = 0; how < METRIC_WAIT_END_COUNT; how++)
         stamp += sum(core->waits[how].buckets, METRIC_BOUNDS + 1);
     return stamp + metric_read(&core->deferred_actions);
@@ -199,6 +202,8 @@ static struct command *ask(struct events *events, enum status_what what)
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = what;
     command->status.rows_max = ROWS_MAX;
+    if (what == STATUS_SESSIONS)
+        query_status_of_sessions(events->api, &command->arena, &command->status);
     request_ask(events->api, command);
     return command;
 }
@@ -268,10 +273,13 @@ static void take_array(struct slice array, const char *number, struct frame_sect
     arena_deinit(&arena);
 }
 
-static void take_list(const struct command *command, const char *number, struct frame_section *next)
+static void take_list(struct events *events, struct command *command, const char *number, struct frame_section *next)
 {
     struct buf array = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&array, "[%.*s]", SLICE_ARG(command->status.page));
+    buf_printf(&array, "[%.*s", SLICE_ARG(command->status.page));
+    if (command->status.what == STATUS_TRANSACTIONS)
+        query_status_write_all(events->api, command->status.page.len > 0, &command->arena, &array);
+    buf_byte(&array, ']');
     take_array(buf_as_slice(&array), number, next);
     buf_deinit(&array);
 }
@@ -284,12 +292,12 @@ static void take_stories(const struct command *command, struct frame_section *ne
         take_array(slice_make(body.data + begin, body.len - begin - 1), "timestamp", next);
 }
 
-static void take(enum section section, const struct command *command, struct frame_section *next)
+static void take(struct events *events, enum section section, struct command *command, struct frame_section *next)
 {
     switch (section) {
     case SECTION_LOCKS: take_locks(command, next); break;
-    case SECTION_SESSIONS: take_list(command, "session", next); break;
-    case SECTION_TRANSACTIONS: take_list(command, "transaction", next); break;
+    case SECTION_SESSIONS: take_list(events, command, "session", next); break;
+    case SECTION_TRANSACTIONS: take_list(events, command, "transaction", next); break;
     default: take_stories(command, next); break;
     }
 }
@@ -306,7 +314,7 @@ static bool read_rows(struct events *events)
         struct frame_section next = {.arena = ARENA_INIT};
         struct command *command = ask(events, asked[section]);
         if (command->problem.type == PROBLEM_NONE) { /* it stops, else */
-            take((enum section)section, command, &next);
+            take(events, (enum section)section, command, &next);
             frame_take(&events->sections[section], &next);
         }
         command_free(command);

@@ -263,9 +263,12 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
     return r < 0 ? r : then(request);
 }
 
-/* Reads in a query transaction of which the core has heard of late. Its history is kept as long as the request has it. */
-static int read_query(struct request *request, tl_ts ts, request_handler *then)
+/* Reads in a query transaction. Its history is kept as long as the request has it. */
+static int read_query(struct request *request, request_handler *then)
 {
+    tl_ts ts = journal_query_txn_ts(request->query);
+    if (journal_query_txn_check_session(request->query, request->session, request->arena, &request->problem) != 0)
+        return REQUEST_REFUSED;
     request->view = (struct view){request->api->store, ts, NULL};
     catalog_unref(tl_steal(request->catalog));
     int r = journal_query_txn_catalog(request->api->journal, request->query, &request->catalog);
@@ -281,11 +284,6 @@ static int read_locked(struct request *request, struct command *command)
     request->view = (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay};
     request->overlay = command->txn_lock.overlay;
     command->txn_lock.overlay = NULL;
-    if (command->txn_lock.mode == TXN_QUERY) {
-        int r = load_catalog(request);
-        if (r != 0)
-            return r > 0 ? too_old(request, request->view.ts) : r;
-    }
     request_catalog(request);
     return request->next(request);
 }
@@ -342,9 +340,8 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
-    if (request->query != NULL && request->session.len == 0 &&
-        journal_query_txn_is_fresh(request->api->journal, request->query, &ts))
-        return read_query(request, ts, then);
+    if (request->query != NULL)
+        return read_query(request, then);
     if (request->transaction.len > 0)
         return read_in_transaction(request, targets, target_count, timeout, then);
     if (ts != 0)

@@ -348,6 +348,12 @@ int search_keep_allow(struct request *request, enum context_kind kind, struct sl
     if (request->transaction.len > 0 && !slice_equal(request->transaction, owner))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] did not open the %s that it names",
                               SLICE_ARG(request->transaction), kind == CONTEXT_SCROLL ? "scroll" : "point in time");
+    struct query_txn *query = journal_query_txn_use(request->api->journal, owner);
+    if (query != NULL) {
+        int r = journal_query_txn_check_session(query, request->session, request->arena, &request->problem);
+        journal_query_txn_release(request->api->journal, query);
+        return r != 0 ? REQUEST_REFUSED : then(request);
+    }
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
     command->owner.transaction = arena_copy(&command->arena, owner);
     command->owner.session = arena_copy(&command->arena, request->session);

@@ -84,14 +84,7 @@ static bool find_owner(struct acquisition *at)
     const struct command_owner *owner = &command->owner;
     if (owner->transaction.len > 0) {
         at->txn = txn__find(at->core, owner->transaction, owner->session, &command->arena, &command->problem);
-        if (at->txn == NULL)
-            return false;
-        if (at->txn->mode == TXN_QUERY) {
-            problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
-                        "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(owner->transaction));
-            return false;
-        }
-        return true;
+        return at->txn != NULL;
     }
     return command_owner__session(at->core, command, &at->session);
 }

@@ -30,11 +30,6 @@ static bool find_requester(struct core *core, struct command *command, struct re
     *requester = (struct requester){0};
     if (owner->transaction.len > 0) {
         requester->txn = txn__find(core, owner->transaction, owner->session, &command->arena, &command->problem);
-        if (requester->txn != NULL && requester->txn->mode == TXN_QUERY) {
-            problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
-                        "transaction [%.*s] is a query transaction: it takes no locks", SLICE_ARG(owner->transaction));
-            return false;
-        }
         requester->owner = requester->txn == NULL ? NULL : &requester->txn->owner.locks;
     } else {
         requester->session = session__find(core, owner->session, &command->arena, &command->problem);
@@ -312,9 +307,7 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
     struct txn *txn = wait->txn;
     struct lock_spec_list specs = {0};
     bool granted = true;
-    int r = txn->mode == TXN_QUERY
-                ? 0
-                : lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &specs);
+    int r = lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &specs);
     if (r == 0 && txn->retry)
         upgrade_reads(&specs);
     if (r == 0 && wait->request != NULL)

@@ -500,10 +500,7 @@ int core__do_rename(struct core *core, struct command *command)
         txn = txn__find(core, owner->transaction, owner->session, &command->arena, &command->problem);
         if (txn == NULL)
             return 0;
-        if (txn->mode == TXN_QUERY)
-            (void)refuse(command, PROBLEM_TRANSACTION_READ_ONLY,
-                         "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(owner->transaction));
-        if (command->problem.type != PROBLEM_NONE || !is_within_limits(core, command, txn)) {
+        if (!is_within_limits(core, command, txn)) {
             txn__touch(core, txn);
             return 0;
         }

@@ -130,8 +130,41 @@ static size_t length_of(const struct list *head)
     return count;
 }
 
-static void write_detail(const struct session *session, bool by_id, struct buf *buf)
+/*
+ * Finds the query transactions of the submitter's host that belong to a session.
+ * Returns: how many there are, from *ret_first on.
+ */
+static size_t queries_of(const struct status_command *status, const struct session *session,
+                         const struct status_query **ret_first)
 {
+    uint64_t number = session_number(session);
+    size_t low = 0, high = status->query_count, count = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (status->queries[middle].session < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret_first = status->queries + low;
+    while (low + count < status->query_count && status->queries[low + count].session == number)
+        count++;
+    return count;
+}
+
+static void write_txn_of_session(struct list_writer *list, struct slice id, uint64_t number, bool by_id)
+{
+    next_of(list);
+    if (by_id)
+        buf_json_string(list->buf, id);
+    else
+        buf_printf(list->buf, "%" PRIu64, number);
+}
+
+static void write_detail(const struct status_command *status, const struct session *session, bool by_id,
+                         struct buf *buf)
+{
+    const struct status_query *queries;
     struct list_writer waits = {buf, false}, txns = {buf, false};
     buf_lit(buf, ",\"waiting\":[");
     list_for_each(link, &session->waits)
@@ -143,12 +176,11 @@ static void write_detail(const struct session *session, bool by_id, struct buf *
     list_for_each(link, &session->transactions)
     {
         const struct txn *txn = list_entry(link, struct txn, of_session);
-        next_of(&txns);
-        if (by_id)
-            buf_json_string(buf, txn->id);
-        else
-            buf_printf(buf, "%" PRIu64, txn->owner.locks.number);
+        write_txn_of_session(&txns, txn->id, txn->owner.locks.number, by_id);
     }
+    size_t query_count = queries_of(status, session, &queries);
+    for (size_t i = 0; i < query_count; i++)
+        write_txn_of_session(&txns, queries[i].id, queries[i].number, by_id);
     buf_byte(buf, ']');
 }
 
@@ -163,8 +195,10 @@ static void write_number(const char *name, struct slice id, uint64_t number, boo
 }
 
 /* Writes a session as a JSON object without its closing brace. */
-static void write_session(struct core *core, const struct session *session, bool by_id, struct buf *buf)
+static void write_session(struct core *core, const struct status_command *status, const struct session *session,
+                          bool by_id, struct buf *buf)
 {
+    const struct status_query *queries;
     buf_byte(buf, '{');
     write_number("session", session->id, session_number(session), by_id, buf);
     if (session->name.len > 0) {
@@ -178,7 +212,7 @@ static void write_session(struct core *core, const struct session *session, bool
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
                "\"ephemeral_count\":%zu",
                session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count, length_of(&session->waits),
-               length_of(&session->transactions), session->ephemeral_count);
+               length_of(&session->transactions) + queries_of(status, session, &queries), session->ephemeral_count);
     if (session->terminating)
         buf_lit(buf, ",\"leaving\":true");
 }
@@ -232,7 +266,7 @@ static void list_sessions(struct core *core, struct command *command)
     size_t count = page_finish(&page, OWNERS_PER_PAGE);
     for (size_t i = 0; i < count; i++) {
         next_of(&list);
-        write_session(core, page.found[i].object, false, &buf);
+        write_session(core, &command->status, page.found[i].object, false, &buf);
         buf_byte(&buf, '}');
     }
     command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
@@ -265,6 +299,14 @@ static void write_held_locks(struct core *core, struct command *command, const s
     buf_deinit(&buf);
 }
 
+/* Finds a live session for the begin of a query transaction. */
+static void find_session(struct core *core, struct command *command)
+{
+    const struct session *session = session__find(core, command->status.id, &command->arena, &command->problem);
+    if (session != NULL)
+        command->status.number = session_number(session);
+}
+
 static void show_session(struct core *core, struct command *command)
 {
     struct slice asked = command->status.id;
@@ -278,8 +320,8 @@ static void show_session(struct core *core, struct command *command)
     if (session == NULL)
         return;
     if (command->status.cursor == 0) {
-        write_session(core, session, by_id, &buf);
-        write_detail(session, by_id, &buf);
+        write_session(core, &command->status, session, by_id, &buf);
+        write_detail(&command->status, session, by_id, &buf);
     }
     command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
     write_held_locks(core, command, &session->owner.locks);
@@ -301,9 +343,8 @@ static void write_txn(struct core *core, const struct txn *txn, bool by_id, stru
 {
     buf_byte(buf, '{');
     write_number("transaction", txn->id, txn->owner.locks.number, by_id, buf);
-    write_txn_head(buf, txn->mode, "active", txn__session_text(txn, &core->arena), txn->created);
-    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
-               txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
+    write_txn_head(buf, TXN_UPDATE, "active", txn__session_text(txn, &core->arena), txn->created);
+    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64, core->ts, txn->timeout_us);
     if (txn->wait == NULL && !txn->owner.abandoned)
         buf_printf(buf, ",\"expires\":%" PRIu64, deadline_ts(core, txn->idle.at));
     buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",
@@ -392,6 +433,7 @@ int core__do_status(struct core *core, struct command *command)
     switch (command->status.what) {
     case STATUS_LOCKS: status__locks(core, command); return 0;
     case STATUS_OVERVIEW: status__overview(core, command); return 0;
+    case STATUS_SESSION: find_session(core, command); return 0;
     case STATUS_SESSIONS: one ? show_session(core, command) : list_sessions(core, command); return 0;
     case STATUS_TRANSACTIONS:
         if (one)

@@ -94,7 +94,6 @@ void owners__open(struct core *core)
     deadlines_init(&owners->wait_ends);
     deadlines_init(&owners->idles);
     list_init(&owners->open_txns);
-    list_init(&owners->unrecorded_txns);
     list_init(&owners->waits);
     list_init(&owners->ready);
     list_init(&owners->sessions_to_clean);

@@ -331,30 +331,48 @@ static void codec_host(struct codec *codec, struct core *core, struct txn *txn)
         core->owners->abandoned_count += txn->owner.abandoned;
 }
 
-static void codec_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
+/*
+ * Reads the mode, and the flags with the one of a query transaction whose record is not written yet,
+ * which is without effect. Versions before 7.
+ */
+static enum txn_mode read_mode(struct codec *codec, struct txn *txn, bool *ret_has_overlay)
 {
-    bool unrecorded = list_linked(&txn->unrecorded), has_overlay = txn->overlay != NULL;
-    bool *const flags[] = {&txn->retry, &unrecorded, &has_overlay};
-    uint64_t undo_records = txn->undo_record_count;
+    enum txn_mode mode = (enum txn_mode)codec_enum(codec, 0, TXN_MODE_COUNT);
+    bool unrecorded = false;
+    bool *const flags[] = {&txn->retry, &unrecorded, ret_has_overlay};
 
-    txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
     codec_flags(codec, flags, 3);
+    codec_require(codec, mode == TXN_QUERY ? !*ret_has_overlay : !unrecorded);
+    return mode;
+}
+
+/* Returns: TXN_QUERY: the state is of an older version, and the transaction is to be dropped. */
+static enum txn_mode codec_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
+{
+    bool has_overlay = txn->overlay != NULL;
+    bool *const flags[] = {&txn->retry, &has_overlay};
+    uint64_t undo_records = txn->undo_record_count, read_ts = 0;
+    enum txn_mode mode = TXN_UPDATE;
+
+    if (codec->version < 7)
+        mode = read_mode(codec, txn, &has_overlay);
+    else
+        codec_flags(codec, flags, 2);
     codec_number(codec, &txn->created);
-    codec_number(codec, &txn->read_ts);
+    if (codec->version < 7)
+        codec_number(codec, &read_ts);
     codec_number(codec, &txn->timeout_us);
     codec_number(codec, &undo_records);
     codec_deadline(codec, &core->owners->idles, &txn->idle);
-    codec_require(codec, undo_records <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) &&
-                             (txn->mode == TXN_UPDATE || !has_overlay));
+    codec_require(codec, undo_records <= UINT32_MAX);
     txn->undo_record_count = (uint32_t)undo_records;
     if (codec->version >= 6)
         codec_host(codec, core, txn);
-    if (codec_reads(codec) && unrecorded)
-        list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
     if (codec_reads(codec) && has_overlay)
         txn->overlay = overlay_new();
     if (has_overlay)
         codec_overlay(codec, txn->overlay);
+    return mode;
 }
 
 static struct txn *make_txn(struct codec *codec, struct core *core)
@@ -372,9 +390,14 @@ static struct txn *make_txn(struct codec *codec, struct core *core)
     return codec->bad ? NULL : txn__make(core, id, session);
 }
 
-static void codec_txn(struct sections *sections, struct core *core, struct txn *txn)
+/*
+ * Returns: a query transaction that was read, which is to be dropped when the locks were read, too;
+ *          NULL: none.
+ */
+static struct txn *codec_txn(struct sections *sections, struct core *core, struct txn *txn)
 {
     struct codec codec = section_begin(sections, SECTION_TRANSACTION);
+    enum txn_mode mode = TXN_UPDATE;
 
     if (codec_reads(&codec)) {
         txn = make_txn(&codec, core);
@@ -384,8 +407,9 @@ static void codec_txn(struct sections *sections, struct core *core, struct txn *
         codec_slice(&codec, &session_id);
     }
     if (txn != NULL)
-        codec_txn_fields(&codec, core, txn);
+        mode = codec_txn_fields(&codec, core, txn);
     section_end(sections, &codec);
+    return mode == TXN_QUERY ? txn : NULL;
 }
 
 /* --- Deferred cleanup --------------------------------------------------------------------------------------------- */
@@ -634,7 +658,7 @@ static void write_all(struct core *core, struct sections *sections)
     while (map_next(&owners->sessions, &position, &id, &value))
         codec_session(sections, core, value);
     codec_terminating(sections, core);
-    list_for_each(link, &owners->open_txns) codec_txn(sections, core, list_entry(link, struct txn, of_all));
+    list_for_each(link, &owners->open_txns)(void) codec_txn(sections, core, list_entry(link, struct txn, of_all));
     codec_deferred(sections, core);
     list_for_each(link, &owners->waits)
     {
@@ -643,7 +667,22 @@ static void write_all(struct core *core, struct sections *sections)
     }
 }
 
-static void read_all(struct core *core, struct sections *sections, const struct counts *counts)
+/* Query transactions of an older version. */
+struct dropped {
+    struct txn **txns; /* in the arena of the sections */
+    size_t count;
+    size_t capacity;
+};
+
+static void add_dropped(struct dropped *dropped, struct txn *txn, struct arena *arena)
+{
+    if (txn == NULL)
+        return;
+    dropped->txns = arena_grow(arena, dropped->txns, dropped->count, &dropped->capacity, sizeof(*dropped->txns));
+    dropped->txns[dropped->count++] = txn;
+}
+
+static void read_all(struct core *core, struct sections *sections, const struct counts *counts, struct dropped *dropped)
 {
     struct owners *owners = core->owners;
     struct wait *wait;
@@ -652,7 +691,7 @@ static void read_all(struct core *core, struct sections *sections, const struct 
         codec_session(sections, core, NULL);
     codec_terminating(sections, core);
     for (size_t i = 0; i < counts->txns && !sections->bad; i++)
-        codec_txn(sections, core, NULL);
+        add_dropped(dropped, codec_txn(sections, core, NULL), sections->arena);
     session__find_orphans(core);
     codec_deferred(sections, core);
     struct deferred_array deferred = collect_deferred(owners, sections->arena);
@@ -667,13 +706,16 @@ void owners__codec(struct core *core, struct sections *sections)
 {
     struct owners *owners = core->owners;
     struct counts counts = {owners->sessions.count, owners->txns.count, length_of(&owners->waits)};
+    struct dropped dropped = {0};
 
     codec_counts(sections, owners, &counts);
     if (sections_are_read(sections))
-        read_all(core, sections, &counts);
+        read_all(core, sections, &counts, &dropped);
     else
         write_all(core, sections);
     codec_locks(sections, core);
+    for (size_t i = 0; i < dropped.count && !sections->bad; i++)
+        txn__free(core, dropped.txns[i]);
     codec_lock_events(sections, &owners->lock_events);
     if (sections->version >= 4)
         hosts__codec(sections, &owners->hosts);

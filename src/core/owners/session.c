@@ -814,6 +814,8 @@ static void begin_termination(struct core *core, struct session *session, enum s
     session->script_steps_left = update_steps_shared(&core->limits.script);
     session__set_terminating(core, session);
     metric_add(&core->metrics.session_ends[end_kind], 1);
+    if (core->effects != NULL && core->effects->session_ended != NULL)
+        core->effects->session_ended(core->effects, session->id, session_number(session), end_text(end_kind));
     describe_owner(&session->owner.locks, &session->end_report);
     buf_printf(&session->end_report, " %s", end_text(end_kind));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);

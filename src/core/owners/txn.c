@@ -10,8 +10,7 @@
  * only has a record that it is open. An ended one is only a record of its outcome. One batch
  * replaces the one by the other, together with all writes.
  *
- * Most query transactions end within milliseconds and have no writes to lose. Their record is
- * written by the next MAINTAIN, if they are still open; after a crash before that they are unknown.
+ * Query transactions are not the core's: they belong to a host (journal/query_txns.h).
  */
 #include "core/owners/txn.h"
 
@@ -39,8 +38,6 @@
 #include "core/step/work.h"
 #include "mapping/mapping.h"
 
-#define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
-
 /* --- Open transactions -------------------------------------------------------------------------------------------- */
 
 struct txn *txn__make(struct core *core, struct slice id, struct session *session)
@@ -60,12 +57,8 @@ struct txn *txn__make(struct core *core, struct slice id, struct session *sessio
 void txn__free(struct core *core, struct txn *txn)
 {
     struct owners *owners = core->owners;
-    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_txn_ended != NULL)
-        core->effects->query_txn_ended(core->effects, txn->id);
     core__work(core, WORK_OWNER);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
-    if (list_linked(&txn->unrecorded))
-        list_remove(&txn->unrecorded);
     owners->abandoned_count -= txn->owner.abandoned;
     lock_release_all(&owners->locks, &txn->owner.locks);
     lock_owner_deinit(&txn->owner.locks);
@@ -96,12 +89,7 @@ struct overlay *txn__overlay(struct txn *txn)
 
 void txn__touch(struct core *core, struct txn *txn)
 {
-    uint64_t fresh = 0;
-    if (txn->mode == TXN_QUERY)
-        fresh = txn->timeout_us / 8 < TXN_FRESH_US ? txn->timeout_us / 8 : TXN_FRESH_US;
-    deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us + fresh));
-    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_txn_used != NULL)
-        core->effects->query_txn_used(core->effects, txn->id, txn->read_ts, fresh);
+    deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us));
 }
 
 static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena,
@@ -204,10 +192,10 @@ static bool find_retried(struct core *core, struct command *command, struct txn_
         return true;
     int r = open != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
     if (open != NULL && open->owner.abandoned) { /* it will be rolled back */
-        *ret_first = (struct txn_outcome){.mode = open->mode, .age = open->owner.locks.age};
+        *ret_first = (struct txn_outcome){.mode = TXN_UPDATE, .age = open->owner.locks.age};
         r = 0;
     }
-    if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE && command->txn.mode == TXN_UPDATE)
+    if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE)
         return true;
     problem_set(
         &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -228,10 +216,24 @@ static bool begin_is_valid(struct core *core, struct command *command)
     else if (core->owners->txns.count >= core->limits.transactions_max)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] transactions are open already",
                     core->limits.transactions_max);
-    else if (request->idle_us == 0 || request->idle_us > TXN_TIMEOUT_US_MAX)
+    else if (request->idle_us == 0 || request->idle_us > CORE_TXN_IDLE_US_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "[timeout] must be above 0 and at most 24h");
     return command->problem.type == PROBLEM_NONE;
+}
+
+/*
+ * Logs of version 4 and older begin query transactions by commands. Such a command only takes a
+ * number, so that later owners get those that their clients know; commands in the transaction find
+ * none.
+ */
+static void refuse_query(struct core *core, struct command *command)
+{
+    struct lock_owner unused;
+    lock_owner_init(&core->owners->locks, &unused, NULL, NULL);
+    lock_owner_deinit(&unused);
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "query transactions are not begun by commands");
 }
 
 int core__do_txn_begin(struct core *core, struct command *command)
@@ -242,8 +244,11 @@ int core__do_txn_begin(struct core *core, struct command *command)
     if (!command_owner__session(core, command, &session) || !begin_is_valid(core, command) ||
         !find_retried(core, command, &first))
         return 0;
+    if (request->mode == TXN_QUERY) {
+        refuse_query(core, command);
+        return 0;
+    }
     struct txn *txn = txn__make(core, request->id, session);
-    txn->mode = request->mode;
     txn->created = core->ts;
     txn->timeout_us = request->idle_us;
     txn->retry = request->retry_of.len > 0;
@@ -251,29 +256,11 @@ int core__do_txn_begin(struct core *core, struct command *command)
     txn->host = request->of_host ? (uint16_t)host_of_number(command->request) : 0;
     if (txn->retry)
         txn->owner.locks.age = first.age;
-    if (request->mode == TXN_QUERY) {
-        txn->read_ts = request->read_ts == 0 ? core->ts : request->read_ts;
-        request->read_ts = txn->read_ts;
-        list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
-    } else {
-        txn__put_open(core, txn);
-    }
+    txn__put_open(core, txn);
     txn__touch(core, txn);
-    metric_add(&core->metrics.txns_begun[txn->mode], 1);
+    metric_add(&core->metrics.txns_begun, 1);
     request->number = txn->owner.locks.number;
     return 0;
-}
-
-tl_ts core_oldest_read(const struct core *core)
-{
-    tl_ts oldest = TL_TS_MAX;
-    list_for_each(link, &core->owners->open_txns)
-    {
-        const struct txn *txn = list_entry(link, struct txn, of_all);
-        if (txn->mode == TXN_QUERY && txn->read_ts < oldest)
-            oldest = txn->read_ts;
-    }
-    return oldest;
 }
 
 bool owners__transaction_is_open(const struct core *core, struct slice id)
@@ -283,21 +270,15 @@ bool owners__transaction_is_open(const struct core *core, struct slice id)
 
 tl_ts owners__oldest_update(const struct core *core)
 {
-    list_for_each(link, &core->owners->open_txns)
-    {
-        const struct txn *txn = list_entry(link, struct txn, of_all);
-        if (txn->mode != TXN_QUERY)
-            return txn->created;
-    }
-    return TL_TS_MAX;
+    const struct list *txns = &core->owners->open_txns;
+    return list_empty(txns) ? TL_TS_MAX : list_entry(txns->next, struct txn, of_all)->created;
 }
 
 void txn__lock_granted(struct core *core, struct wait *wait)
 {
     struct txn_lock_command *lock = &wait->command->txn_lock;
     struct txn *txn = wait->txn;
-    lock->mode = txn->mode;
-    lock->read_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
+    lock->read_ts = core->ts;
     lock->overlay = txn->overlay == NULL ? NULL : overlay_ref(txn->overlay);
     txn__touch(core, txn);
 }
@@ -313,7 +294,7 @@ void core_overlay_unref(struct overlay *overlay)
 static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
 {
     return (struct txn_outcome){
-        .mode = txn->mode,
+        .mode = TXN_UPDATE,
         .created = txn->created,
         .age = txn->owner.locks.age,
         .ended = core->ts,
@@ -324,8 +305,7 @@ static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
 /* Replaces the record that the transaction is open, if it has one, by its outcome. */
 static void put_outcome(struct core *core, const struct txn *txn, const struct txn_outcome *outcome)
 {
-    if (!list_linked(&txn->unrecorded))
-        txn__drop_open(core, txn->id);
+    txn__drop_open(core, txn->id);
     txn__put_outcome(core, txn->id, outcome);
 }
 
@@ -369,7 +349,6 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     if (txn != NULL && !belongs_to(txn, command->owner.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
-        core->async_commit = txn->mode == TXN_QUERY;
         roll_back(core, txn, true,
                   command->txn.force ? SLICE_LIT("it was ended by force") : SLICE_LIT("its owner asked for it"));
         return 0;
@@ -584,8 +563,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct lock_table *locks = &core->owners->locks;
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
-    outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
-    core->async_commit = txn->mode == TXN_QUERY;
+    outcome.commit_ts = core->ts;
     if (txn->overlay != NULL) {
         feed__set_transaction(core, txn->id);
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
@@ -689,14 +667,13 @@ void txn__abandon_host(struct core *core, uint64_t host)
     }
 }
 
-/* Query transactions continue: they have no writes that could be lost. */
 void txn__abandon_updates(struct core *core, bool whole)
 {
     list_for_each_safe(link, following, &core->owners->open_txns)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
         core__work(core, WORK_LOCK);
-        if (txn->mode != TXN_UPDATE || txn->owner.abandoned)
+        if (txn->owner.abandoned)
             continue;
         if (whole)
             txn__abort(core, txn, "%s", abandon_text(TXN_HOST_CRASHED));

@@ -23,9 +23,7 @@ enum txn_abandon { TXN_HOST_ENDED, TXN_HOST_CRASHED, TXN_ABANDON_COUNT };
 struct txn {
     struct owner owner;
     struct slice id; /* secret; mem_free */
-    enum txn_mode mode;
     tl_ts created;
-    tl_ts read_ts; /* TXN_QUERY */
     uint64_t timeout_us;             /* idle time after which it is rolled back */
     struct deadline idle;            /* not set while one of its commands waits, or when abandoned */
     struct overlay *overlay;         /* its writes; NULL: none; shared with readers (overlay_ref()) */
@@ -36,7 +34,6 @@ struct txn {
     uint32_t undo_record_count;      /* of its provisional index entries (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
-    struct list unrecorded; /* in owners->unrecorded_txns, oldest first */
     struct wait *wait;      /* NULL: no command waits */
 };
 
@@ -54,11 +51,7 @@ struct txn *txn__by_number(const struct core *core, struct slice number);
  * pointers into it are invalid.
  */
 struct overlay *txn__overlay(struct txn *txn);
-/*
- * Restarts the idle time. Readers of a query transaction report their use only once in
- * TXN_FRESH_US, or an eighth of its timeout if that is less; its deadline is later by as much.
- */
-#define TXN_FRESH_US (250 * TL_MS)
+/* Restarts the idle time. */
 void txn__touch(struct core *core, struct txn *txn);
 /* Ends the waiting command, if any, of a transaction that is or will be rolled back. */
 void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
@@ -90,7 +83,7 @@ void txn__end_abandoned(struct core *core, size_t *left);
 struct txn_outcome {
     bool committed;
     bool by_request; /* rolled back by TXN_ROLLBACK */
-    enum txn_mode mode;
+    enum txn_mode mode; /* TXN_QUERY: of an older version, which kept query transactions in the core */
     tl_ts created;
     tl_ts ended;
     tl_ts commit_ts;

@@ -47,7 +47,7 @@ void txn__put_open(struct core *core, const struct txn *txn)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    buf_byte(&value, (char)txn->mode);
+    buf_byte(&value, (char)TXN_UPDATE);
     buf_varint(&value, txn->created);
     buf_varint(&value, txn->owner.locks.age);
     action_put_slice(&value, txn__session_text(txn, &core->arena));
@@ -103,7 +103,7 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
     enum metric_txn_end result = outcome->committed    ? TXN_COMMITTED
                                  : outcome->by_request ? TXN_ROLLED_BACK
                                                        : TXN_ABORTED;
-    metric_add(&core->metrics.txns_ended[outcome->mode][result], 1);
+    metric_add(&core->metrics.txns_ended[result], 1);
     encode(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
@@ -124,18 +124,6 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
     if (r == 0 && ret_outcome->ended < core->purge_horizons.outcomes)
         return STORE_NOT_FOUND;
     return r;
-}
-
-size_t owners__record_query_txns(struct core *core, size_t keys_max)
-{
-    struct list *unrecorded = &core->owners->unrecorded_txns;
-    size_t recorded = 0;
-    for (; recorded < keys_max && !list_empty(unrecorded); recorded++) {
-        struct txn *txn = list_entry(unrecorded->next, struct txn, unrecorded);
-        list_remove(&txn->unrecorded);
-        txn__put_open(core, txn);
-    }
-    return recorded;
 }
 
 /* --- After a restart ---------------------------------------------------------------------------------------------- */

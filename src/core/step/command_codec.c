@@ -202,12 +202,16 @@ static void codec_txn_lock(struct codec *codec, struct txn_lock_command *lock)
     codec_targets(codec, &lock->targets, &lock->target_count);
 }
 
+/* Before version 5 there were commands of query transactions, with a read timestamp. */
 static void codec_txn(struct codec *codec, struct txn_command *txn)
 {
+    uint64_t read_ts = 0;
+
     txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
     codec_bool(codec, &txn->force);
     codec_slice(codec, &txn->id);
-    codec_number(codec, &txn->read_ts);
+    if (codec->version < 5)
+        codec_number(codec, &read_ts);
     codec_number(codec, &txn->idle_us);
     codec_slice(codec, &txn->retry_of);
     if (codec->version >= 4)
@@ -268,12 +272,18 @@ static void codec_limits(struct codec *codec, struct limits_command *limits)
     codec_core_limits(codec, &limits->limits);
 }
 
+/*
+ * A chain of an older version is not compared: commands of query transactions wrote then, and a
+ * replay of them does not.
+ */
 static void codec_mark(struct codec *codec, struct mark_command *mark)
 {
     codec_number(codec, &mark->ceiling);
     codec_bytes(codec, &mark->payload);
     if (codec->version >= 2)
         codec_number(codec, &mark->chain);
+    if (codec->version < 5)
+        mark->chain = 0;
 }
 
 static void codec_restart(struct codec *codec, struct restart_command *restart)

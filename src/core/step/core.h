@@ -19,6 +19,8 @@ struct buf;
  */
 #define CORE_TOMBSTONE_US (60 * TL_SECOND)
 #define CORE_OUTCOME_US (3600 * TL_SECOND)
+/* The longest idle time of a transaction. */
+#define CORE_TXN_IDLE_US_MAX (24 * 3600 * TL_SECOND)
 
 /* Effects of a step outside of the store. Reused for all steps; its reader empties `completed`. */
 struct effects {
@@ -26,11 +28,10 @@ struct effects {
     tl_ts last_ts;         /* newest timestamp applied */
     bool catalog_changed;  /* core_catalog() is to be published once the step is durable */
     /*
-     * Called during the step when a query transaction begins or is used, and when it ends; NULL:
-     * not called. `fresh_us`: its remaining time until it may expire.
+     * Called during the step when a session ends; `how` is a static text such as "was closed".
+     * NULL: not called.
      */
-    void (*query_txn_used)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
-    void (*query_txn_ended)(struct effects *effects, struct slice id);
+    void (*session_ended)(struct effects *effects, struct slice id, uint64_t number, const char *how);
 };
 
 void effects_init(struct effects *effects);
@@ -95,8 +96,7 @@ tl_ts core_last_ts(const struct core *core);
 tl_ts core_written_ts(const struct core *core);
 /*
  * Returns: the timestamp of the newest unit that must be durable before its reply is sent.
- *   Beginning and ending a query transaction need not be: that changes no data, and a crash ends
- *   the transaction anyway. Nor need requests of an update transaction before its commit.
+ *   Requests of a transaction before its commit need not be.
  */
 tl_ts core_must_sync_ts(const struct core *core);
 
@@ -109,12 +109,6 @@ tl_ts core_must_sync_ts(const struct core *core);
 uint64_t core_next_wait_end(const struct core *core);
 uint64_t core_next_lease_end(const struct core *core);
 uint64_t core_next_deadline(const struct core *core);
-
-/*
- * Returns: the oldest timestamp at which an open query transaction reads, which must stay readable;
- *   TL_TS_MAX: none.
- */
-tl_ts core_oldest_read(const struct core *core);
 
 /*
  * Returns: the core's metrics; any thread may read them while the core lives. core_reset_metrics()
@@ -147,8 +141,7 @@ struct core_horizons {
 /*
  * Makes a command MAINTAIN that purges up to `keys_max` keys that no reader can see any more:
  * tombstones, outcomes of transactions, documents of deleted indices, and stale posting lists,
- * which this function looks for. The command also writes postponed records of open query
- * transactions and counts them. If maintain.removed or maintain.scanned reaches `keys_max`, there
+ * which this function looks for. If maintain.removed or maintain.scanned reaches `keys_max`, there
  * is more to do. Called between steps; changes no state.
  * Returns: 0; fatal codes as core_step(). Owns: the caller, to submit it as any
  *   command.

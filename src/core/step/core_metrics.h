@@ -19,8 +19,6 @@ enum metric_session_end { SESSION_CLOSED, SESSION_EXPIRED, SESSION_FORCED, SESSI
 /* Ends of a transaction: rolled back by its owner, aborted by the server. */
 enum metric_txn_end { TXN_COMMITTED, TXN_ROLLED_BACK, TXN_ABORTED, METRIC_TXN_END_COUNT };
 
-enum { METRIC_TXN_MODE_COUNT = 2 };
-
 struct core_metrics {
     /*
      * Work of steps (work.h), by the type of the command; includes work that was due before the
@@ -44,8 +42,8 @@ struct core_metrics {
 
     metric_value sessions_opened;
     metric_value session_ends[METRIC_SESSION_END_COUNT];
-    metric_value txns_begun[METRIC_TXN_MODE_COUNT]; /* by enum txn_mode */
-    metric_value txns_ended[METRIC_TXN_MODE_COUNT][METRIC_TXN_END_COUNT];
+    metric_value txns_begun;
+    metric_value txns_ended[METRIC_TXN_END_COUNT];
     metric_value deadlocks;          /* cycles resolved by ending a request */
     metric_value deadlocks_requeued; /* cycles resolved by requeueing a write */
     /* Duration in microseconds of the command clock */

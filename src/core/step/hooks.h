@@ -131,8 +131,6 @@ int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_remo
 bool owners__transaction_is_open(const struct core *core, struct slice id);
 /* Returns: the timestamp at which the oldest open update transaction began; TL_TS_MAX: none. */
 tl_ts owners__oldest_update(const struct core *core);
-/* Writes records of open query transactions that have none, oldest first. Returns: their number. */
-size_t owners__record_query_txns(struct core *core, size_t keys_max);
 /*
  * Purges outcomes of transactions that are due, in the open unit. Returns: 0 and the number of
  * keys; fatal codes.

@@ -203,7 +203,6 @@ static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
 static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->txn = ++gen->last_txn;
-    op->query = one_in(gen, 5);
     if (model->ended_count > 0 && one_in(gen, 3))
         op->retry_of =
             model->ended[model->ended_count - 1 - below(gen, model->ended_count < 4 ? model->ended_count : 4)].txn;
@@ -214,8 +213,6 @@ static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
         op->session = some_session(gen, model);
     if (gen->profile != GEN_LOCKS && one_in(gen, 3))
         op->host = (uint16_t)(1 + below(gen, 2));
-    if (op->query && one_in(gen, 2))
-        op->read_ts = gen->oldest + rng_below(gen->rng, gen->now - gen->oldest + 1);
 }
 
 static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
@@ -310,9 +307,6 @@ static void gen_rename(struct gen *gen, const struct om *model, struct om_op *op
         op->session = some_session(gen, model);
     else if (roll < 8)
         op->txn = some_txn(gen, model);
-    for (int i = 0; op->txn != 0 && !one_in(gen, 5) && i < OM_TXNS; i++) /* mostly an update transaction */
-        if (model->txns[i].serial != 0 && !model->txns[i].query)
-            op->txn = model->txns[i].serial;
     if (op->txn != 0 && one_in(gen, 10))
         op->session = some_session(gen, model);
     if (gen->token_count > 0 && one_in(gen, 12))
@@ -546,9 +540,7 @@ static void print_read(const struct om_op *op, struct command *command)
 static void print_txn(const struct om_op *op, struct command *command)
 {
     command->txn.id = txn_id(&command->arena, op->txn);
-    command->txn.mode = op->query ? TXN_QUERY : TXN_UPDATE;
     command->owner.session = session_id(&command->arena, op->session);
-    command->txn.read_ts = op->read_ts;
     if (op->retry_of != 0)
         command->txn.retry_of = txn_id(&command->arena, op->retry_of);
     command->owner.fencing_token = op->token;
@@ -714,7 +706,7 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
     if (op->session != 0)
         add(&text, " s%u", op->session);
     if (op->txn != 0)
-        add(&text, " t%u%s", op->txn, op->query ? " query" : "");
+        add(&text, " t%u", op->txn);
     if (op->retry_of != 0)
         add(&text, " again t%u", op->retry_of);
     if (op->host != 0)

@@ -18,8 +18,6 @@ struct gen {
     uint32_t last_txn;
     uint64_t last_number;
     uint64_t last_attachment;
-    uint64_t oldest; /* timestamp that can still be read */
-    uint64_t now;
     uint64_t tokens[8]; /* of recent grants */
     size_t token_count;
 };

@@ -393,10 +393,6 @@ static int asker(const struct om *model, const struct om_op *op, int *ret_txn, e
         return slot < 0 ? -1 : om_session_owner(slot);
     }
     slot = om_txn_find(model, op->txn, op->session, ret_problem);
-    if (slot >= 0 && model->txns[slot].query) {
-        *ret_problem = OM_READ_ONLY;
-        return -1;
-    }
     *ret_txn = slot;
     return slot < 0 ? -1 : om_txn_owner(slot);
 }

@@ -129,10 +129,8 @@ struct om_op {
     bool force;
     bool on; /* OP_BLOCK: blocked; OP_STATE: closed */
     bool atomic;
-    bool query;        /* OP_BEGIN */
     uint16_t host;     /* OP_HOST_UP; OP_BEGIN: that begins it for a request; 0: a client */
     uint32_t retry_of; /* OP_BEGIN: the transaction it retries; 0: none */
-    uint64_t read_ts;  /* OP_BEGIN of a query: 0 for the latest */
     uint64_t target;   /* OP_CANCEL: number of the command */
     uint8_t index;     /* of a catalog command, of a rename */
     int16_t from, to;  /* OP_RENAME: directories */
@@ -153,7 +151,6 @@ enum om_problem {
     OM_SESSION_MISSING,
     OM_TXN_MISSING,
     OM_TXN_ABORTED,
-    OM_READ_ONLY,
     OM_TOO_LARGE,
     OM_ILLEGAL,
     OM_LIMIT,
@@ -272,12 +269,9 @@ struct om_attempt {
 struct om_txn {
     uint32_t serial;
     uint32_t session; /* 0: none */
-    bool query;
-    bool retry;     /* a retry of one that was rolled back */
-    bool recorded;  /* the store has a record of it */
+    bool retry;       /* a retry of one that was rolled back */
     uint16_t host;  /* that began it for a request; 0: a client did */
     bool abandoned; /* will be rolled back */
-    uint64_t read_ts;
     uint64_t timeout;
     uint64_t created;
     struct om_deadline idle;
@@ -325,7 +319,6 @@ struct om_outcome_record {
     uint32_t txn;
     bool committed;
     bool by_request;
-    bool query;
     uint64_t age;
     uint64_t ended;
     uint64_t commit_ts;
@@ -425,10 +418,6 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
 void om_stop(struct om *model);
 /* Returns: when the next deadline is; OM_NEVER: none. */
 uint64_t om_next_deadline(const struct om *model);
-/* MAINTAIN: records the oldest unrecorded transactions, at most `keys_max`. */
-void om_txn_record(struct om *model, size_t keys_max);
-/* Returns: the oldest timestamp at which a query transaction reads; OM_NEVER: none. */
-uint64_t om_oldest_read(const struct om *model);
 /* Documents as of a timestamp. */
 void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs);
 /* Checks the invariants of a state between steps. Returns: NULL, or the one that is violated. */

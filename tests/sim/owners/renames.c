@@ -180,9 +180,7 @@ void om_rename(struct om *model, struct om_step *step, const struct om_op *op)
         at.txn = om_txn_find(model, op->txn, op->session, &at.done.problem);
     else if (at.done.problem == OM_FINE && op->session != 0 && om_session_slot(model, op->session) < 0)
         at.done.problem = OM_SESSION_MISSING;
-    if (at.txn >= 0 && model->txns[at.txn].query)
-        at.done.problem = OM_READ_ONLY;
-    else if (at.txn >= 0 && om_lock_count(model, om_txn_owner(at.txn)) + 2 > model->limits.locks)
+    if (at.txn >= 0 && om_lock_count(model, om_txn_owner(at.txn)) + 2 > model->limits.locks)
         at.done.problem = OM_TOO_LARGE;
     else if (at.txn >= 0 && om_txn_changes(&model->txns[at.txn]) + 1 > model->limits.changes)
         at.done.problem = OM_TOO_LARGE;

@@ -70,21 +70,11 @@ int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum 
     return -1;
 }
 
-/*
- * Reads in a query transaction are reported with a delay, so its idle deadline is later by as much.
- */
-static uint64_t unhandled(const struct om_txn *txn)
-{
-    uint64_t eighth = txn->timeout / 8;
-
-    return !txn->query ? 0 : eighth < OM_SECOND / 4 ? eighth : OM_SECOND / 4;
-}
-
 void om_txn_touch(struct om *model, int slot)
 {
     struct om_txn *txn = &model->txns[slot];
 
-    om_set_deadline(model, &txn->idle, om_after(model, txn->timeout + unhandled(txn)));
+    om_set_deadline(model, &txn->idle, om_after(model, txn->timeout));
 }
 
 /* --- BEGIN and reads ---------------------------------------------------------------------------------------------- */
@@ -98,7 +88,6 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
     const struct om_outcome_record *first = former >= 0 ? NULL : outcome_of(model, op->retry_of);
 
     if (former >= 0 && model->txns[former].abandoned) { /* it will be rolled back */
-        abandoned.query = model->txns[former].query;
         abandoned.age = model->age[om_txn_owner(former)];
         first = &abandoned;
     }
@@ -108,20 +97,17 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         done.problem = OM_SESSION_MISSING;
     else if (count >= model->limits.txns)
         done.problem = OM_LIMIT;
-    else if (op->retry_of != 0 && (op->query || first == NULL || first->committed || first->query))
+    else if (op->retry_of != 0 && (first == NULL || first->committed))
         done.problem = OM_ILLEGAL;
     if (done.problem == OM_FINE) {
         while (model->txns[slot].serial != 0)
             slot++;
         struct om_txn *txn = &model->txns[slot];
-        *txn = (struct om_txn){
-            .serial = op->txn, .session = op->session, .query = op->query, .recorded = !op->query, .timeout = op->us};
+        *txn = (struct om_txn){.serial = op->txn, .session = op->session, .timeout = op->us};
         txn->host = op->host;
         txn->created = model->ts;
         txn->retry = op->retry_of != 0;
         model->age[om_txn_owner(slot)] = txn->retry ? first->age : model->ts;
-        if (op->query)
-            done.token = txn->read_ts = op->read_ts == 0 ? model->ts : op->read_ts;
         model->born[om_txn_owner(slot)] = ++model->last_born;
         model->dirty = true;
         om_txn_touch(model, slot);
@@ -145,16 +131,9 @@ const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *mode
                                                               : &model->docs.at[index][doc];
 }
 
-/*
- * Fills in the documents that the transaction sees: committed ones through its own writes, or those
- * at its read timestamp.
- */
-static void look(const struct om *model, const struct om_step *step, const struct om_txn *txn, struct om_docs *ret_seen)
+/* Fills in the documents that the transaction sees: committed ones through its own writes. */
+static void look(const struct om *model, const struct om_txn *txn, struct om_docs *ret_seen)
 {
-    if (txn->query) {
-        om_docs_at(model, step->history, txn->read_ts, ret_seen);
-        return;
-    }
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
             ret_seen->at[i][j] = *om_txn_seen(txn, model, i, j);
@@ -164,9 +143,9 @@ static void answer_read(struct om *model, struct om_step *step, int slot, struct
 {
     const struct om_txn *txn = &model->txns[slot];
 
-    done->token = txn->query ? txn->read_ts : model->ts;
+    done->token = model->ts;
     if (step->done_count < OM_DONE)
-        look(model, step, txn, &step->seen[step->done_count]);
+        look(model, txn, &step->seen[step->done_count]);
     om_txn_touch(model, slot);
     om_complete(model, step, done);
 }
@@ -216,10 +195,6 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
     struct om_done done = {.op = op};
     int slot = om_txn_find(model, op->txn, op->session, &done.problem);
 
-    if (slot >= 0 && model->txns[slot].query) {
-        answer_read(model, step, slot, &done);
-        return;
-    }
     if (done.problem != OM_FINE) {
         om_complete(model, step, &done);
         return;
@@ -282,7 +257,6 @@ void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_requ
 {
     struct om_outcome_record record = {.txn = model->txns[slot].serial,
                                        .by_request = by_request,
-                                       .query = model->txns[slot].query,
                                        .age = model->age[om_txn_owner(slot)],
                                        .ended = model->ts};
     int wait = wait_of(model, slot);
@@ -417,7 +391,7 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
         struct om_outcome_record record = {.txn = op->txn, .committed = true, .ended = model->ts};
         bool written[OM_INDICES][OM_DOCS];
         record.changes = done.released = commit_docs(model, step, txn);
-        record.commit_ts = done.token = txn->query ? txn->read_ts : model->ts;
+        record.commit_ts = done.token = model->ts;
         for (int i = 0; i < OM_INDICES; i++)
             for (int j = 0; j < OM_DOCS; j++)
                 written[i][j] = txn->written[i][j] || txn->moved[i][j];
@@ -428,20 +402,6 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
         om_resume_grants(model, step);
     }
     om_complete(model, step, &done);
-}
-
-void om_txn_record(struct om *model, size_t keys_max)
-{
-    for (; keys_max > 0; keys_max--) {
-        struct om_txn *oldest = NULL;
-        for (int i = 0; i < OM_TXNS; i++)
-            if (model->txns[i].serial != 0 && !model->txns[i].recorded &&
-                (oldest == NULL || model->txns[i].serial < oldest->serial))
-                oldest = &model->txns[i];
-        if (oldest == NULL)
-            return;
-        oldest->recorded = true;
-    }
 }
 
 static void forget(struct om *model, int slot)
@@ -470,12 +430,8 @@ bool om_txn_restart(struct om *model, int *left)
 {
     int slot;
 
-    for (int i = 0; i < OM_TXNS; i++)
-        if (model->txns[i].serial != 0 && !model->txns[i].recorded)
-            forget(model, i);
     for (; (slot = first_lost(model)) >= 0 && *left > 0; --*left) {
         keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[slot].serial,
-                                                        .query = model->txns[slot].query,
                                                         .age = model->age[om_txn_owner(slot)],
                                                         .ended = model->ts});
         forget(model, slot);
@@ -503,7 +459,7 @@ void om_txn_abandon(struct om *model, struct om_step *step, uint16_t host)
     for (int slot; (slot = next_by_age(model, false, after)) >= 0;) {
         struct om_txn *txn = &model->txns[slot];
         after = model->born[om_txn_owner(slot)];
-        if (host != 0 ? txn->host != host : txn->query)
+        if (host != 0 && txn->host != host)
             continue;
         txn->abandoned = true;
         if (wait_of(model, slot) >= 0)
@@ -524,16 +480,6 @@ void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left)
 }
 
 /* --- Reads at a timestamp ----------------------------------------------------------------------------------------- */
-
-uint64_t om_oldest_read(const struct om *model)
-{
-    uint64_t oldest = OM_NEVER;
-
-    for (int i = 0; i < OM_TXNS; i++)
-        if (model->txns[i].serial != 0 && model->txns[i].query && model->txns[i].read_ts < oldest)
-            oldest = model->txns[i].read_ts;
-    return oldest;
-}
 
 void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs)
 {

@@ -205,7 +205,7 @@ static void forget_ended(struct world *world)
 {
     for (size_t i = world->commit_order.count; i-- > 0;) {
         const struct commit_order_record *record = &world->commit_order.records[i];
-        bool open = false;
+        bool open = record->txn > FIRST_QUERY; /* the host's, not the model's */
         if (record->ts != 0)
             continue;
         for (int j = 0; j < OM_TXNS; j++)
@@ -299,7 +299,8 @@ static void look(struct world *world, struct om_op *op)
     if (core_inspect(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
         world->effects.completed.prev != &command->link ||
         (command->status.body.len == 0 && command->status.what != STATUS_LOCKS &&
-         command->status.what != STATUS_OVERVIEW && command->status.what != STATUS_TRANSACTIONS) ||
+         command->status.what != STATUS_OVERVIEW && command->status.what != STATUS_TRANSACTIONS &&
+         command->status.what != STATUS_SESSION) ||
         (command->status.what == STATUS_OVERVIEW && command->status.row_count > command->status.rows_max))
         world_fail(world, "a look answers nothing");
     list_remove(&command->link);
@@ -356,8 +357,6 @@ static void do_op(struct world *world)
     maybe_tick(world);
     struct om_op *op = new_op(world);
 
-    world->gen.now = world->now;
-    world->gen.oldest = world->history_low;
     gen_op(&world->gen, &world->model, op);
     give(world, op);
 }
@@ -397,7 +396,6 @@ static void do_maintain(struct world *world)
     command_free(command);
     if (!world->grouping)
         follower_apply(world);
-    om_txn_record(&world->model, keys_max);
     world->model.last_ts = world->now;
     keep_copy(world, &world->model);
 }
@@ -434,15 +432,52 @@ static void sync_store(struct world *world)
 
 static void raise_history(struct world *world)
 {
-    uint64_t top = om_oldest_read(&world->model);
+    uint64_t top = world->synced;
 
-    top = top < world->synced ? top : world->synced;
+    for (int i = 0; i < WORLD_QUERIES; i++)
+        if (world->queries[i].txn != 0 && world->queries[i].read_ts < top)
+            top = world->queries[i].read_ts;
     if (top <= world->history_low)
         return;
     world->history_low += rng_below(&world->rng, top - world->history_low + 1);
     if (store_set_history_low(world->store, world->history_low) != 0)
         world_fail(world, "the cut-off cannot be raised");
 }
+
+/* --- Query transactions ------------------------------------------------------------------------------------------- */
+
+/* Begins, reads in or ends a query transaction of the host. No command concerns it. */
+static void do_query(struct world *world)
+{
+    struct rng *rng = &world->check_rng; /* it changes no operation of a seed */
+    struct host_query *query = &world->queries[rng_below(rng, WORLD_QUERIES)];
+
+    if (query->txn == 0) {
+        uint64_t low = world->history_low, high = world->synced;
+        query->txn = FIRST_QUERY + ++world->last_query;
+        query->read_ts = rng_below(rng, 2) == 0 ? high : low + rng_below(rng, high - low + 1);
+        size_t record = commit_order_begin(&world->commit_order, query->txn, (uint64_t)world->step);
+        world->commit_order.records[record].snapshot = true;
+    } else if (rng_below(rng, 3) > 0) {
+        compare_query(world, query);
+    } else {
+        size_t record = commit_order_find(&world->commit_order, query->txn);
+        commit_order_commit(&world->commit_order, record, query->read_ts, (uint64_t)world->step);
+        query->txn = 0;
+    }
+}
+
+/* A host ends its query transactions when it stops. */
+static void end_queries(struct world *world)
+{
+    for (int i = 0; i < WORLD_QUERIES; i++) {
+        if (world->queries[i].txn != 0)
+            commit_order_rollback(&world->commit_order, commit_order_find(&world->commit_order, world->queries[i].txn));
+        world->queries[i].txn = 0;
+    }
+}
+
+/* --- Restarts ----------------------------------------------------------------------------------------------------- */
 
 /* Stops the core: all waiting commands complete with PROBLEM_STOPPING. */
 static void stop_core(struct world *world)
@@ -496,6 +531,7 @@ static void restart(struct world *world, bool crash)
         end_group(world);
     if (world->grouping)
         follower_detach(world);
+    end_queries(world);
     stop_core(world);
     if (lossy)
         store_mem_crash(world->store, kept);
@@ -565,6 +601,8 @@ static void maybe_event(struct world *world)
         raise_history(world);
     if (one_in(world, 30))
         compare_past(world, world->history_low + rng_below(&world->rng, world->now - world->history_low + 1));
+    if (world->gen.profile != GEN_LOCKS && rng_below(&world->check_rng, 12) == 0)
+        do_query(world);
     if (one_in(world, 16) || world->traces || any_hidden(world))
         compare_state(world);
     if (rng_below(&world->check_rng, 6) == 0)

@@ -20,6 +20,14 @@
 
 enum world_store { WORLD_TWIN, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
 
+/* A query transaction of the host: a pinned timestamp, of which the core knows nothing. */
+struct host_query {
+    uint32_t txn; /* its number in the commit order; 0: the row is free */
+    uint64_t read_ts;
+};
+
+enum { WORLD_QUERIES = 4, FIRST_QUERY = 1 << 24 };
+
 struct world {
     uint64_t seed;
     int step;
@@ -33,7 +41,9 @@ struct world {
     uint64_t clock;  /* the clock of durations; another origin after each start */
     uint64_t synced; /* timestamp up to which a crash loses nothing */
     bool grouping;   /* between core_group_begin() and core_group_end() */
-    uint64_t history_low;
+    uint64_t history_low; /* not above any of `queries` */
+    struct host_query queries[WORLD_QUERIES];
+    uint32_t last_query;
     struct store *store;
     struct core *core;
     struct effects effects;
@@ -78,6 +88,8 @@ void compare_state(struct world *world);
 void compare_dump(const struct world *world);
 /* Compares counters; cheap enough for each step. */
 void compare_counts(struct world *world);
+/* Compares what a query transaction reads, and adds it to the commit order. */
+void compare_query(struct world *world, const struct host_query *query);
 /* Compares documents as of a timestamp, and all stored versions of them. */
 void compare_past(struct world *world, uint64_t ts);
 

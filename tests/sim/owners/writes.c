@@ -610,8 +610,6 @@ void om_write(struct om *model, struct om_step *step, const struct om_op *op)
     if (op->txn != 0) {
         at.txn = om_txn_find(model, op->txn, op->session, &at.done.problem);
         at.session = 0;
-        if (at.txn >= 0 && model->txns[at.txn].query)
-            at.done.problem = OM_READ_ONLY;
     } else if (op->session != 0 && om_session_slot(model, op->session) < 0) {
         at.done.problem = OM_SESSION_MISSING;
     }

@@ -238,7 +238,7 @@ static void gen_begin(struct gen *gen, struct command *command)
     command->txn.id = arena_printf(arena, "t%u", ++gen->txns);
     /* Its host is restarted or leaves from time to time */
     command->txn.of_host = gen->txns % 3 == 0;
-    command->txn.mode = one_in(gen, 6) ? TXN_QUERY : TXN_UPDATE;
+    command->txn.mode = one_in(gen, 6) ? TXN_QUERY : TXN_UPDATE; /* of an older log: takes a number only */
     command->txn.idle_us = TL_SECOND / 2 + below(gen, 12000000);
     if (one_in(gen, 4))
         command->txn.retry_of = some_first_attempt(gen, arena);

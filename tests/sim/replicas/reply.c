@@ -33,7 +33,7 @@ static void print_written(void *context, struct slice key, struct slice value)
 
 static void print_read(const struct txn_lock_command *lock, struct buf *text)
 {
-    buf_printf(text, " at %" PRIu64 " %d", lock->read_ts, lock->mode);
+    buf_printf(text, " at %" PRIu64, lock->read_ts);
     for (int space = 0; lock->overlay != NULL && space < SPACE_COUNT; space++)
         overlay_each(lock->overlay, (enum store_space)space, print_written, text);
 }
@@ -63,8 +63,8 @@ static void print_outputs(const struct command *command, struct buf *text)
         break;
     case COMMAND_TXN_BEGIN:
     case COMMAND_TXN_COMMIT:
-        buf_printf(text, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, command->txn.read_ts, command->txn.number,
-                   command->txn.commit_ts, command->txn.changes);
+        buf_printf(text, " %" PRIu64 " %" PRIu64 " %" PRIu64, command->txn.number, command->txn.commit_ts,
+                   command->txn.changes);
         break;
     case COMMAND_TXN_LOCK: print_read(&command->txn_lock, text); break;
     case COMMAND_RENAME:

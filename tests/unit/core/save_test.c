@@ -100,12 +100,11 @@ static void lock(struct core_fixture *box, const char *session, const char *id, 
     step(box, command);
 }
 
-static void begin(struct core_fixture *box, const char *id, const char *session, enum txn_mode mode)
+static void begin(struct core_fixture *box, const char *id, const char *session)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
 
     command->txn.id = slice_from(id);
-    command->txn.mode = mode;
     command->txn.idle_us = 60 * TL_SECOND;
     command->owner.session = slice_from(session);
     step(box, command);
@@ -228,11 +227,10 @@ static void fill(struct core_fixture *box)
     lock(box, "b", "3", LOCK_S);
     session(box, COMMAND_SESSION_CLOSE, "gone", true); /* its action is deferred */
     lock(box, "b", "1", LOCK_X);                       /* waits */
-    begin(box, "t1", "waits", TXN_UPDATE);
+    begin(box, "t1", "waits");
     put(box, 20, 22, "t1", "");
-    begin(box, "t2", "", TXN_UPDATE);
+    begin(box, "t2", "");
     put(box, 2, 2, "t2", ""); /* waits */
-    begin(box, "q", "", TXN_QUERY);
     put(box, 1, 6, "", ""); /* some of its items wait */
     begin_of_host(box, "h1", 3);
     put(box, 40, 41, "h1", "");
@@ -301,7 +299,7 @@ static void test_checkpoint_fixture_has_every_kind(void **state)
     assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
     assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("ends"), 0, 0), 0);
     assert_int_equal(owners->terminating_count, 1);
-    assert_int_equal(owners->txns.count, 5);
+    assert_int_equal(owners->txns.count, 4);
     assert_int_equal(owners->abandoned_count, 1);
     assert_true(owners_txn(owners, SLICE_LIT("h1"))->of_host && owners_txn(owners, SLICE_LIT("h1"))->host == 3);
     assert_int_equal(owners->hosts.count, 2);
@@ -451,7 +449,7 @@ static void test_restart_of_host_keeps_loaded_cleanup(void **state)
     assert_int_equal(owners_session(owners, SLICE_LIT("a"))->attachment, 0);
     assert_true(owners_session(owners, SLICE_LIT("a"))->lease.at > lease);
     assert_true(owners_session(owners, SLICE_LIT("b"))->lease.at == lease);
-    assert_int_equal(owners->txns.count, 3);
+    assert_int_equal(owners->txns.count, 2);
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t1");
     step(&box, command);
@@ -881,8 +879,8 @@ static void test_load_reports_newer_version(void **state)
     (void)state;
 
     fixture_open(&box);
-    assert_int_equal(load(&box, SLICE_LIT("tidecore\x07"), &reason, &core), CORE_SAVE_NEWER);
-    assert_true(slice_is(buf_as_slice(&reason), "it has version 7, and up to 6 are known here"));
+    assert_int_equal(load(&box, SLICE_LIT("tidecore\x08"), &reason, &core), CORE_SAVE_NEWER);
+    assert_true(slice_is(buf_as_slice(&reason), "it has version 8, and up to 7 are known here"));
     fixture_close(&box);
     buf_deinit(&reason);
 }
@@ -928,11 +926,47 @@ static void read_version(int version)
     fixture_open(&box);
     core_close(box.core);
     assert_int_equal(load(&box, read_file(path, &saved), NULL, &box.core), 0);
+    assert_non_null(owners_txn(box.core->owners, SLICE_LIT("t1")));
+    assert_null(owners_txn(box.core->owners, SLICE_LIT("q"))); /* versions before 7 have it */
     save(&box, &again);
     assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)) == (version == SECTIONS_VERSION));
     empty(&box);
     buf_deinit(&saved);
     buf_deinit(&again);
+}
+
+/* The public number of a transaction that is begun; 0: it is refused. */
+static uint64_t number_of_begun(struct core_fixture *box, const char *id, enum txn_mode mode)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->txn.id = slice_from(id);
+    command->txn.mode = mode;
+    command->txn.idle_us = 60 * TL_SECOND;
+    step(box, command);
+    command = completed(box);
+    uint64_t number = command->problem.type == PROBLEM_NONE ? command->txn.number : 0;
+    command_free(command);
+    return number;
+}
+
+/* A query transaction in a log of version 4 takes a number, as it did then, and is nothing else. */
+static void test_query_of_older_log_takes_number(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    uint64_t first = number_of_begun(&box, "t1", TXN_UPDATE);
+    assert_int_equal(number_of_begun(&box, "q", TXN_QUERY), 0);
+    assert_null(owners_txn(box.core->owners, SLICE_LIT("q")));
+    assert_int_equal(number_of_begun(&box, "t2", TXN_UPDATE), first + 2);
+    struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("q");
+    step(&box, command);
+    command = completed(&box);
+    assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_MISSING);
+    command_free(command);
+    empty(&box);
 }
 
 /* Checkpoints of older versions are read, and saved in the newest version. */
@@ -964,6 +998,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_saved_lock_size_is_linear_in_depth),
         cmocka_unit_test(test_load_reports_newer_version),
         cmocka_unit_test(test_load_reads_every_version),
+        cmocka_unit_test(test_query_of_older_log_takes_number),
     };
 
     assert_true(argc > 1);

@@ -343,53 +343,132 @@ static void test_retention_ignores_clock_steps(void **state)
 
 /* --- Query transactions ------------------------------------------------------------------------------------------- */
 
-/*
- * Reads as a request does: asks the core if the entry is stale. Returns: whether the transaction is
- * open.
- */
-static bool read_once(struct server *server, bool *ret_fresh)
+static void begin_query(struct server *server)
 {
-    tl_ts ts;
-    struct query_txn *query = journal_query_txn_use(server->journal, SLICE_LIT("transaction"));
-    if (query == NULL)
-        return false;
-    *ret_fresh = journal_query_txn_is_fresh(server->journal, query, &ts);
-    journal_query_txn_release(server->journal, query);
-    if (*ret_fresh)
-        return true;
-    struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
-    command->owner.transaction = SLICE_LIT("transaction");
-    return ask(server, command).problem == PROBLEM_NONE;
+    struct query_txn_terms terms = {.id = SLICE_LIT("transaction"), .timeout_us = 4 * TL_SECOND};
+    struct arena arena = ARENA_INIT;
+    struct query_txn_info info;
+    struct problem problem = {0};
+    assert_int_equal(journal_query_txn_begin(server->journal, &terms, &arena, &info, &problem), 0);
+    assert_true(info.read_ts <= journal_stable(server->journal));
+    arena_deinit(&arena);
 }
 
-/*
- * Every read renews the transaction, also one that the core does not see: the idle time starts with
- * the last read, and is never shorter than its limit.
- */
-static void test_query_txn_lease_is_renewed_by_every_read(void **state)
+/* A host has as many open as the limit of transactions says, whatever the number of others. */
+static void test_open_query_txns_are_limited(void **state)
+{
+    struct server server;
+    struct arena arena = ARENA_INIT;
+    struct query_txn_info info;
+    struct problem problem = {0};
+    (void)state;
+    open_server(&server);
+    size_t most = core_limits(server.core)->transactions_max;
+    for (size_t i = 0; i <= most; i++) {
+        struct query_txn_terms terms = {.id = arena_printf(&arena, "%zu", i), .timeout_us = TL_SECOND};
+        assert_int_equal(journal_query_txn_begin(server.journal, &terms, &arena, &info, &problem),
+                         i < most ? 0 : JOURNAL_REFUSED);
+    }
+    assert_int_equal(problem.type, PROBLEM_LIMIT_EXCEEDED);
+    arena_deinit(&arena);
+    close_server(&server);
+}
+
+static bool query_is_open(struct server *server)
+{
+    struct arena arena = ARENA_INIT;
+    struct query_txn_info info;
+    bool open = journal_query_txn_find(server->journal, SLICE_LIT("transaction"), &arena, &info) == QUERY_TXN_OPEN;
+    arena_deinit(&arena);
+    return open;
+}
+
+static void read_once(struct server *server)
+{
+    struct query_txn *query = journal_query_txn_use(server->journal, SLICE_LIT("transaction"));
+    assert_non_null(query);
+    journal_query_txn_release(server->journal, query);
+}
+
+static void await_query_end(struct server *server)
+{
+    while (query_is_open(server)) {
+        pass(server, 100 * TL_MS);
+        usleep(5000);
+    }
+}
+
+/* The idle time starts with the last read, whenever that was, and is never shorter than its limit. */
+static void test_query_txn_is_idle_after_its_last_read(void **state)
 {
     static const uint64_t first_read[] = {1,           100 * TL_MS, 249 * TL_MS, 251 * TL_MS,
                                           400 * TL_MS, 900 * TL_MS, 3900 * TL_MS};
     (void)state;
     for (size_t i = 0; i < sizeof first_read / sizeof *first_read; i++) {
         struct server server;
-        bool fresh;
         open_server(&server);
-        struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
-        command->txn.id = SLICE_LIT("transaction");
-        command->txn.mode = TXN_QUERY;
-        command->txn.idle_us = 4 * TL_SECOND;
-        assert_int_equal(ask(&server, command).problem, PROBLEM_NONE);
+        begin_query(&server);
         pass(&server, first_read[i]);
-        assert_true(read_once(&server, &fresh));
-        assert_int_equal(fresh, first_read[i] < 250 * TL_MS);
-        pass(&server, 3900 * TL_MS);
-        assert_true(read_once(&server, &fresh));
-        assert_false(fresh);
-        pass(&server, 4500 * TL_MS);
-        assert_false(read_once(&server, &fresh));
+        read_once(&server);
+        pass(&server, 3990 * TL_MS);
+        assert_true(query_is_open(&server));
+        read_once(&server);
+        pass(&server, 3990 * TL_MS);
+        assert_true(query_is_open(&server));
+        await_query_end(&server);
         close_server(&server);
     }
+}
+
+/* A read that takes long is a use as long as it takes. */
+static void test_query_txn_is_not_idle_during_a_read(void **state)
+{
+    struct server server;
+    (void)state;
+    open_server(&server);
+    begin_query(&server);
+    struct query_txn *query = journal_query_txn_use(server.journal, SLICE_LIT("transaction"));
+    pass(&server, 20 * TL_SECOND);
+    assert_true(query_is_open(&server));
+    journal_query_txn_release(server.journal, query);
+    await_query_end(&server);
+    close_server(&server);
+}
+
+static void start_barrier(void *context);
+
+/*
+ * Time in which the process was stalled does not count, and input that was sent before the end of
+ * the idle time is read first.
+ */
+static void test_query_txn_ends_after_input_barrier(void **state)
+{
+    struct server server;
+    (void)state;
+    open_server(&server);
+    begin_query(&server);
+    atomic_fetch_add(&server.wall, 60 * TL_SECOND);
+    atomic_fetch_add(&server.boot, 60 * TL_SECOND);
+    pass(&server, TL_SECOND);
+    assert_true(query_is_open(&server));
+    journal_set_input_barrier(server.journal,
+                              &(struct journal_input_barrier){.start = start_barrier, .context = &server});
+    while (atomic_load(&server.barriers) == 0) {
+        pass(&server, 100 * TL_MS);
+        usleep(5000);
+    }
+    pass(&server, 20 * TL_SECOND);
+    assert_true(query_is_open(&server));
+    read_once(&server); /* it was sent before, and is read late */
+    journal_barrier_passed(server.journal);
+    pass(&server, 2 * TL_SECOND);
+    assert_true(query_is_open(&server));
+    while (query_is_open(&server)) {
+        journal_barrier_passed(server.journal);
+        pass(&server, 100 * TL_MS);
+        usleep(5000);
+    }
+    close_server(&server);
 }
 
 /* --- Timestamps --------------------------------------------------------------------------------------------------- */
@@ -576,7 +655,10 @@ static void test_history_limit_ignores_clock_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query_txn_lease_is_renewed_by_every_read),
+        cmocka_unit_test(test_open_query_txns_are_limited),
+        cmocka_unit_test(test_query_txn_is_idle_after_its_last_read),
+        cmocka_unit_test(test_query_txn_is_not_idle_during_a_read),
+        cmocka_unit_test(test_query_txn_ends_after_input_barrier),
         cmocka_unit_test(test_timestamps_increase_across_power_cuts),
         cmocka_unit_test(test_restart_ceiling_is_close_to_clock),
         cmocka_unit_test(test_ceiling_is_raised_every_few_seconds),
