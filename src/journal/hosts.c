@@ -284,6 +284,13 @@ static bool differs_from_half(const struct cluster *cluster)
     return differ > 0 && 2 * agree <= cluster->live_count && agree + differ >= cluster->live_count;
 }
 
+/* Returns: whether a host is of this build. Chains of other builds differ (core_chain()). */
+static bool has_own_build(const struct journal *journal, uint16_t number)
+{
+    const struct core_host *host = core_host(journal->core, number);
+    return host != NULL && slice_is(host->build, journal->cluster->build);
+}
+
 void cluster__compare(struct journal *journal, const struct command *heartbeat)
 {
     struct cluster *cluster = journal->cluster;
@@ -295,7 +302,7 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat)
     peer->beat_at = clock_boot_us();
     peer->beat = (struct chain_point){beat->position, beat->chain, mine != NULL ? mine->ts : 0};
     bool self = number == cluster->host;
-    if (mine != NULL && !self) {
+    if (mine != NULL && !self && has_own_build(journal, number)) {
         bool same = mine->chain == beat->chain;
         if (!same && peer->verdict != PEER_DIFFERS)
             log_error("host %u has made something else of the log up to position %" PRIu64 ": its chain is %016" PRIx64

@@ -110,6 +110,15 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     return r;
 }
 
+/* Opens a new store, or converts one of format 1 or 2. */
+static int open_without_checkpoint(struct store *store, const struct core_limits *limits, struct core **ret_core)
+{
+    int r = core_open(store, limits, ret_core);
+    if (r == 0 && (r = core_convert(*ret_core)) < 0)
+        core_close(*ret_core);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 static int begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
                  struct recovered *recovered, char **ret_reason)
 {
@@ -118,11 +127,9 @@ static int begin(struct store *store, const struct core_limits *limits, struct c
     if (r == 0)
         r = recover_read_record(store, buf_as_slice(&record), limits, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
-        r = core_open(store, limits, ret_core);
+        r = open_without_checkpoint(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* new store, or of a version without a chain */
         core_begin_chain(*ret_core, CHAIN_BEGIN);
-    if (r == 0 && (r = core_begin_saving(*ret_core)) < 0)
-        core_close(*ret_core);
     buf_deinit(&record);
     return r;
 }

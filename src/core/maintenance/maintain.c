@@ -11,8 +11,7 @@
  * - Provisional entries of a transaction that did not commit are removed soon, and so are stale
  *   posting lists (sweep.h).
  *
- * The command also writes postponed records of open query transactions. Its effect follows from the
- * state and the command. What depends on the host, the history limit and the stale posting lists
+ * The effect of the command follows from the state and the command. What depends on the host, the history limit and the stale posting lists
  * that it found, is in the command.
  */
 #include "base/check.h"
@@ -240,7 +239,6 @@ int core__do_maintain(struct core *core, struct command *command)
     struct purge_run work = {core, maintain->keys_max, 0};
     size_t count = 0;
 
-    count_removed(&work, owners__record_query_txns(core, work.left));
     int r = advance_horizons(core, maintain);
     if (r == 0)
         r = remove_due(&work, PURGE_TOMBSTONE, core->purge_horizons.tombstones, remove_tombstone);

@@ -32,7 +32,6 @@ struct owners {
     struct map sessions;         /* by id */
     struct map txns;             /* open ones, by id */
     struct list open_txns;       /* oldest first */
-    struct list unrecorded_txns; /* query transactions begun since the last MAINTAIN */
     struct map requests;         /* waits by request number of their command (u64be) */
     struct list waits;           /* in order of arrival */
     struct list ready;           /* waits to resume or to answer, in order */

@@ -140,17 +140,20 @@ static void codec_progress(struct codec *codec, struct session *session)
 /* The termination of a session; only flags if it is not terminating. */
 static void codec_end(struct codec *codec, struct core *core, struct session *session)
 {
+    static const size_t flag_counts[SECTIONS_VERSION + 1] = {0, 3, 3, 3, 3, 5, 5, 6};
     bool terminating = session->terminating, has_close = session->close_command != NULL;
-    bool *const flags[] = {&terminating, &session->locks_released, &has_close, &session->cleanup_pending,
-                           &session->actions_finished};
+    bool *const flags[] = {
+        &terminating,      &session->locks_released, &has_close, &session->cleanup_pending, &session->actions_finished,
+        &session->recorded};
     struct slice event = buf_as_slice(&session->end_report);
 
-    codec_flags(codec, flags, codec->version < 5 ? 3 : 5);
+    if (codec_reads(codec))
+        session->recorded = true; /* older versions kept its record to the end */
+    codec_flags(codec, flags, flag_counts[codec->version]);
+    codec_require(codec, terminating || session->recorded);
     codec_require(codec, terminating || (!session->locks_released && !has_close && !session->cleanup_pending));
     codec_require(codec, !session->locks_released || (!has_close && !session->cleanup_pending));
     codec_require(codec, session->cleanup_pending || !session->actions_finished);
-    if (codec_reads(codec))
-        session->progress_stored = session->cleanup_pending; /* always true between steps */
     if (!terminating)
         return;
     session->end_kind = (enum session_end)codec_enum(codec, session->end_kind, SESSION_END_COUNT);
@@ -333,24 +336,22 @@ static void codec_host(struct codec *codec, struct core *core, struct txn *txn)
 
 static void codec_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
 {
-    bool unrecorded = list_linked(&txn->unrecorded), has_overlay = txn->overlay != NULL;
-    bool *const flags[] = {&txn->retry, &unrecorded, &has_overlay};
+    bool unrecorded = false, has_overlay = txn->overlay != NULL;
+    bool *const flags[] = {&txn->retry, &has_overlay};
+    bool *const flags6[] = {&txn->retry, &unrecorded, &has_overlay}; /* up to version 6 */
     uint64_t undo_records = txn->undo_record_count;
 
     txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
-    codec_flags(codec, flags, 3);
+    codec_flags(codec, codec->version < 7 ? flags6 : flags, codec->version < 7 ? 3 : 2);
     codec_number(codec, &txn->created);
     codec_number(codec, &txn->read_ts);
     codec_number(codec, &txn->timeout_us);
     codec_number(codec, &undo_records);
     codec_deadline(codec, &core->owners->idles, &txn->idle);
-    codec_require(codec, undo_records <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) &&
-                             (txn->mode == TXN_UPDATE || !has_overlay));
+    codec_require(codec, undo_records <= UINT32_MAX && (txn->mode == TXN_UPDATE || !has_overlay));
     txn->undo_record_count = (uint32_t)undo_records;
     if (codec->version >= 6)
         codec_host(codec, core, txn);
-    if (codec_reads(codec) && unrecorded)
-        list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
     if (codec_reads(codec) && has_overlay)
         txn->overlay = overlay_new();
     if (has_overlay)

@@ -64,8 +64,6 @@ void txn__free(struct core *core, struct txn *txn)
         core->effects->query_txn_ended(core->effects, txn->id);
     core__work(core, WORK_OWNER);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
-    if (list_linked(&txn->unrecorded))
-        list_remove(&txn->unrecorded);
     owners->abandoned_count -= txn->owner.abandoned;
     lock_release_all(&owners->locks, &txn->owner.locks);
     lock_owner_deinit(&txn->owner.locks);
@@ -254,9 +252,8 @@ int core__do_txn_begin(struct core *core, struct command *command)
     if (request->mode == TXN_QUERY) {
         txn->read_ts = request->read_ts == 0 ? core->ts : request->read_ts;
         request->read_ts = txn->read_ts;
-        list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
     } else {
-        txn__put_open(core, txn);
+        core__note_change(core, slice_hash(txn->id));
     }
     txn__touch(core, txn);
     metric_add(&core->metrics.txns_begun[txn->mode], 1);
@@ -321,14 +318,6 @@ static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
     };
 }
 
-/* Replaces the record that the transaction is open, if it has one, by its outcome. */
-static void put_outcome(struct core *core, const struct txn *txn, const struct txn_outcome *outcome)
-{
-    if (!list_linked(&txn->unrecorded))
-        txn__drop_open(core, txn->id);
-    txn__put_outcome(core, txn->id, outcome);
-}
-
 void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
 {
     struct wait *wait = txn->wait;
@@ -346,7 +335,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     outcome.by_request = by_request;
     outcome.cause = cause;
     txn__end_waiting(core, txn, cause);
-    put_outcome(core, txn, &outcome);
+    txn__put_outcome(core, txn->id, &outcome);
     txn__free(core, txn);
 }
 
@@ -598,7 +587,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     command->txn.commit_ts = outcome.commit_ts;
     command->txn.changes = outcome.changes;
     provisional__commit(core, txn->id, txn->undo_record_count);
-    put_outcome(core, txn, &outcome);
+    txn__put_outcome(core, txn->id, &outcome);
     command->txn.retired_overlay = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */
     txn__free(core, txn);

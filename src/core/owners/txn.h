@@ -36,7 +36,6 @@ struct txn {
     uint32_t undo_record_count;      /* of its provisional index entries (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
-    struct list unrecorded; /* in owners->unrecorded_txns, oldest first */
     struct wait *wait;      /* NULL: no command waits */
 };
 
@@ -103,9 +102,6 @@ struct txn_outcome {
  * Returns: the public number of its session in decimal, in `arena`; data NULL: it has no session.
  */
 struct slice txn__session_text(const struct txn *txn, struct arena *arena);
-/* Writes or deletes the record of an open transaction, in the open unit. */
-void txn__put_open(struct core *core, const struct txn *txn);
-void txn__drop_open(struct core *core, struct slice id);
 /* Writes the outcome and counts it in the metrics, in the open unit. */
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
 /*
@@ -114,11 +110,5 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
  */
 int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
                      struct txn_outcome *ret_outcome) TL_MUST_USE;
-/*
- * Rolls back transactions that are open in the store but not in memory, while *left > 0; charges
- * their cost to *left.
- * Returns: 0; 1 some are left; fatal codes.
- */
-int txn__end_lost(struct core *core, size_t *left) TL_MUST_USE;
 
 #endif

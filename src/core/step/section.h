@@ -36,9 +36,10 @@ enum section_kind {
  * requests as commands of version 2. 4: hosts. 5: terminating sessions, postponed items of waiting
  * writes, waiting requests as commands of version 3, the dialect of deferred actions. 6: granted
  * requests that run in a later step, ended requests to be answered, transactions of a host,
- * abandoned transactions, commands of version 4.
+ * abandoned transactions, commands of version 4. 7: no records of query transactions; which
+ * terminating sessions still have a record.
  */
-enum { SECTIONS_VERSION = 6 };
+enum { SECTIONS_VERSION = 7 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

@@ -114,8 +114,7 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         while (model->txns[slot].serial != 0)
             slot++;
         struct om_txn *txn = &model->txns[slot];
-        *txn = (struct om_txn){
-            .serial = op->txn, .session = op->session, .query = op->query, .recorded = !op->query, .timeout = op->us};
+        *txn = (struct om_txn){.serial = op->txn, .session = op->session, .query = op->query, .timeout = op->us};
         txn->host = op->host;
         txn->created = model->ts;
         txn->retry = op->retry_of != 0;
@@ -430,59 +429,6 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
     om_complete(model, step, &done);
 }
 
-void om_txn_record(struct om *model, size_t keys_max)
-{
-    for (; keys_max > 0; keys_max--) {
-        struct om_txn *oldest = NULL;
-        for (int i = 0; i < OM_TXNS; i++)
-            if (model->txns[i].serial != 0 && !model->txns[i].recorded &&
-                (oldest == NULL || model->txns[i].serial < oldest->serial))
-                oldest = &model->txns[i];
-        if (oldest == NULL)
-            return;
-        oldest->recorded = true;
-    }
-}
-
-static void forget(struct om *model, int slot)
-{
-    memset(&model->txns[slot], 0, sizeof(model->txns[slot]));
-    model->txns[slot].idle.at = OM_NEVER;
-}
-
-/* The product finds them in the order of their ids, as texts. */
-static int first_lost(const struct om *model)
-{
-    char id[16], first[16];
-    int found = -1;
-
-    for (int i = 0; i < OM_TXNS; i++) {
-        snprintf(id, sizeof(id), "t%u", model->txns[i].serial);
-        if (model->txns[i].serial == 0 || (found >= 0 && strcmp(id, first) >= 0))
-            continue;
-        memcpy(first, id, sizeof(id));
-        found = i;
-    }
-    return found;
-}
-
-bool om_txn_restart(struct om *model, int *left)
-{
-    int slot;
-
-    for (int i = 0; i < OM_TXNS; i++)
-        if (model->txns[i].serial != 0 && !model->txns[i].recorded)
-            forget(model, i);
-    for (; (slot = first_lost(model)) >= 0 && *left > 0; --*left) {
-        keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[slot].serial,
-                                                        .query = model->txns[slot].query,
-                                                        .age = model->age[om_txn_owner(slot)],
-                                                        .ended = model->ts});
-        forget(model, slot);
-    }
-    return slot >= 0;
-}
-
 /* Returns: the oldest abandoned transaction that began after `after`; -1: none. */
 static int next_by_age(const struct om *model, bool abandoned, uint64_t after)
 {
@@ -514,7 +460,7 @@ void om_txn_abandon(struct om *model, struct om_step *step, uint16_t host)
 
 bool om_txn_any_abandoned(const struct om *model)
 {
-    return !model->stopped && next_by_age(model, true, 0) >= 0;
+    return next_by_age(model, true, 0) >= 0;
 }
 
 void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left)
