@@ -148,7 +148,7 @@ static void test_open_reads_sessions_and_locks(void **state)
 
 /*
  * After the conversion only live sessions have a record, and transactions that were open have an
- * outcome. What was loaded is saved, and continues.
+ * outcome. The loaded state is saved, and continues.
  */
 static void test_convert_removes_records(void **state)
 {
