@@ -328,7 +328,7 @@ int main(int argc, char **argv)
     effects_init(&bench.effects);
     if (store_open_rocks(&options, &store, &reason) != 0)
         die(reason);
-    if (core_open(store, &limits, &bench.core) != 0 || core_begin_saving(bench.core) != 0)
+    if (core_open(store, &limits, &bench.core) != 0)
         die("the core does not open");
     make_index(&bench);
     forget(&bench);

@@ -19,10 +19,13 @@ static uint8_t subtree_set_of(const struct treap_node *node)
                      (node->right == NULL ? 0 : node->right->subtree_set));
 }
 
-/* Recomputes the subtree sets of a node and its ancestors. */
+/*
+ * Recomputes the subtree sets of a node and its ancestors, up to the first one that stays the same:
+ * nothing changes above it. So a node that is inserted with an empty set costs no walk.
+ */
 static void update_ancestors(struct treap_node *node)
 {
-    for (; node != NULL; node = node->up)
+    for (; node != NULL && node->subtree_set != subtree_set_of(node); node = node->up)
         node->subtree_set = subtree_set_of(node);
 }
 
@@ -95,8 +98,7 @@ void treap_remove(struct treap *treap, struct treap_node *node)
 void treap_set(struct treap_node *node, uint8_t set)
 {
     node->set = set;
-    for (; node != NULL && node->subtree_set != subtree_set_of(node); node = node->up)
-        node->subtree_set = subtree_set_of(node);
+    update_ancestors(node);
 }
 
 static bool subtree_has(const struct treap_node *node, uint8_t mask)

@@ -593,7 +593,7 @@ static int open_member(struct server *server, struct serve_options *o)
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
                                       .group = slice_from(o->group),
                                       .address = slice_from(server->address),
-                                      .build = slice_from(TIDELOCK_VERSION)};
+                                      .build = slice_from(CORE_BUILD)};
     const struct member_options wanted = {.data = o->data,
                                           .log = {.url = slice_from(o->cluster),
                                                   .name = cluster.name,

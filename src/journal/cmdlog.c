@@ -201,7 +201,6 @@ static _Noreturn void apply_failed(struct journal *journal, const char *what, in
 static void apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry,
                         struct list *group)
 {
-    core_group_begin(journal->core);
     while (!list_empty(entry)) {
         struct command *command = list_entry(entry->next, struct command, link);
         int r;
@@ -217,9 +216,6 @@ static void apply_entry(struct journal *journal, const struct command_group_head
             apply_failed(journal, "applying a command", r);
         journal__take_completed(journal, command, group);
     }
-    int r = core_group_end(journal->core);
-    if (r < 0)
-        apply_failed(journal, "writing the records of locks", r);
 }
 
 void journal__inspect(struct journal *journal, struct command *command, struct list *group)

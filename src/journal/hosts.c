@@ -331,6 +331,13 @@ static void measure_lag(const struct cluster *cluster, cmdlog_position position,
     peer->lag_us = newest->ts - missed->ts;
 }
 
+/* Returns: whether a host is of this build. Chains of other builds differ (core_chain()). */
+static bool has_own_build(const struct journal *journal, uint16_t number)
+{
+    const struct core_host *host = core_host(journal->core, number);
+    return host != NULL && slice_is(host->build, journal->cluster->build);
+}
+
 void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall)
 {
     struct cluster *cluster = journal->cluster;
@@ -346,7 +353,7 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
     peer->clock_offset_us = (int64_t)(wall - journal__wall(journal));
     measure_lag(cluster, beat->position, peer);
     bool self = number == cluster->host;
-    if (mine != NULL && !self) {
+    if (mine != NULL && !self && has_own_build(journal, number)) {
         bool same = mine->chain == beat->chain;
         if (!same && peer->verdict != PEER_DIFFERS)
             log_error("host %u has made something else of the log up to position %" PRIu64 ": its chain is %016" PRIx64

@@ -129,6 +129,15 @@ static int load(struct store *store, const struct core_limits *limits, struct sl
     return r;
 }
 
+/* Opens a new store, or converts one of format 1 or 2. */
+static int open_without_checkpoint(struct store *store, const struct core_limits *limits, struct core **ret_core)
+{
+    int r = core_open(store, limits, ret_core);
+    if (r == 0 && (r = core_convert(*ret_core)) < 0)
+        core_close(*ret_core);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 static int begin(struct store *store, const struct core_limits *limits, struct at_work *at_work, struct core **ret_core,
                  struct recovered *recovered, char **ret_reason)
 {
@@ -137,11 +146,9 @@ static int begin(struct store *store, const struct core_limits *limits, struct a
     if (r == 0)
         r = load(store, limits, buf_as_slice(&record), at_work, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
-        r = core_open(store, limits, ret_core);
+        r = open_without_checkpoint(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* new store, or of a version without a chain */
         core_begin_chain(*ret_core, CHAIN_BEGIN);
-    if (r == 0 && (r = core_begin_saving(*ret_core)) < 0)
-        core_close(*ret_core);
     buf_deinit(&record);
     return r;
 }

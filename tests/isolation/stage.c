@@ -34,6 +34,7 @@
 #include "mapping/mapping.h"
 #include "core/owners/wait.h"
 #include "core/owners/txn.h"
+#include "core/step/save.h"
 
 #define STAGE_START ((tl_ts)1000 * TL_SECOND)
 #define STAGE_STEP (10 * TL_MS)
@@ -903,27 +904,36 @@ static void do_sleep(struct stage *stage, struct actor *actor, const char *state
     stage->now = until;
 }
 
-/* Everything that was durable is there again, nothing else is. */
+/*
+ * Restarts from a checkpoint. The clients of waiting requests got their replies after it was made. A
+ * crash is one of the machine: requests that were answered may be missing from the log, so open
+ * transactions are rolled back.
+ */
 static void do_restart(struct stage *stage, struct actor *actor, bool crash)
 {
     struct core_limits limits = core_limits_default();
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
     uint64_t before, after;
     tell_result(stage, actor, "");
     settle(stage->store);
     query_txns_stop(&stage->queries);
     query_txns_deinit(&stage->queries);
     query_txns_init(&stage->queries, limits.transactions_max, unpin, stage);
+    core_save(stage->core, &saved);
+    INSIST(core_digest(stage->core, &before) == 0);
     core_stop(stage->core, &stage->effects);
     drain(stage);
-    INSIST(core_digest(stage->core, &before) == 0);
     core_close(stage->core);
     if (crash)
         store_mem_crash(stage->store, 0);
-    INSIST(core_open(stage->store, &limits, &stage->core) == 0);
+    INSIST(core_load(stage->store, &limits, buf_as_slice(&saved), NULL, &stage->core) == 0);
     INSIST(core_digest(stage->core, &after) == 0);
     INSIST(before == after);
-    stage->stories_told = 0;
+    buf_deinit(&saved);
     step(stage, new_command(COMMAND_RESTART, NULL));
+    step(stage, new_command(COMMAND_CANCEL, NULL)); /* all */
+    if (crash)
+        step(stage, new_command(COMMAND_MACHINE_LOST, NULL));
 }
 
 static void do_cancel(struct stage *stage, struct actor *actor, const char *statement)

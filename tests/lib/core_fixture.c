@@ -7,6 +7,8 @@
 #include "unit.h"
 
 #include "base/check.h"
+#include "core/step/command.h"
+#include "core/step/save.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -26,10 +28,29 @@ void fixture_close(struct core_fixture *box)
     store_close(box->store);
 }
 
+/* Frees the waiting commands that core_stop() completes. */
+static void stop(struct core_fixture *box)
+{
+    struct effects effects;
+
+    effects_init(&effects);
+    core_stop(box->core, &effects);
+    while (!list_empty(&effects.completed)) {
+        struct command *command = list_entry(effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
 void fixture_reopen(struct core_fixture *box)
 {
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+
+    core_save(box->core, &saved);
+    stop(box);
     core_close(box->core);
-    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
+    assert_int_equal(core_load(box->store, &box->limits, buf_as_slice(&saved), NULL, &box->core), 0);
+    buf_deinit(&saved);
 }
 
 static void check_work(const struct core_fixture *box)

@@ -32,7 +32,10 @@ struct core_fixture {
 
 void fixture_open(struct core_fixture *box);
 void fixture_close(struct core_fixture *box);
-/* Closes the core and opens it again over the same store. */
+/*
+ * Saves the core, closes it and loads it again over the same store, with `limits`. Waiting commands
+ * continue to wait, in memory of their own.
+ */
 void fixture_reopen(struct core_fixture *box);
 
 /*

@@ -12,6 +12,7 @@
 #ifndef TL_TESTS_SIM_WORLD_H
 #define TL_TESTS_SIM_WORLD_H
 
+#include "base/buf.h"
 #include "core/step/core.h"
 #include "gen.h"
 
@@ -38,6 +39,7 @@ struct host {
     const char *name;
     struct store *store;
     struct core *core;
+    struct buf saved; /* the checkpoint, as of the last sync */
     struct hint hints[HINTS];
 };
 

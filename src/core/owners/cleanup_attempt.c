@@ -2,10 +2,7 @@
 /*
  * Counts how often the process ended during a cleanup action. README-locks.md, "Actions that
  * crash the process".
- *
- * A record in SPACE_SYSTEM per action: key 'Y', number of the deferred cleanup, index of the action
- * (both u64be), session id; value: the count (varint). It exists only while the action is still to
- * be run, so a store rarely has any.
+ * A count exists only while the action is still to be run, so there is rarely any.
  */
 #include "core/owners/cleanup_attempt.h"
 
@@ -95,31 +92,15 @@ unsigned cleanup_attempt__count(const struct core *core, struct slice session, u
     return attempt == NULL ? 0 : (unsigned)attempt->count;
 }
 
-/* --- Records ------------------------------------------------------------------------------------------------------ */
-
-static struct slice attempt_key(struct buf *buf, const struct cleanup_attempt *attempt)
+static uint64_t digest_one(const struct cleanup_attempt *attempt)
 {
-    buf_byte(buf, 'Y');
-    buf_u64be(buf, attempt->deferred);
-    buf_u64be(buf, attempt->action);
-    buf_slice(buf, attempt->session);
-    return buf_as_slice(buf);
-}
-
-static void put_record(struct core *core, const struct cleanup_attempt *attempt)
-{
-    struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    buf_varint(&value, attempt->count);
-    store_batch_put(core->batch, SPACE_SYSTEM, attempt_key(&key, attempt), buf_as_slice(&value));
-    buf_deinit(&key);
-    buf_deinit(&value);
+    const uint64_t numbers[] = {attempt->deferred, attempt->action, attempt->count};
+    return slice_hash(slice_make(numbers, sizeof numbers)) + slice_hash(attempt->session);
 }
 
 static void drop(struct core *core, struct cleanup_attempt *attempt)
 {
-    struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_delete(core->batch, SPACE_SYSTEM, attempt_key(&key, attempt));
-    buf_deinit(&key);
+    core__note_change(core, digest_one(attempt));
     forget(attempt);
 }
 
@@ -143,21 +124,10 @@ void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred)
     }
 }
 
-static int load(void *context, struct slice key, struct slice value)
+void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t deferred, uint64_t action,
+                              uint64_t count)
 {
-    struct core *core = context;
-    uint64_t deferred, action, count;
-    key = slice_from_offset(key, 1);
-    if (!slice_take_u64be(&key, &deferred) || !slice_take_u64be(&key, &action) || !slice_take_varint(&value, &count) ||
-        count == 0 || count > CLEANUP_ATTEMPTS_MAX)
-        return tl_trace(TL_ERR_CORRUPT);
-    make(core, key, deferred, action)->count = count;
-    return 0;
-}
-
-int cleanup_attempt__load_all(struct core *core)
-{
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("Y"), SLICE_LIT("Z"), load, core);
+    make(core, session, deferred, action)->count = count;
 }
 
 void cleanup_attempt__free_all(struct core *core)
@@ -169,13 +139,8 @@ void cleanup_attempt__free_all(struct core *core)
 uint64_t cleanup_attempt__digest(const struct core *core)
 {
     uint64_t sum = 0;
-    list_for_each(link, &core->owners->cleanup_attempts)
-    {
-        const struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
-        struct buf key = BUF_INIT(BUF_UNLIMITED);
-        sum += slice_hash(attempt_key(&key, attempt)) + attempt->count;
-        buf_deinit(&key);
-    }
+    list_for_each(link, &core->owners->cleanup_attempts) sum +=
+        digest_one(list_entry(link, struct cleanup_attempt, of_all));
     return sum;
 }
 
@@ -239,7 +204,7 @@ int core__do_tried(struct core *core, struct command *command)
         attempt = make(core, reported->session, reported->deferred, reported->action);
     if (attempt->count < CLEANUP_ATTEMPTS_MAX) {
         attempt->count++;
-        put_record(core, attempt);
+        core__note_change(core, digest_one(attempt));
     }
     if (attempt->count == CLEANUP_ATTEMPTS_MAX && reported->deferred != 0)
         deferred__set_aside(core, deferred__find(core, reported->deferred));

@@ -30,14 +30,15 @@ void cleanup_attempt__end(const struct core *core);
 unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action);
 
 /*
- * Delete the counts of a session's actions, or of a deferred cleanup, in the open unit: they are
+ * Drop the counts of a session's actions, or of a deferred cleanup, in the open unit: they are
  * not needed any more.
  */
 void cleanup_attempt__forget_session(struct core *core, struct slice session);
 void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred);
 
-/* Reads all records of a core without owners. Returns: 0; TL_ERR_CORRUPT and other fatal codes. */
-int cleanup_attempt__load_all(struct core *core) TL_MUST_USE;
+/* Adds a count that was read from a store of an older format (old_records.c). */
+void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t deferred, uint64_t action,
+                              uint64_t count);
 void cleanup_attempt__free_all(struct core *core);
 /* Returns: a sum of hashes, which does not depend on the order of loading. */
 uint64_t cleanup_attempt__digest(const struct core *core);

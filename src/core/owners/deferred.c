@@ -3,10 +3,8 @@
  * Cleanup actions of ended sessions, deferred while another owner holds a conflicting lock.
  * README-locks.md, "Sessions".
  *
- * Each has a record in SPACE_SYSTEM, key 'K' and its number (u64be): kind ('a' action, 'r' removal;
- * upper case when set aside), end of its session, the session's id and name, the encoded action. A
- * lock request waits for each, with priority over all but earlier ones. When it is granted the
- * action runs in its own unit, which deletes the record.
+ * A lock request waits for each, with priority over all but earlier ones. When it is granted the
+ * action runs in its own unit.
  */
 #include "core/owners/deferred.h"
 
@@ -24,13 +22,6 @@
 #include "core/step/handler.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
-
-static struct slice deferred_key(struct buf *buf, uint64_t number)
-{
-    buf_byte(buf, 'K');
-    buf_u64be(buf, number);
-    return buf_as_slice(buf);
-}
 
 static struct slice duplicate(struct slice text)
 {
@@ -68,7 +59,7 @@ void deferred__free(struct core *core, struct deferred *deferred)
     mem_free(deferred);
 }
 
-/* --- Records ------------------------------------------------------------------------------------------------------ */
+/* --- Digest ------------------------------------------------------------------------------------------------------- */
 
 static void encode(struct buf *value, const struct deferred *deferred)
 {
@@ -77,29 +68,6 @@ static void encode(struct buf *value, const struct deferred *deferred)
     action_put_slice(value, deferred->session);
     action_put_slice(value, deferred->name);
     action_put_slice(value, deferred->action);
-}
-
-static int load(void *context, struct slice key, struct slice value)
-{
-    struct core *core = context;
-    struct deferred deferred = {0};
-    struct slice kind;
-    key = slice_from_offset(key, 1);
-    if (!slice_take_u64be(&key, &deferred.number) || !slice_take(&value, 1, &kind) ||
-        !slice_take_varint(&value, &deferred.ended) || !action_take_slice(&value, &deferred.session) ||
-        !action_take_slice(&value, &deferred.name) || !action_take_slice(&value, &deferred.action))
-        return tl_trace(TL_ERR_CORRUPT);
-    deferred.removal = kind.data[0] == 'r' || kind.data[0] == 'R';
-    deferred.set_aside = kind.data[0] == 'R' || kind.data[0] == 'A';
-    deferred__make(core, &deferred);
-    return 0;
-}
-
-int deferred__load_all(struct core *core)
-{
-    int r = store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"), load, core);
-    deferred__find_unrequested(core);
-    return r;
 }
 
 void deferred__find_unrequested(struct core *core)
@@ -174,20 +142,10 @@ static int request_locks(struct core *core, struct deferred *deferred)
     return 0;
 }
 
-static void put_record(struct core *core, const struct deferred *deferred)
+/* Records in the open unit that it was added, changed or dropped. */
+static void note_change(struct core *core, const struct deferred *deferred)
 {
-    struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    encode(&value, deferred);
-    store_batch_put(core->batch, SPACE_SYSTEM, deferred_key(&key, deferred->number), buf_as_slice(&value));
-    buf_deinit(&key);
-    buf_deinit(&value);
-}
-
-static void drop_record(struct core *core, const struct deferred *deferred)
-{
-    struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_delete(core->batch, SPACE_SYSTEM, deferred_key(&key, deferred->number));
-    buf_deinit(&key);
+    core__note_change(core, deferred__digest(deferred));
 }
 
 static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item,
@@ -203,7 +161,7 @@ static struct deferred *add(struct core *core, const struct session *session, co
                             .name = session->name,
                             .action = buf_as_slice(&action)};
     struct deferred *deferred = deferred__make(core, &like);
-    put_record(core, deferred);
+    note_change(core, deferred);
     buf_deinit(&action);
     return deferred;
 }
@@ -235,7 +193,7 @@ static void report_run(struct core *core, const struct deferred *deferred, const
 
 void deferred__drop(struct core *core, struct deferred *deferred)
 {
-    drop_record(core, deferred);
+    note_change(core, deferred);
     cleanup_attempt__forget_deferred(core, deferred->number);
     deferred__free(core, deferred);
 }
@@ -258,7 +216,7 @@ static void report_set_aside(struct core *core, const struct deferred *deferred,
 static void mark_set_aside(struct core *core, struct deferred *deferred, enum set_aside_reason reason)
 {
     deferred->set_aside = true;
-    put_record(core, deferred);
+    note_change(core, deferred);
     if (list_linked(&deferred->of_unrequested))
         list_remove(&deferred->of_unrequested);
     if (deferred->wait != NULL)
@@ -333,7 +291,7 @@ void deferred__set_aside(struct core *core, struct deferred *deferred)
 int deferred__retry(struct core *core, struct deferred *deferred)
 {
     deferred->set_aside = false;
-    put_record(core, deferred);
+    note_change(core, deferred);
     return request_locks(core, deferred);
 }
 

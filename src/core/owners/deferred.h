@@ -16,7 +16,7 @@ struct wait;
 /* A deferred cleanup: one action of on_expire, or the removal of one ephemeral document. */
 struct deferred {
     struct list of_all;   /* in owners->deferred, oldest first */
-    uint64_t number;      /* in the key of its record; increases */
+    uint64_t number;      /* increases with age */
     bool removal;         /* of an ephemeral document; else an action of on_expire */
     bool set_aside;       /* not run until ASIDE retries it (cleanup_attempt.h) */
     tl_ts ended;          /* when its session ended */
@@ -24,7 +24,7 @@ struct deferred {
     struct slice name;
     struct slice action;        /* encoded (action.h), one item */
     struct wait *wait;          /* NULL: set aside, or in owners->unrequested */
-    struct list of_unrequested; /* in owners->unrequested, between opening the store and RESTART */
+    struct list of_unrequested; /* in owners->unrequested, between a conversion and RESTART */
 };
 
 /* Returns: an empty WRITE with `cleanup` set, for actions of ended sessions. Owns: the caller. */
@@ -52,17 +52,15 @@ void deferred__set_aside(struct core *core, struct deferred *deferred);
  * Returns: 0; fatal codes.
  */
 int deferred__retry(struct core *core, struct deferred *deferred) TL_MUST_USE;
-/* Deletes its record and frees it, in the open unit. Requires: it has no wait. */
+/* Drops and frees it, in the open unit. Requires: it has no wait. */
 void deferred__drop(struct core *core, struct deferred *deferred);
 /*
  * Makes a copy of `like`, which needs no lists and no wait, at the end of owners->deferred.
  * Owns: that list.
  */
 struct deferred *deferred__make(struct core *core, const struct deferred *like);
-/* Removes it from the lists and frees it; its record stays. */
+/* Removes it from the lists and frees it. */
 void deferred__free(struct core *core, struct deferred *deferred);
-/* Reads all records of a core without owners. Returns: 0; TL_ERR_CORRUPT and other fatal codes. */
-int deferred__load_all(struct core *core) TL_MUST_USE;
 /*
  * Fills owners->unrequested, after all were loaded, with those that have no wait and are not set
  * aside.
@@ -74,7 +72,7 @@ void deferred__find_unrequested(struct core *core);
  * Returns: 0; fatal codes.
  */
 int deferred__restart(struct core *core, size_t *left) TL_MUST_USE;
-/* Returns: a hash of its record and number. */
+/* Returns: a hash of its number and content. */
 uint64_t deferred__digest(const struct deferred *deferred);
 /* Appends the name and id of its session. */
 void deferred__describe_session(const struct deferred *deferred, struct buf *buf);

@@ -168,6 +168,21 @@ static bool refuse_join(struct core *core, struct command *command)
     return true;
 }
 
+/*
+ * Begins the chain anew with the first host of a cluster. The hosts before may have been of another
+ * build and have stopped at different positions; then each one has applied the rest of the log with
+ * the new build, and their chains differ although their states are equal.
+ */
+static void restart_chain(struct core *core)
+{
+    const struct hosts *hosts = &core->owners->hosts;
+    for (size_t i = 0; i < hosts->count; i++)
+        if (hosts->all[i].life != 0)
+            return;
+    if (core->chained)
+        core->chain = core->ts;
+}
+
 int core__do_join(struct core *core, struct command *command)
 {
     struct hosts *hosts = &core->owners->hosts;
@@ -183,6 +198,7 @@ int core__do_join(struct core *core, struct command *command)
     int r = host == NULL ? 0 : end_life(core, host);
     if (r < 0)
         return tl_trace(r);
+    restart_chain(core);
     if (host == NULL)
         host = add_host(hosts, join->name);
     replace(&host->group, join->group);

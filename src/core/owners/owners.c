@@ -51,6 +51,20 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     buf_deinit(&json);
 }
 
+/* Only locks of sessions outlast the requests of their owners, which are in waits and overlays. */
+static void on_lock_changed(void *context, const struct lock_hold *hold, bool released)
+{
+    struct owners *owners = context;
+    struct core *core = owners->core;
+    lock_history_record_hold(&owners->lock_history, hold, released, core->ts);
+    if (owner_of(hold->owner)->kind != OWNER_SESSION)
+        return;
+    REQUIRE(core->open);
+    const uint64_t change[] = {core->ts, hold->number, hold->owner->number, hold->token,
+                               (uint64_t)hold->mode << 2 | (uint64_t)hold->auxiliary << 1 | released};
+    core__note_change(core, slice_hash(slice_make(change, sizeof change)));
+}
+
 static void tally(enum budget_kind kind, size_t held, size_t *tallied)
 {
     size_t difference = held > *tallied ? held - *tallied : *tallied - held;
@@ -86,7 +100,7 @@ void owners__update_budget(struct core *core)
 void owners__open(struct core *core)
 {
     struct owners *owners = mem_zalloc(sizeof *owners);
-    const struct lock_hooks hooks = {on_deadlock, session__lock_changed, owners};
+    const struct lock_hooks hooks = {on_deadlock, on_lock_changed, owners};
     owners->core = core;
     core->owners = owners;
     lock_table_init(&owners->locks, &hooks);
@@ -102,11 +116,6 @@ void owners__open(struct core *core)
     list_init(&owners->deferred);
     list_init(&owners->unrequested);
     owners->finished_slow_waits = BUF_INIT(BUF_UNLIMITED);
-}
-
-int owners__load_stored(struct core *core)
-{
-    return session__load_all(core);
 }
 
 static void free_owners(struct core *core)
@@ -130,7 +139,7 @@ void owners__close(struct core *core)
     struct owners *owners = core->owners;
     if (owners == NULL)
         return;
-    owners->locks.hooks = (struct lock_hooks){0}; /* locks stay in the store */
+    owners->locks.hooks = (struct lock_hooks){0}; /* no lock is released by a close */
     while (!list_empty(&owners->waits)) {
         struct wait *wait = list_entry(owners->waits.next, struct wait, of_all);
         REQUIRE(wait->command == NULL);
@@ -398,7 +407,7 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
     core__begin(core, ts);
     while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
-    session__store_progress(core); /* before any cleanup: a crash revives none of them */
+    session__drop_records(core); /* readers do not find them while their cleanup is pending */
     int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
@@ -551,14 +560,10 @@ int core__do_restart(struct core *core, struct command *command)
 {
     uint64_t host = host_of_number(command->request);
     size_t left = cost_limit(core, &command->restart);
-    int r = txn__end_lost(core, &left);
-    if (r < 0)
-        return tl_trace(r);
     txn__abandon_host(core, host);
     txn__end_abandoned(core, &left);
-    command->restart.resubmit = r > 0;
-    r = deferred__restart(core, &left);
-    command->restart.resubmit |= !list_empty(&core->owners->unrequested);
+    int r = deferred__restart(core, &left);
+    command->restart.resubmit = !list_empty(&core->owners->unrequested);
     if (r < 0 || command->restart.resubmit)
         return r < 0 ? tl_trace(r) : 0;
     return session__restart(core, host);

@@ -140,17 +140,20 @@ static void codec_progress(struct codec *codec, struct session *session)
 /* The termination of a session; only flags if it is not terminating. */
 static void codec_end(struct codec *codec, struct core *core, struct session *session)
 {
+    static const size_t flag_counts[SECTIONS_VERSION + 1] = {0, 3, 3, 3, 3, 5, 5, 6};
     bool terminating = session->terminating, has_close = session->close_command != NULL;
-    bool *const flags[] = {&terminating, &session->locks_released, &has_close, &session->cleanup_pending,
-                           &session->actions_finished};
+    bool *const flags[] = {
+        &terminating,      &session->locks_released, &has_close, &session->cleanup_pending, &session->actions_finished,
+        &session->recorded};
     struct slice event = buf_as_slice(&session->end_report);
 
-    codec_flags(codec, flags, codec->version < 5 ? 3 : 5);
+    if (codec_reads(codec))
+        session->recorded = true; /* older versions kept its record to the end */
+    codec_flags(codec, flags, flag_counts[codec->version]);
+    codec_require(codec, terminating || session->recorded);
     codec_require(codec, terminating || (!session->locks_released && !has_close && !session->cleanup_pending));
     codec_require(codec, !session->locks_released || (!has_close && !session->cleanup_pending));
     codec_require(codec, session->cleanup_pending || !session->actions_finished);
-    if (codec_reads(codec))
-        session->progress_stored = session->cleanup_pending; /* always true between steps */
     if (!terminating)
         return;
     session->end_kind = (enum session_end)codec_enum(codec, session->end_kind, SESSION_END_COUNT);

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
+#include "core/catalog/purge.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
@@ -666,7 +667,6 @@ static void finish_actions(struct core *core, struct session *session)
     cleanup_attempt__forget_session(core, session->id);
 }
 
-/* Frees the actions; the next session__put_record() stores none. */
 static void free_actions(struct core *core, struct session *session)
 {
     core->owners->action_bytes -= session->on_expire.len;
@@ -742,6 +742,18 @@ static void finish_end(struct core *core, struct session *session)
         core__complete(core, tl_steal(session->close_command));
 }
 
+/*
+ * Queues the 'e' keys of deleted indices that the session leaves, in the open unit, for MAINTAIN to
+ * remove.
+ */
+static void put_orphan_purge(struct core *core, const struct session *session)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_EPHEMERAL_KEYS, core->ts, session->id),
+                    SLICE_LIT(""));
+    buf_deinit(&key);
+}
+
 /* Deletes its record and frees it. */
 static void delete_session(struct core *core, struct session *session)
 {
@@ -749,8 +761,9 @@ static void delete_session(struct core *core, struct session *session)
     if (!session->locks_released)
         finish_end(core, session);
     session__drop_record(core, session);
+    core__note_change(core, slice_hash(session->id));
     if (session->orphan_count > 0)
-        session__put_orphan_purge(core, session);
+        put_orphan_purge(core, session);
     map_remove(&owners->sessions, session->id);
     session__free(core, session);
 }
@@ -772,9 +785,6 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
     session->cleanup_pending = session->actions_finished = false;
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
-    if (session->progress_stored)
-        session__drop_progress(core, session);
-    session->progress_stored = false;
     free_actions(core, session);
     cost_charge(left, 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST);
     int r = remove_documents(core, session, &more, &all_hidden);
@@ -788,7 +798,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
     if (all_hidden)
         finish_end(core, session);
     list_append(&core->owners->sessions_to_purge, &session->of_terminating);
-    session__put_record(core, session);
+    session__drop_record(core, session);
     return !all_hidden;
 }
 
@@ -854,8 +864,7 @@ int session__terminate(struct core *core, struct session *session, enum session_
     int r = continue_cleanup(core, session, &left);
     if (r > 0 && session->cleanup_pending) {
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
-        session__put_progress(core, session);
-        session->progress_stored = true;
+        session__drop_record(core, session);
     }
     lock_table_resume_grants(locks);
     return r;
@@ -865,21 +874,13 @@ int session__continue_cleanup(struct core *core, size_t *left)
 {
     struct session *session = list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
     int r = continue_cleanup(core, session, left);
-    if (r == 1 && session->cleanup_pending && session->progress_stored)
-        session__put_progress(core, session);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-void session__store_progress(struct core *core)
+void session__drop_records(struct core *core)
 {
     list_for_each(link, &core->owners->sessions_to_clean)
-    {
-        struct session *session = list_entry(link, struct session, of_terminating);
-        if (session->progress_stored)
-            continue;
-        session__put_progress(core, session);
-        session->progress_stored = true;
-    }
+        session__drop_record(core, list_entry(link, struct session, of_terminating));
 }
 
 int session__purge_batch(struct core *core)
@@ -1062,7 +1063,7 @@ static void enqueue_termination(struct core *core, struct session *session)
 }
 
 /*
- * Whether the lease must begin now: it has not begun since the load, or the attached connection
+ * Whether the lease must begin now: it has not begun since a conversion, or the attached connection
  * ended with its host.
  */
 static bool must_begin_lease(struct session *session, uint64_t host)
@@ -1074,8 +1075,8 @@ static bool must_begin_lease(struct session *session, uint64_t host)
 }
 
 /*
- * Terminations loaded from the store continue oldest session first: the order of their ends is not
- * stored.
+ * Terminations of a converted store continue oldest session first: their order is not in its
+ * records.
  */
 int session__restart(struct core *core, uint64_t host)
 {

@@ -4,7 +4,6 @@
 #define TL_CORE_SESSION_H
 
 #include "base/buf.h"
-#include "core/locks/lock.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
 
@@ -33,7 +32,7 @@ struct session {
     uint64_t ttl_us;
     tl_ts created;
     uint64_t attachment;      /* number of the connection that keeps it alive; 0: none */
-    struct deadline lease;    /* TL_TS_MAX after a load from the store, until RESTART */
+    struct deadline lease;    /* TL_TS_MAX after a conversion (old_records.c), until RESTART */
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session, except those of its transactions */
     size_t ephemeral_count;   /* documents: the sum of the counters that are not orphaned */
@@ -45,7 +44,7 @@ struct session {
     bool terminating;           /* commands no longer find it; its locks stay until locks_released */
     bool cleanup_pending;       /* its transactions, actions and documents are still to be ended */
     bool actions_finished;      /* no action is left to run: all are done, deferred or skipped */
-    bool progress_stored;       /* the store has a 'Z' record of its termination */
+    bool recorded;              /* the store has its record: session_store.c */
     bool locks_released;        /* only the purge of hidden documents is left */
     enum session_end end_kind;  /* valid when terminating */
     struct list of_terminating; /* in owners->sessions_to_clean, then in sessions_to_purge */
@@ -97,8 +96,8 @@ void session__begin_termination(struct core *core, struct session *session, enum
  * Returns: 0; fatal codes.
  */
 int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;
-/* Stores a 'Z' record for each session in owners->sessions_to_clean that has none. */
-void session__store_progress(struct core *core);
+/* Removes the records of all sessions in owners->sessions_to_clean, in the open unit. */
+void session__drop_records(struct core *core);
 /* Marks the session as terminating: commands no longer find it; its locks stay. */
 void session__set_terminating(struct core *core, struct session *session);
 /*
@@ -115,31 +114,19 @@ void session__count_ephemeral(struct core *core, struct slice id, uint32_t index
 void owners__cancel_host(struct core *core, uint64_t host, const char *why);
 /*
  * Handles the start of a host: sessions attached through it lose their attachment. Their leases
- * restart, as do those that have not begun since a load. Interrupted terminations continue.
+ * restart, as do those that have not begun since a conversion; terminations continue after one.
  * Returns: 0.
  */
 int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 
-/* session_store.c: records in SPACE_SYSTEM, written in the open unit. */
-void session__put_record(struct core *core, const struct session *session);
-void session__drop_record(struct core *core, const struct session *session);
-/* Queues the 'e' keys of deleted indices that the session leaves, for MAINTAIN to remove. */
-void session__put_orphan_purge(struct core *core, const struct session *session);
-/* Stores how far the cleanup of a terminating session has advanced. */
-void session__put_progress(struct core *core, const struct session *session);
-void session__drop_progress(struct core *core, const struct session *session);
+/* session_store.c: its record, written or removed in the open unit; removing it again is fine. */
+void session__put_record(struct core *core, struct session *session);
+void session__drop_record(struct core *core, struct session *session);
 /*
  * Looks in the store for a session that is not terminating. Any thread may call it.
  * Returns: 0; STORE_NOT_FOUND; fatal codes.
  */
 int session__check_stored(struct store *store, struct slice id) TL_MUST_USE;
-/* Records a lock that was acquired or changed, or with `gone` released; lock_hooks.changed. */
-void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);
-/*
- * Loads sessions, deferred cleanup, cleanup attempts and locks into a core without owners.
- * Returns: 0; TL_ERR_CORRUPT and other fatal codes.
- */
-int session__load_all(struct core *core) TL_MUST_USE;
 /*
  * Marks counters of deleted indices as orphaned, after sessions were loaded with all their counts.
  */

@@ -256,7 +256,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
     txn->host = request->of_host ? (uint16_t)host_of_number(command->request) : 0;
     if (txn->retry)
         txn->owner.locks.age = first.age;
-    txn__put_open(core, txn);
+    core__note_change(core, slice_hash(txn->id));
     txn__touch(core, txn);
     metric_add(&core->metrics.txns_begun, 1);
     request->number = txn->owner.locks.number;
@@ -302,13 +302,6 @@ static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
     };
 }
 
-/* Replaces the record that the transaction is open, if it has one, by its outcome. */
-static void put_outcome(struct core *core, const struct txn *txn, const struct txn_outcome *outcome)
-{
-    txn__drop_open(core, txn->id);
-    txn__put_outcome(core, txn->id, outcome);
-}
-
 void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
 {
     struct wait *wait = txn->wait;
@@ -326,7 +319,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     outcome.by_request = by_request;
     outcome.cause = cause;
     txn__end_waiting(core, txn, cause);
-    put_outcome(core, txn, &outcome);
+    txn__put_outcome(core, txn->id, &outcome);
     txn__free(core, txn);
 }
 
@@ -576,7 +569,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     command->txn.commit_ts = outcome.commit_ts;
     command->txn.changes = outcome.changes;
     provisional__commit(core, txn->id, txn->undo_record_count);
-    put_outcome(core, txn, &outcome);
+    txn__put_outcome(core, txn->id, &outcome);
     command->txn.retired_overlay = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */
     txn__free(core, txn);

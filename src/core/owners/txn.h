@@ -96,9 +96,6 @@ struct txn_outcome {
  * Returns: the public number of its session in decimal, in `arena`; data NULL: it has no session.
  */
 struct slice txn__session_text(const struct txn *txn, struct arena *arena);
-/* Writes or deletes the record of an open transaction, in the open unit. */
-void txn__put_open(struct core *core, const struct txn *txn);
-void txn__drop_open(struct core *core, struct slice id);
 /* Writes the outcome and counts it in the metrics, in the open unit. */
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
 /*
@@ -107,11 +104,5 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
  */
 int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
                      struct txn_outcome *ret_outcome) TL_MUST_USE;
-/*
- * Rolls back transactions that are open in the store but not in memory, while *left > 0; charges
- * their cost to *left.
- * Returns: 0; 1 some are left; fatal codes.
- */
-int txn__end_lost(struct core *core, size_t *left) TL_MUST_USE;
 
 #endif

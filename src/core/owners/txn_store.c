@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transactions in the store, in SPACE_SYSTEM:
+ * Outcomes of transactions in the store, in SPACE_SYSTEM:
  *
- *   'B', id                  open: mode, created, age, its session's public number in decimal
- *   'O', id                  ended: its outcome
+ *   'O', id                  its outcome
  *   'X', ended (u64be), id   index of outcomes by time, from which old ones are purged; empty value
  *
  * Outcomes are not cached: there may be millions in an hour, and they are rarely read.
  */
 #include "core/documents/action.h"
-#include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/cost.h"
 #include "core/owners/txn.h"
 #include "core/step/command.h"
-#include "core/step/hooks.h"
 #include "core/step/core_metrics.h"
+#include "core/step/hooks.h"
 #include "core/step/unit.h"
-#include "core/step/work.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)
 {
@@ -41,26 +37,6 @@ struct slice txn__session_text(const struct txn *txn, struct arena *arena)
     if (txn->owner.session == NULL)
         return SLICE_NONE;
     return arena_printf(arena, "%llu", (unsigned long long)session_number(txn->owner.session));
-}
-
-void txn__put_open(struct core *core, const struct txn *txn)
-{
-    struct buf key = BUF_INIT(BUF_UNLIMITED);
-    struct buf value = BUF_INIT(BUF_UNLIMITED);
-    buf_byte(&value, (char)TXN_UPDATE);
-    buf_varint(&value, txn->created);
-    buf_varint(&value, txn->owner.locks.age);
-    action_put_slice(&value, txn__session_text(txn, &core->arena));
-    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_as_slice(&value));
-    buf_deinit(&key);
-    buf_deinit(&value);
-}
-
-void txn__drop_open(struct core *core, struct slice id)
-{
-    struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_delete(core->batch, SPACE_SYSTEM, id_key(&key, 'B', id));
-    buf_deinit(&key);
 }
 
 enum { FLAG_COMMITTED = 1, FLAG_BY_REQUEST = 2 };
@@ -124,40 +100,6 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
     if (r == 0 && ret_outcome->ended < core->purge_horizons.outcomes)
         return STORE_NOT_FOUND;
     return r;
-}
-
-/* --- After a restart ---------------------------------------------------------------------------------------------- */
-
-struct lost_scan {
-    struct core *core;
-    size_t *left;
-};
-
-static int end_lost(void *context, struct slice key, struct slice value)
-{
-    struct lost_scan *lost_scan = context;
-    struct core *core = lost_scan->core;
-    struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
-    struct slice mode;
-    core__work(core, WORK_SCAN);
-    if (owners_txn(core->owners, slice_from_offset(key, 1)) != NULL)
-        return 0;
-    if (*lost_scan->left == 0)
-        return 1;
-    if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
-        !slice_take_varint(&value, &outcome.age) || !action_take_slice(&value, &outcome.session))
-        return tl_trace(TL_ERR_CORRUPT);
-    outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
-    txn__drop_open(core, slice_from_offset(key, 1));
-    txn__put_outcome(core, slice_from_offset(key, 1), &outcome);
-    cost_charge(lost_scan->left, 1);
-    return 0;
-}
-
-int txn__end_lost(struct core *core, size_t *left)
-{
-    struct lost_scan lost_scan = {core, left};
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"), end_lost, &lost_scan);
 }
 
 /* --- Purging outcomes --------------------------------------------------------------------------------------------- */

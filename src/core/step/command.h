@@ -487,7 +487,7 @@ struct maintain_command {
     struct slice *stale; /* keys of posting lists whose batch no document has, now or later */
     size_t stale_count;
     size_t scanned; /* for the proposer: cost of finding `stale`, in keys; not encoded */
-    size_t removed; /* out: keys removed, and postponed records written */
+    size_t removed; /* out: keys removed */
 };
 
 /* The change feed's new configuration. */

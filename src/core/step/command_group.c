@@ -148,7 +148,6 @@ int command_group_apply(struct core *core, const struct command_group_header *he
 
     if (!owners__accept_group(core, head->host, head->life, head->number))
         return COMMAND_GROUP_IGNORED;
-    core_group_begin(core);
     while (r == 0 && !list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
         list_remove(&command->link);
@@ -156,6 +155,5 @@ int command_group_apply(struct core *core, const struct command_group_header *he
         command->clock = head->clock;
         r = core_step(core, command, effects);
     }
-    int ended = core_group_end(core);
-    return r < 0 ? tl_trace(r) : ended;
+    return r < 0 ? tl_trace(r) : 0;
 }

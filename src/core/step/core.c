@@ -14,17 +14,12 @@
 #include "core/catalog/counter.h"
 #include "core/documents/prefetch.h"
 #include "core/feed/feed.h"
-#include "core/locks/lock_record_buf.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/empty_paths.h"
 #include "core/maintenance/sweep.h"
-
-enum {
-    LOG_BYTES_MAX = 64 * 1024, /* of lock records retained in a command group */
-};
 
 static const char last_ts_key[] = "T";
 static const char ts_ceiling_key[] = "U";     /* the timestamp ceiling and its payload */
@@ -138,7 +133,6 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     omap_init(&core->tree_pending);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
-    lock_record_buf_init(&core->lock_records);
     sweep_init(&core->sweep);
     r = core__open_limits(core, limits);
     if (r == 0)
@@ -165,7 +159,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
 
     if (r < 0)
         return tl_trace(r);
-    r = owners__load_stored(core);
+    r = owners__load_old(core);
     if (r < 0) {
         core_close(core);
         return tl_trace(r);
@@ -194,7 +188,6 @@ void core_close(struct core *core)
     arena_deinit(&core->arena);
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
-    lock_record_buf_deinit(&core->lock_records);
     buf_deinit(&core->ts_ceiling_payload);
     mem_free(core);
 }
@@ -210,15 +203,14 @@ void core__begin(struct core *core, tl_ts at)
     core->catalog_before = catalog_ref(core->catalog);
     core->catalog_changed = core->async_commit = core->in_txn = false;
     core->provisional_changes = 0;
-    core->locks_changed = false;
-    core->lock_chain = 0;
+    core->state_changed = false;
+    core->change_chain = 0;
     core->origins_created = 0;
     core->indivisible = false;
     core->unit_work = core_step_work(core);
     core->ephemeral_deltas = NULL;
     core->ephemeral_delta_count = core->ephemeral_delta_capacity = 0;
-    if (!lock_record_buf_has_retained(&core->lock_records))
-        core->recorded_ts = TL_TS_NONE;
+    core->recorded_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
     owners__begin(core);
@@ -282,18 +274,10 @@ static void chain(struct core *core, uint64_t digest)
     core->chain = slice_hash(slice_make(links, sizeof links));
 }
 
-/* Adds lock changes that are in no batch to the chain. */
-static void chain_locks(struct core *core)
-{
-    if (core->chained && core->locks_changed)
-        chain(core, core->lock_chain);
-}
-
-/* Writes the batch and the retained lock records; `ended`: the newest timestamp that they used. */
+/* Writes the batch; `ended`: the newest timestamp that the unit used. */
 static int write_batch(struct core *core, tl_ts ended)
 {
-    lock_record_buf_flush(&core->lock_records, core->batch);
-    if (core->recorded_ts < ended) /* no counter record or fencing token of the batch has it */
+    if (core->recorded_ts < ended) /* no counter record of the batch has it */
         write_ts(core, last_ts_key, ended, SLICE_NONE);
     if (core->chained)
         chain(core, store_batch_digest(core->batch));
@@ -306,7 +290,7 @@ int core__commit(struct core *core)
 
     REQUIRE(core->open);
     core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
-    if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core__locks_changed(core))
+    if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core->state_changed)
         core->async_commit = true;
     tl_ts ended = owners__last_ts(core);
     if (counters__commit(&core->counters, core->batch, core->ts) && core->recorded_ts < core->ts)
@@ -316,36 +300,14 @@ int core__commit(struct core *core)
         core->written_ts = ended;
         if (!core->async_commit)
             core->must_sync_ts = ended;
-        chain_locks(core);
-        if (core->saving && store_batch_count(core->batch) == 0)
-            ; /* only the command log has the change */
-        else if (core->grouping && store_batch_count(core->batch) == 0 &&
-                 core->lock_records.records.len < LOG_BYTES_MAX)
-            lock_record_buf_retain(&core->lock_records, ended);
-        else
+        if (core->chained && core->state_changed)
+            chain(core, core->change_chain);
+        if (store_batch_count(core->batch) > 0)
             r = write_batch(core, ended);
     }
     if (core->indivisible && core_step_work(core) - core->unit_work > core->indivisible_work)
         core->indivisible_work = core_step_work(core) - core->unit_work;
     end_unit(core, ended);
-    return r < 0 ? tl_trace(r) : 0;
-}
-
-void core_group_begin(struct core *core)
-{
-    REQUIRE(!core->open && !core->grouping);
-    core->grouping = true;
-}
-
-int core_group_end(struct core *core)
-{
-    REQUIRE(!core->open && core->grouping);
-    core->grouping = false;
-    if (!lock_record_buf_has_retained(&core->lock_records))
-        return 0;
-    store_batch_clear(core->batch);
-    store_batch_begin(core->batch, core->lock_records.retained_ts);
-    int r = write_batch(core, core->lock_records.retained_ts);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -359,9 +321,8 @@ void core__rollback(struct core *core)
     core->provisional_changes = 0;
     core->recorded_ts = TL_TS_NONE;
     owners__rollback_ephemeral_counts(core);
-    lock_record_buf_discard(&core->lock_records);
-    core->locks_changed = false;
-    core->lock_chain = 0;
+    core->state_changed = false;
+    core->change_chain = 0;
     counters__rollback(&core->counters);
     empty_paths_clear(&core->empty_paths);
     feed__discard(core);
@@ -526,17 +487,22 @@ uint64_t core_chain(const struct core *core)
 
 void core_begin_chain(struct core *core, uint64_t chain)
 {
-    REQUIRE(!core->open && !lock_record_buf_has_retained(&core->lock_records));
+    REQUIRE(!core->open);
     core->chain = chain;
     core->chained = true;
     store_batch_track_digest(core->batch);
 }
 
-int core_begin_saving(struct core *core)
+int core_convert(struct core *core)
 {
-    REQUIRE(!core->open && !core->grouping && !lock_record_buf_has_retained(&core->lock_records));
-    core->saving = true;
-    return owners__drop_lock_records(core);
+    REQUIRE(!core->open && !core->chained);
+    if (!core->old_records)
+        return 0;
+    core__begin(core, core->last_ts + 1);
+    int r = owners__convert(core);
+    int written = core__commit(core);
+    core->old_records = false;
+    return r < 0 ? tl_trace(r) : written;
 }
 
 const struct core_limits *core_limits(const struct core *core)

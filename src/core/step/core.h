@@ -22,6 +22,12 @@ struct buf;
 /* The longest idle time of a transaction. */
 #define CORE_TXN_IDLE_US_MAX (24 * 3600 * TL_SECOND)
 
+/*
+ * The build of a host in its JOIN. Its last part is raised with each change of what equal commands
+ * write, reply or save, so that hosts whose chains would differ do not join one cluster.
+ */
+#define CORE_BUILD TIDELOCK_VERSION "-core2"
+
 /* Effects of a step outside of the store. Reused for all steps; its reader empties `completed`. */
 struct effects {
     struct list completed; /* commands in order of completion, by `link` */
@@ -37,11 +43,22 @@ struct effects {
 void effects_init(struct effects *effects);
 
 /*
- * Builds the state from a store, which may be empty. `limits` apply until a command LIMITS has put
- * limits into the store.
+ * Makes a core from a store that has no checkpoint: an empty one, or one of format 1 or 2, which has
+ * sessions and locks as records. Otherwise use core_load() (save.h); this function would make a core
+ * without sessions, locks and transactions. `limits` apply until a command LIMITS has put limits
+ * into the store.
  * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller; core_close().
  */
 int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core) TL_MUST_USE;
+
+/*
+ * Removes the records of sessions, locks and transactions that core_open() found in a store of
+ * format 1 or 2, in a unit of its own; without any it does nothing. From then on the state outside
+ * of the store is durable by core_save() and the command log only.
+ * Requires: core_open() made the core, nothing was applied to it, and it has no chain.
+ * Returns: 0; fatal codes as core_step().
+ */
+int core_convert(struct core *core) TL_MUST_USE;
 
 /* Frees the state; the store stays open. Requires: no command waits (core_stop()). */
 void core_close(struct core *core);
@@ -68,14 +85,6 @@ int core_step(struct core *core, struct command *command, struct effects *effect
  * Returns: as core_step().
  */
 int core_inspect(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
-
-/*
- * Begins a group of steps that one sync makes durable together. Until core_group_end() the core may
- * retain lock records instead of writing them; core_group_end() writes them.
- * Returns: 0; fatal codes as core_step().
- */
-void core_group_begin(struct core *core);
-int core_group_end(struct core *core) TL_MUST_USE;
 
 /*
  * Returns: the work of the current step so far, or of the last step, in units of work.h (README.md,
@@ -167,21 +176,14 @@ struct slice core_ts_ceiling_payload(const struct core *core);
 uint64_t core_clock(const struct core *core);
 
 /*
- * Returns: a hash over all written batches in order, and over lock changes without records; 0 after
+ * Returns: a hash over all written batches and all changes outside of the store, in order; 0 after
  *   core_open(). Two cores that began the chain with equal values and applied the same log entries
  *   have equal chains, whatever their stores. Otherwise chains are equal only by a hash collision.
  */
 uint64_t core_chain(const struct core *core);
-/*
- * Makes locks persist by core_save() and the command log instead of by records in the store.
- * Removes the lock records that exist and writes none afterwards; uses a timestamp if there were
- * any. Requires: no group is open, the caller keeps a command log. Returns: 0; fatal codes.
- */
-int core_begin_saving(struct core *core) TL_MUST_USE;
 
 /*
- * Starts or restarts the chain at a value; without this call none is computed. Requires: no group
- * is open.
+ * Starts or restarts the chain at a value; without this call none is computed. Called between steps.
  */
 void core_begin_chain(struct core *core, uint64_t chain);
 

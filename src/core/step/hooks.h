@@ -14,18 +14,18 @@ struct core;
 struct sections;
 
 /*
- * Life cycle: no owners at first; loads owners from the store; frees all. core_open() and
- * core_close() call them.
+ * Life cycle: no owners at first; loads them from records of formats 1 and 2, if there are any
+ * (old_records.c); frees all. core_open() and core_close() call them.
  */
 void owners__open(struct core *core);
-int owners__load_stored(struct core *core) TL_MUST_USE;
+int owners__load_old(struct core *core) TL_MUST_USE;
 void owners__close(struct core *core);
 /*
- * Removes all lock records, in a batch of its own at the next timestamp that is not part of
- * core_chain().
+ * Removes the records that owners__load_old() found, in the open unit; those of open transactions
+ * become outcomes, since nothing else of these transactions is stored.
  * Returns: 0; fatal codes.
  */
-int owners__drop_lock_records(struct core *core) TL_MUST_USE;
+int owners__convert(struct core *core) TL_MUST_USE;
 /*
  * Writes the state of all owners, or reads it into a core without owners. If that fails, call
  * owners__discard_loaded().

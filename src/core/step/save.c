@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "base/check.h"
-#include "core/locks/lock_record_buf.h"
 #include "core/step/codec.h"
 #include "core/step/core.h"
 #include "core/step/hooks.h"
@@ -37,7 +36,7 @@ void core_save(struct core *core, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
 
-    REQUIRE(!core->open && !core->grouping && !lock_record_buf_has_retained(&core->lock_records));
+    REQUIRE(!core->open);
     codec_numbers(&sections, core);
     owners__codec(core, &sections);
     sections_finish(&sections);
@@ -62,10 +61,7 @@ static void compare(struct core *core, struct sections *sections)
     buf_deinit(&again);
 }
 
-/*
- * Refuses a store with changes after the checkpoint, since the log would apply them again. Lock
- * records written later do not count: applying the log writes them again unchanged.
- */
+/* Refuses a store with changes after the checkpoint, since the log would apply them again. */
 static int check_store(const struct core *core, struct buf *reason)
 {
     if (core->found_ts <= core->last_ts)

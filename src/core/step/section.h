@@ -36,7 +36,8 @@ enum section_kind {
  * requests as commands of version 2. 4: hosts. 5: terminating sessions, postponed items of waiting
  * writes, waiting requests as commands of version 3, the dialect of deferred actions. 6: granted
  * requests that run in a later step, ended requests to be answered, transactions of a host,
- * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5.
+ * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
+ * which terminating sessions still have a record.
  */
 enum { SECTIONS_VERSION = 7 };
 

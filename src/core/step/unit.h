@@ -20,7 +20,6 @@
 #include "core/catalog/counter.h"
 #include "core/documents/prefetch.h"
 #include "core/feed/feed.h"
-#include "core/locks/lock_record_buf.h"
 #include "core/step/core.h"
 #include "core/step/core_metrics.h"
 #include "core/tree/empty_paths.h"
@@ -61,7 +60,6 @@ struct core {
     tl_ts must_sync_ts;            /* newest unit that must be durable before its reply is sent; 0: none */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
-    bool saving;                   /* core_begin_saving() was called: locks have no records */
 
     /* Work of the current or the last step, in units of work.h. */
     uint64_t work;             /* without the work of the lock table */
@@ -77,16 +75,14 @@ struct core {
     /* The open unit. */
     bool open;
     tl_ts ts;
-    /* Newest timestamp stored in a record of the unit, so that core_open() finds it; 0: none */
+    /* Newest timestamp in a counter record of the unit, which an opened core finds; 0: none */
     tl_ts recorded_ts;
     bool async_commit;          /* the reply need not wait until the unit is durable */
     bool in_txn;                /* ran a request of an open transaction, which a crash rolls back */
     size_t provisional_changes; /* number of provisional entries and undo records in the batch */
     struct store_batch *batch;
-    /* Lock records not in `batch` yet; empty when `saving` */
-    struct lock_record_buf lock_records;
-    bool locks_changed;             /* locks without records have changed */
-    uint64_t lock_chain;            /* hash over these changes, when `chained` */
+    bool state_changed;             /* state outside of the store has changed: core__note_change() */
+    uint64_t change_chain;          /* hash over these changes */
     struct arena arena;             /* reset when the unit ends */
     struct arena scratch;           /* reset when the unit ends, and by a write between its items */
     struct omap tree_pending;       /* changes of the path hierarchy (core/tree/tree_write.h) */
@@ -112,7 +108,7 @@ struct core {
     /* Across units. */
     struct feed feed;                     /* with the changes recorded by the open unit (core/feed) */
     struct purge_horizons purge_horizons; /* advanced by MAINTAIN; stored if that had an effect */
-    bool grouping;               /* between core_group_begin() and core_group_end() */
+    bool old_records;                     /* core_open() found records of formats 1 and 2: core_convert() */
     struct catalog *catalog;     /* with the changes of the open unit */
     struct counters counters;    /* documents, sequence numbers, index numbers */
     /* Of documents, to validate optimistic reads of submitters */
@@ -154,16 +150,22 @@ int core__commit(struct core *core) TL_MUST_USE;
  */
 void core__rollback(struct core *core);
 
-/* Returns: whether the open unit has changed locks. */
-static inline bool core__locks_changed(const struct core *core)
+/*
+ * Records that the open unit has changed state outside of the store, which only checkpoints and the
+ * command log make durable: the unit must be durable before its reply, and core_chain() covers
+ * `digest`, a hash of the change.
+ */
+static inline void core__note_change(struct core *core, uint64_t digest)
 {
-    return core->locks_changed || lock_record_buf_has_open(&core->lock_records);
+    core->state_changed = true;
+    core->change_chain = (core->change_chain ^ digest) * UINT64_C(0x9e3779b97f4a7c15);
+    core->change_chain ^= core->change_chain >> 29;
 }
 
 /* Returns: whether the open unit has changed persistent state. */
 static inline bool core__changed(const struct core *core)
 {
-    return store_batch_count(core->batch) > 0 || core__locks_changed(core);
+    return store_batch_count(core->batch) > 0 || core->state_changed;
 }
 
 /* Counts work of the current step (work.h). */

@@ -36,11 +36,12 @@
 
 #include "../../lib/bounded.h"
 #include "../../lib/codec_roundtrip.h"
-#include "../../lib/settle.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/owners/owners.h"
+#include "core/owners/wait.h"
+#include "core/step/save.h"
 #include "mapping/mapping.h"
 
 enum { NAMES = 6, TYPES = 3, IDS = 3, SESSIONS = 4, TXNS = 4, CLIENTS = 4, LOCKS = 64, OPS = 64, CLEANUPS = 64 };
@@ -1210,39 +1211,59 @@ static void tick(struct world *world)
     step(world, command_new(COMMAND_TICK, DIALECT_7));
 }
 
-static void drain_stopped(struct world *world)
+/* Returns: the waiting command of the loaded core with this number. */
+static struct command *loaded_command(const struct world *world, uint64_t request)
 {
-    while (!list_empty(&world->effects.completed)) {
-        struct command *one = list_entry(world->effects.completed.next, struct command, link);
-        list_remove(&one->link);
-        complete(world, one);
-        command_free(one);
+    list_for_each(link, &world->core->owners->waits)
+    {
+        struct command *command = list_entry(link, struct wait, of_all)->command;
+        if (command != NULL && command->request == request)
+            return command;
+    }
+    fail(world, "command %llu no longer waits after a restart", (unsigned long long)request);
+    return NULL;
+}
+
+/* Gives the loaded commands the intents of those that waited before, and frees the latter. */
+static void take_over_waiting(struct world *world, struct effects *stopped)
+{
+    while (!list_empty(&stopped->completed)) {
+        struct command *before = list_entry(stopped->completed.next, struct command, link);
+        struct command *command = loaded_command(world, before->request);
+        struct intent *intent = arena_alloc(&command->arena, sizeof *intent);
+        *intent = *intent_of(before);
+        command->context = intent;
+        intent->actor->command = command;
+        list_remove(&before->link);
+        command_free(before);
     }
 }
 
-/* Restarts the core: sessions and their locks persist; waits and transactions have ended. */
+/*
+ * Restarts the core: everything continues. Requests that waited are cancelled, as their host does,
+ * or continue to wait, as do those of another host.
+ */
 static void restart(struct world *world)
 {
     struct core_limits limits = core_limits_default();
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+    struct effects stopped;
     uint64_t before, after;
-    settle(world->store);
-    core_stop(world->core, &world->effects);
-    drain_stopped(world);
+    effects_init(&stopped);
     INSIST(core_digest(world->core, &before) == 0);
+    core_save(world->core, &saved);
+    core_stop(world->core, &stopped);
     core_close(world->core);
-    INSIST(core_open(world->store, &limits, &world->core) == 0);
+    INSIST(core_load(world->store, &limits, buf_as_slice(&saved), NULL, &world->core) == 0);
     INSIST(core_digest(world->core, &after) == 0);
     if (before != after)
         fail(world, "a restart loads another state");
-    for (int i = SESSIONS; i < SESSIONS + TXNS; i++)
-        end_txn(&world->actors[i]);
+    take_over_waiting(world, &stopped);
+    buf_deinit(&saved);
     world->restarts++;
-    world->clock = 10 * TL_SECOND + (uint64_t)below(world, 1000) * TL_SECOND; /* it begins anew */
     step(world, command_new(COMMAND_RESTART, DIALECT_7));
-    for (int i = 0; i < SESSIONS; i++) { /* leases begin anew */
-        const struct session *found = owners_session(world->core->owners, slice_from(world->actors[i].id));
-        world->actors[i].ends = found == NULL ? 0 : world->clock + found->ttl_us;
-    }
+    if (below(world, 2) == 0)
+        step(world, command_new(COMMAND_CANCEL, DIALECT_7)); /* all */
 }
 
 /* --- Seeds -------------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,8 @@ size_t commit_order_begin(struct commit_order *commit_order, uint32_t txn, uint6
         commit_order->capacity = commit_order->capacity == 0 ? 256 : commit_order->capacity * 2;
         commit_order->records = realloc(commit_order->records, commit_order->capacity * sizeof(*commit_order->records));
     }
-    commit_order->records[commit_order->count] = (struct commit_order_record){.txn = txn, .began = step};
+    commit_order->records[commit_order->count] =
+        (struct commit_order_record){.txn = txn, .began = step, .began_at = commit_order->now};
     return commit_order->count++;
 }
 
@@ -19,7 +20,7 @@ size_t commit_order_find(const struct commit_order *commit_order, uint32_t txn)
 {
     for (size_t i = commit_order->count; i-- > 0;)
         if (commit_order->records[i].txn == txn)
-            return commit_order->records[i].ts == 0 ? i : SIZE_MAX;
+            return commit_order->records[i].ended_at == 0 ? i : SIZE_MAX;
     return SIZE_MAX;
 }
 
@@ -31,32 +32,40 @@ void commit_order_add(struct commit_order *commit_order, size_t record, enum com
         to->capacity = to->capacity == 0 ? 4 : to->capacity * 2;
         to->events = realloc(to->events, to->capacity * sizeof(*to->events));
     }
-    to->events[to->count++] = (struct commit_order_event){(uint8_t)kind, (uint8_t)doc, (int32_t)value};
+    to->events[to->count++] =
+        (struct commit_order_event){commit_order->now, (uint8_t)kind, (uint8_t)doc, (int32_t)value};
 }
 
 void commit_order_commit(struct commit_order *commit_order, size_t record, uint64_t ts, uint64_t step)
 {
     commit_order->records[record].ts = ts;
     commit_order->records[record].answered = step;
+    commit_order->records[record].ended_at = commit_order->now;
 }
 
 void commit_order_rollback(struct commit_order *commit_order, size_t record)
 {
-    free(commit_order->records[record].events);
-    memmove(&commit_order->records[record], &commit_order->records[record + 1],
-            (--commit_order->count - record) * sizeof(*commit_order->records));
+    commit_order->records[record].ended_at = commit_order->now;
 }
 
 void commit_order_crash(struct commit_order *commit_order, uint64_t ts)
 {
-    size_t deferred = 0;
+    size_t kept = 0;
 
-    for (size_t i = 0; i < commit_order->count; i++)
-        if (commit_order->records[i].ts == 0 || commit_order->records[i].ts > ts)
-            free(commit_order->records[i].events);
-        else
-            commit_order->records[deferred++] = commit_order->records[i];
-    commit_order->count = deferred;
+    for (size_t i = 0; i < commit_order->count; i++) {
+        struct commit_order_record record = commit_order->records[i];
+        if (record.began_at > ts) {
+            free(record.events);
+            continue;
+        }
+        if (record.ended_at > ts)
+            record.ts = record.ended_at = 0;
+        while (record.count > 0 && record.events[record.count - 1].at > ts)
+            record.count--;
+        commit_order->records[kept++] = record;
+    }
+    commit_order->count = kept;
+    commit_order->now = ts;
 }
 
 /* By timestamp; of equal ones a snapshot reader follows the writer. */

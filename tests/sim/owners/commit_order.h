@@ -33,6 +33,7 @@ static inline int commit_order_value(int value, int dir)
 }
 
 struct commit_order_event {
+    uint64_t at; /* commit_order.now when it was added */
     uint8_t kind;
     uint8_t doc;
     int32_t value;
@@ -40,6 +41,8 @@ struct commit_order_event {
 
 struct commit_order_record {
     uint64_t ts;       /* of its commit; 0: open, or rolled back */
+    uint64_t began_at; /* commit_order.now when it began */
+    uint64_t ended_at; /* and when it was committed or rolled back; 0: it is open */
     uint64_t began;    /* step of its first command */
     uint64_t answered; /* step in which its end was acknowledged */
     uint32_t txn;      /* 0: an autocommit write */
@@ -50,6 +53,7 @@ struct commit_order_record {
 };
 
 struct commit_order {
+    uint64_t now; /* the last timestamp of the current command */
     size_t count;
     size_t capacity;
     struct commit_order_record *records;
@@ -65,9 +69,9 @@ size_t commit_order_find(const struct commit_order *commit_order, uint32_t txn);
 void commit_order_add(struct commit_order *commit_order, size_t record, enum commit_order_kind kind, int doc,
                       int value);
 void commit_order_commit(struct commit_order *commit_order, size_t record, uint64_t ts, uint64_t step);
-/* Discards a record: the transaction was rolled back. */
+/* Ends a record without a commit: the transaction was rolled back. */
 void commit_order_rollback(struct commit_order *commit_order, size_t record);
-/* Discards commits after `ts` and open transactions: the server lost them. */
+/* Returns to the state when `now` was at most `ts`: the server lost everything later. */
 void commit_order_crash(struct commit_order *commit_order, uint64_t ts);
 /*
  * Replays all records.

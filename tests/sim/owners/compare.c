@@ -6,6 +6,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
+#include "core/documents/session_tombstone.h"
 #include "core/owners/owners.h"
 #include "mapping/mapping.h"
 #include "core/owners/deferred.h"
@@ -302,10 +303,9 @@ void compare_done(struct world *world, const struct om_done *expected, const str
 {
     const struct om_op *op = expected->op;
 
-    if (command->context != op)
-        world_fail(world, "command %llu completes, the model says %llu",
-                   (unsigned long long)((const struct om_op *)command->context)->number,
-                   (unsigned long long)op->number);
+    if (command->request != gen_request(op))
+        world_fail(world, "command %llu completes, the model says %llu", (unsigned long long)command->request,
+                   (unsigned long long)gen_request(op));
     same(world, "the timestamp", command->ts, expected->ts);
     same_problem(world, &command->problem, expected->problem);
     if (expected->problem != OM_FINE)
@@ -356,6 +356,8 @@ static void compare_ephemeral(const struct world *world)
         if (found == NULL)
             world_fail(world, "there is no session %s", id);
         same(world, "whether a session is leaving", found->terminating, session->terminating != 0);
+        same(world, "whether readers find a session",
+             (uint64_t)(session__check_stored(world->store, slice_from(id)) == 0), session->terminating == 0);
         if (session->terminating != 0)
             continue;
         same(world, "the count of documents that live with a session", found->ephemeral_count,
@@ -374,7 +376,7 @@ static void compare_aside(const struct world *world)
         if (found == NULL)
             world_fail(world, "nothing is kept under number %llu", (unsigned long long)deferred->number);
         same(world, "whether what is kept was put aside", found->set_aside, deferred->set_aside);
-        same(world, "whether what is kept waits", found->wait != NULL, !deferred->set_aside && !world->model.stopped);
+        same(world, "whether what is kept waits", found->wait != NULL, !deferred->set_aside);
     }
 }
 
@@ -529,6 +531,17 @@ static const struct om_version *version_at(const struct world *world, int index,
     return NULL;
 }
 
+/* Returns: since when a session tombstone hides a document; TL_TS_MAX: none does. */
+static tl_ts hidden_since(const struct world *world, uint32_t index, uint16_t type, const char *id,
+                          const struct doc *doc)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+    tl_ts ts = TL_TS_MAX;
+    if (!doc->deleted && session_tombstone_ts(world->store, doc_key(bytes, index, type, slice_from(id)), doc, &ts) != 0)
+        world_fail(world, "a session tombstone cannot be read");
+    return ts;
+}
+
 /*
  * Walks back over the versions of a document, as ?version_history does. Old tombstones may be
  * purged.
@@ -540,11 +553,17 @@ static void compare_versions(const struct world *world, const struct catalog *ca
     const struct mapping_type *type = found == NULL ? NULL : mapping_type(found->mapping, SLICE_LIT("_doc"));
     struct view view = {world->store, ts, NULL};
     char id[2] = {(char)('0' + number), '\0'};
+    tl_ts hidden_ts;
 
     while (type != NULL && view.ts >= world->history_low) {
         const struct om_version *expected = version_at(world, index, number, view.ts);
         struct doc doc;
         int r = doc_get_any(&view, found->number, type->number, slice_from(id), &doc);
+        if (r == 0 && (hidden_ts = hidden_since(world, found->number, type->number, id, &doc)) <= view.ts) {
+            view.ts = hidden_ts - 1; /* later renames of its directory are no versions of it */
+            doc_release(&doc);
+            continue;
+        }
         if (r == DOC_NOT_FOUND &&
             (expected == NULL || (!expected->doc.live && expected->ts < world->model.tombstones_from)))
             return;

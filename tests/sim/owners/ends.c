@@ -49,35 +49,12 @@ static void drop_attempts(struct om *model, uint32_t session, uint64_t deferred)
 
 /* --- Deferred cleanup --------------------------------------------------------------------------------------------- */
 
-/* Returns: the first deferred cleanup with a number above `after`; NULL: none. */
-static struct om_deferred *next_deferred(struct om *model, uint64_t after)
-{
-    struct om_deferred *found = NULL;
-
-    for (int i = 0; i < OM_DEFERRED; i++) {
-        struct om_deferred *deferred = &model->deferred[i];
-        if (deferred->number > after && (found == NULL || deferred->number < found->number))
-            found = deferred;
-    }
-    return found;
-}
-
 static struct om_deferred *deferred_by_number(struct om *model, uint64_t number)
 {
     for (int i = 0; number != 0 && i < OM_DEFERRED; i++)
         if (model->deferred[i].number == number)
             return &model->deferred[i];
     return NULL;
-}
-
-static uint64_t last_number(struct om *model)
-{
-    uint64_t last = 0;
-
-    for (int i = 0; i < OM_DEFERRED; i++)
-        if (model->deferred[i].number > last)
-            last = model->deferred[i].number;
-    return last;
 }
 
 /* Requests its locks, before all other waiting requests. */
@@ -418,15 +395,14 @@ static int first_terminating(const struct om *model, bool cleanup_pending)
     return found;
 }
 
-/* Terminations continue after OP_RESTART, not before it. */
 bool om_any_terminating(const struct om *model)
 {
-    return !model->stopped && (first_terminating(model, true) >= 0 || first_terminating(model, false) >= 0);
+    return first_terminating(model, true) >= 0 || first_terminating(model, false) >= 0;
 }
 
 int om_first_to_clean(const struct om *model)
 {
-    return model->stopped ? -1 : first_terminating(model, true);
+    return first_terminating(model, true);
 }
 
 void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *left)
@@ -436,7 +412,7 @@ void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *
 
 void om_purge_batch(struct om *model, struct om_step *step)
 {
-    int slot = model->stopped ? -1 : first_terminating(model, false);
+    int slot = first_terminating(model, false);
 
     om_suspend_grants(model);
     if (slot >= 0 && !remove_batch(model, step, slot, model->limits.sweep))
@@ -515,50 +491,4 @@ enum om_problem om_aside(struct om *model, struct om_step *step, const struct om
     model->dirty = true;
     request_locks(model, step, deferred);
     return OM_FINE;
-}
-
-/* --- Restarts ----------------------------------------------------------------------------------------------------- */
-
-void om_ends_stop(struct om *model)
-{
-    model->last_deferred = last_number(model);
-    model->stopped = true;
-    model->grants_suspended = 0;
-    for (int i = 0; i < OM_SESSIONS; i++)
-        model->sessions[i].close_op = NULL;
-}
-
-static bool has_request(const struct om *model, const struct om_deferred *deferred)
-{
-    for (int i = 0; i < OM_WAITS; i++)
-        if (model->waits[i].used && model->waits[i].deferred == deferred->number)
-            return true;
-    return false;
-}
-
-bool om_ends_restart(struct om *model, struct om_step *step, int *left)
-{
-    for (struct om_deferred *deferred = next_deferred(model, 0); deferred != NULL;
-         deferred = next_deferred(model, deferred->number)) {
-        if (deferred->set_aside || has_request(model, deferred))
-            continue;
-        if (*left == 0)
-            return true;
-        om_charge(left, 1);
-        deferred->order = ++model->last_order;
-        request_locks(model, step, deferred);
-    }
-    model->stopped = false;
-    /* Terminations continue, oldest session first. */
-    uint64_t order[OM_SESSIONS];
-    for (int i = 0; i < OM_SESSIONS; i++) {
-        order[i] = 0;
-        for (int j = 0; model->sessions[i].terminating != 0 && j < OM_SESSIONS; j++)
-            order[i] += model->sessions[j].terminating != 0 &&
-                        model->born[om_session_owner(j)] <= model->born[om_session_owner(i)];
-    }
-    for (int i = 0; i < OM_SESSIONS; i++)
-        model->sessions[i].terminating = order[i];
-    model->last_termination = OM_SESSIONS;
-    return false;
 }

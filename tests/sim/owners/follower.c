@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "follower.h"
 #include "../../lib/bounded.h"
+#include "../../lib/settle.h"
 
 #include <inttypes.h>
 
 #include "core/step/command_group.h"
+#include "core/step/save.h"
 #include "world.h"
-
-static void begin(struct world *world)
-{
-    struct follower *follower = &world->follower;
-
-    if (core_open(follower->store, &follower->limits, &follower->core) != 0)
-        world_fail(world, "the other core does not open");
-    core_begin_chain(follower->core, world->seed);
-    core_begin_chain(world->core, world->seed);
-}
 
 void follower_open(struct world *world, const struct core_limits *limits)
 {
     struct follower *follower = &world->follower;
 
-    *follower = (struct follower){.limits = *limits, .store = store_open_mem(), .entry = BUF_INIT(BUF_UNLIMITED)};
-    follower->replies[0] = follower->replies[1] = BUF_INIT(BUF_UNLIMITED);
+    *follower = (struct follower){.limits = *limits, .store = store_open_mem()};
+    follower->saved = follower->entry = follower->replies[0] = follower->replies[1] = BUF_INIT(BUF_UNLIMITED);
     effects_init(&follower->effects);
-    begin(world);
+    if (core_open(follower->store, &follower->limits, &follower->core) != 0)
+        world_fail(world, "the other core does not open");
+    core_begin_chain(follower->core, world->seed);
+    core_begin_chain(world->core, world->seed);
 }
 
 /* Takes the completed commands from the follower's core and records their replies. */
@@ -40,23 +35,15 @@ static void end(struct world *world)
     follower->core = NULL;
 }
 
-void follower_detach(struct world *world)
-{
-    struct follower *follower = &world->follower;
-
-    if (follower->core != NULL)
-        end(world);
-    buf_clear(&follower->entry);
-}
-
 void follower_close(struct world *world)
 {
     struct follower *follower = &world->follower;
 
     if (follower->store == NULL)
         return;
-    follower_detach(world);
+    end(world);
     store_close(follower->store);
+    buf_deinit(&follower->saved);
     buf_deinit(&follower->entry);
     buf_deinit(&follower->replies[0]);
     buf_deinit(&follower->replies[1]);
@@ -150,6 +137,17 @@ void follower_apply(struct world *world)
     buf_clear(&follower->replies[1]);
 }
 
+void follower_checkpoint(struct world *world)
+{
+    struct follower *follower = &world->follower;
+
+    if (follower->core == NULL)
+        return;
+    settle(follower->store);
+    buf_clear(&follower->saved);
+    core_save(follower->core, &follower->saved);
+}
+
 void follower_restart(struct world *world, size_t kept)
 {
     struct follower *follower = &world->follower;
@@ -157,7 +155,8 @@ void follower_restart(struct world *world, size_t kept)
     if (follower->core == NULL)
         return;
     end(world);
-    if (kept != SIZE_MAX)
-        store_mem_crash(follower->store, kept);
-    begin(world);
+    store_mem_crash(follower->store, 0);
+    follower->core = world_recover(world, follower->store, buf_as_slice(&follower->saved), kept, &follower->effects);
+    if (core_chain(follower->core) != core_chain(world->core))
+        world_fail(world, "another host has written something else after a restart");
 }

@@ -14,9 +14,10 @@ struct world;
 
 struct follower {
     struct store *store;
-    struct core *core; /* NULL: this world has no follower, or it is detached */
+    struct core *core; /* NULL: this world has no follower */
     struct core_limits limits;
     struct effects effects;
+    struct buf saved;      /* the checkpoint */
     struct buf entry;      /* commands so far */
     uint64_t clock;        /* of the entry and all its commands */
     struct buf replies[2]; /* to the commands of the entry: of the world, of the follower */
@@ -30,12 +31,12 @@ void follower_add(struct world *world, const struct command *command);
 void follower_note_reply(struct world *world, const struct command *command);
 /* Applies the entry and compares. */
 void follower_apply(struct world *world);
+/* Makes a checkpoint, to which follower_restart() returns. Requires: no entry has begun. */
+void follower_checkpoint(struct world *world);
 /*
- * Restarts the follower. It loses all unsynced batches after the first `kept`; SIZE_MAX: it loses
- * none.
+ * Restarts the follower from its checkpoint and the first `kept` commands of the world's log, and
+ * compares.
  */
 void follower_restart(struct world *world, size_t kept);
-/* Ends the follower: the world has lost part of an entry. */
-void follower_detach(struct world *world);
 
 #endif

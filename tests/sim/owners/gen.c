@@ -607,13 +607,17 @@ static const enum command_type types[OP_KIND_COUNT] = {
     [OP_MACHINE_LOST] = COMMAND_MACHINE_LOST,
 };
 
+uint64_t gen_request(const struct om_op *op)
+{
+    return (uint64_t)op->host << HOST_SHIFT | op->number;
+}
+
 struct command *gen_command(const struct om_op *op)
 {
     struct command *command = command_new(types[op->kind], DIALECT_7);
 
-    command->request = (uint64_t)op->host << HOST_SHIFT | op->number;
+    command->request = gen_request(op);
     command->clock = op->clock;
-    command->context = (void *)(uintptr_t)op;
     switch (op->kind) {
     case OP_WRITE: print_write(op, command); break;
     case OP_OPEN:

@@ -26,6 +26,8 @@ struct gen {
 void gen_op(struct gen *gen, const struct om *model, struct om_op *op);
 /* Generates an operation of a kind. */
 void gen_op_of(struct gen *gen, const struct om *model, enum om_op_kind kind, struct om_op *op);
+/* Returns: the request number of an operation's command: its host and its number. */
+uint64_t gen_request(const struct om_op *op);
 /* Returns: the product's command; its context is the operation. */
 struct command *gen_command(const struct om_op *op);
 /* Appends a description to `text`. */

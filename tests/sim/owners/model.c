@@ -33,10 +33,9 @@ void om_begin(struct om *model, uint64_t at)
     model->dirty = false;
 }
 
-void om_end_unit(struct om *model, struct om_step *step)
+void om_end_unit(struct om *model)
 {
     model->last_ts = model->last_token > model->ts ? model->last_token : model->ts;
-    step->unit(step->context, model);
 }
 
 void om_complete(struct om *model, struct om_step *step, const struct om_done *done)
@@ -301,7 +300,7 @@ static void resume(struct om *model, struct om_step *step)
         resume_one(model, step, found);
         om_charge(&model->cost_left, cost);
         om_settle(model, step);
-        om_end_unit(model, step);
+        om_end_unit(model);
     }
 }
 
@@ -588,7 +587,7 @@ static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, 
         for (; slot >= 0 && first.at <= heard; slot = first_lease(model, &first))
             om_begin_termination(model, step, slot, false);
         om_settle(model, step);
-        om_end_unit(model, step);
+        om_end_unit(model);
     }
     while (*left > 0 && (slot = om_first_to_clean(model)) >= 0) {
         om_begin(model, ts);
@@ -596,7 +595,7 @@ static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, 
         if (*left == 0 || om_first_to_clean(model) < 0)
             om_resume_grants(model, step);
         om_settle(model, step);
-        om_end_unit(model, step);
+        om_end_unit(model);
     }
 }
 
@@ -608,7 +607,7 @@ static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, i
     om_begin(model, ts);
     om_txn_end_abandoned(model, step, &left);
     om_settle(model, step);
-    om_end_unit(model, step);
+    om_end_unit(model);
 }
 
 /* Rule 24. Waits expire by the clock; leases and idle transactions by the input barrier. */
@@ -632,7 +631,7 @@ static void run_due(struct om *model, struct om_step *step, uint64_t ts, uint64_
             om_txn_abort(model, step, idling, false);
         }
         om_settle(model, step);
-        om_end_unit(model, step);
+        om_end_unit(model);
     }
 }
 
@@ -641,54 +640,27 @@ static void purge_step(struct om *model, struct om_step *step, uint64_t ts)
     om_begin(model, ts);
     om_purge_batch(model, step);
     om_settle(model, step);
-    om_end_unit(model, step);
+    om_end_unit(model);
 }
 
-/* --- Stop and restart --------------------------------------------------------------------------------------------- */
+/* --- Restart ------------------------------------------------------------------------------------------------------ */
 
-void om_stop(struct om *model)
-{
-    int deferred = 0;
-
-    model->clock = 0;
-    for (int i = 0; i < OM_WAITS; i++) {
-        memset(&model->waits[i], 0, sizeof(model->waits[i]));
-        model->waits[i].deadline.at = OM_NEVER;
-    }
-    for (int i = 0; i < model->lock_count; i++)
-        if (model->locks[i].owner < OM_SESSIONS)
-            model->locks[deferred++] = model->locks[i];
-    model->lock_count = deferred;
-    for (int i = 0; i < OM_SESSIONS; i++) {
-        model->sessions[i].lease.at = OM_NEVER;
-        model->sessions[i].attachment = 0;
-    }
-    for (int i = 0; i < OM_TXNS; i++)
-        model->txns[i].idle.at = OM_NEVER;
-    om_ends_stop(model);
-}
-
-/*
- * Deferred cleanup requests its locks again, in batches over several RESTARTs; then leases begin.
- */
+/* Sessions that were attached to the server lose their attachment; their leases begin anew. */
 static void restart(struct om *model, struct om_step *step)
 {
     int left = model->limits.piece;
-    bool more = om_txn_restart(model, &left);
 
-    if (om_ends_restart(model, step, &left) || more) {
-        model->stopped = true;
-        return;
-    }
+    om_txn_end_abandoned(model, step, &left);
     for (;;) {
         int found = -1;
         for (int i = 0; i < OM_SESSIONS; i++)
             if (model->sessions[i].serial != 0 && model->sessions[i].terminating == 0 &&
-                model->sessions[i].lease.at == OM_NEVER &&
+                model->sessions[i].attachment != 0 &&
                 (found < 0 || model->born[om_session_owner(i)] < model->born[om_session_owner(found)]))
                 found = i;
         if (found < 0)
             break;
+        model->sessions[found].attachment = 0;
         renew(model, &model->sessions[found]);
     }
 }
@@ -719,7 +691,7 @@ static void finish_ddl(struct om *model, struct om_step *step, int slot)
     struct om_done done = model->waits[slot].done;
 
     if (model->dirty) {
-        om_end_unit(model, step);
+        om_end_unit(model);
         om_begin(model, model->last_ts + 1);
     }
     run_ddl(model, step, &done);
@@ -865,7 +837,7 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     om_begin(model, ts);
     run(model, step, op);
     om_settle(model, step);
-    om_end_unit(model, step);
+    om_end_unit(model);
     resume(model, step);
     if (step->cycles_met < step->cycle_count)
         om_wrong(step, "a circle was reported where there was none");

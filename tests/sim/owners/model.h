@@ -367,7 +367,6 @@ struct om {
     int cleanup_quota;    /* deferred cleanups that this step may still grant */
     int cost_left;        /* cost that this step may still spend on ready waits */
     int grants_suspended; /* grants are suspended while above 0 */
-    bool stopped;         /* the server has ended; until OP_RESTART nothing resumes */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;
     size_t history; /* versions in struct om_history that belong to this state */
@@ -382,8 +381,6 @@ struct om_step {
     struct om_done done[OM_DONE];
     struct om_docs seen[OM_DONE];                        /* by a completed OP_READ */
     const char *wrong;                                   /* violated invariant or wrong report; NULL: none */
-    void (*unit)(void *context, const struct om *model); /* called at the end of each unit */
-    void *context;
     struct om_history *history;
 };
 
@@ -411,11 +408,6 @@ void om_init(struct om *model, const struct om_limits *limits, uint64_t ts);
  * can resume.
  */
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step);
-/*
- * Discards the state that a stop or crash loses: transactions, waits, attachments. OP_RESTART does
- * the rest.
- */
-void om_stop(struct om *model);
 /* Returns: when the next deadline is; OM_NEVER: none. */
 uint64_t om_next_deadline(const struct om *model);
 /* Documents as of a timestamp. */

@@ -11,7 +11,7 @@ enum om_end { OM_ENDED_NOW, OM_PARKED };
 /* --- model.c: the step --- */
 
 void om_begin(struct om *model, uint64_t at);
-void om_end_unit(struct om *model, struct om_step *step);
+void om_end_unit(struct om *model);
 /*
  * Handles grants and deadlock victims: ends victims, completes LOCK commands, makes the other waits
  * ready.
@@ -103,13 +103,6 @@ int om_ephemeral_count(const struct om *model, uint32_t serial);
 /* OP_TRIED, OP_ASIDE. */
 void om_attempt(struct om *model, struct om_step *step, const struct om_op *op);
 enum om_problem om_aside(struct om *model, struct om_step *step, const struct om_op *op);
-void om_ends_stop(struct om *model);
-/*
- * Requests the locks of deferred cleanup again while *left > 0; after the last one, terminations
- * continue.
- * Returns: whether some has not requested them yet.
- */
-bool om_ends_restart(struct om *model, struct om_step *step, int *left);
 
 /* --- txns.c --- */
 
@@ -119,11 +112,6 @@ void om_txn_read_resume(struct om *model, struct om_step *step, int wait);
 void om_txn_read_granted(struct om *model, struct om_step *step, int wait);
 void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op *op);
-/*
- * Gives transactions that a restart has lost their outcomes, while *left > 0.
- * Returns: whether some are left.
- */
-bool om_txn_restart(struct om *model, int *left);
 /* Abandons the transactions of a host; `host` 0: all update transactions. */
 void om_txn_abandon(struct om *model, struct om_step *step, uint16_t host);
 bool om_txn_any_abandoned(const struct om *model);

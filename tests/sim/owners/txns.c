@@ -404,41 +404,6 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
     om_complete(model, step, &done);
 }
 
-static void forget(struct om *model, int slot)
-{
-    memset(&model->txns[slot], 0, sizeof(model->txns[slot]));
-    model->txns[slot].idle.at = OM_NEVER;
-}
-
-/* The product finds them in the order of their ids, as texts. */
-static int first_lost(const struct om *model)
-{
-    char id[16], first[16];
-    int found = -1;
-
-    for (int i = 0; i < OM_TXNS; i++) {
-        snprintf(id, sizeof(id), "t%u", model->txns[i].serial);
-        if (model->txns[i].serial == 0 || (found >= 0 && strcmp(id, first) >= 0))
-            continue;
-        memcpy(first, id, sizeof(id));
-        found = i;
-    }
-    return found;
-}
-
-bool om_txn_restart(struct om *model, int *left)
-{
-    int slot;
-
-    for (; (slot = first_lost(model)) >= 0 && *left > 0; --*left) {
-        keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[slot].serial,
-                                                        .age = model->age[om_txn_owner(slot)],
-                                                        .ended = model->ts});
-        forget(model, slot);
-    }
-    return slot >= 0;
-}
-
 /* Returns: the oldest abandoned transaction that began after `after`; -1: none. */
 static int next_by_age(const struct om *model, bool abandoned, uint64_t after)
 {
@@ -470,7 +435,7 @@ void om_txn_abandon(struct om *model, struct om_step *step, uint16_t host)
 
 bool om_txn_any_abandoned(const struct om *model)
 {
-    return !model->stopped && next_by_age(model, true, 0) >= 0;
+    return next_by_age(model, true, 0) >= 0;
 }
 
 void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left)

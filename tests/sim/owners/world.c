@@ -18,6 +18,8 @@
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
+#include "core/step/command_group.h"
+#include "core/step/save.h"
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
 
@@ -105,15 +107,58 @@ static struct core_limits small_limits(void)
     return core_limits;
 }
 
+/* Puts the world's hooks in front of those of the core. */
+static void set_hooks(struct world *world)
+{
+    struct lock_table *table = &world->core->owners->locks;
+    world->hooks = table->hooks;
+    table->hooks = (struct lock_hooks){on_deadlock, on_changed, world};
+}
+
 static void open_core(struct world *world)
 {
     struct core_limits core_limits = small_limits();
 
     if (core_open(world->store, &core_limits, &world->core) != 0)
         world_fail(world, "the core does not open");
-    struct lock_table *table = &world->core->owners->locks;
-    world->hooks = table->hooks;
-    table->hooks = (struct lock_hooks){on_deadlock, on_changed, world};
+    set_hooks(world);
+}
+
+static void free_completed(struct effects *effects)
+{
+    while (!list_empty(&effects->completed)) {
+        struct command *command = list_entry(effects->completed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->type == COMMAND_TXN_LOCK)
+            core_overlay_unref(command->txn_lock.overlay);
+        command_free(command);
+    }
+}
+
+struct core *world_recover(const struct world *world, struct store *store, struct slice saved, size_t count,
+                           struct effects *effects)
+{
+    struct core_limits core_limits = small_limits();
+    struct buf reason = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    struct core *core;
+
+    if (core_load(store, &core_limits, saved, &reason, &core) != 0)
+        world_fail(world, "the checkpoint cannot be loaded: %.*s", SLICE_ARG(buf_as_slice(&reason)));
+    core_save(core, &again);
+    if (!slice_equal(saved, buf_as_slice(&again)))
+        world_fail(world, "what was loaded saves other bytes");
+    for (size_t i = 0; i < count; i++) {
+        struct list commands = LIST_INIT(commands);
+        struct command_group_header head;
+        struct slice bytes = slice_make(world->log[i].bytes, world->log[i].len);
+        if (command_group_decode(bytes, &head, &commands) != 0 ||
+            command_group_apply(core, &head, &commands, effects) != 0)
+            world_fail(world, "command %zu since the checkpoint cannot be applied again", i);
+        free_completed(effects);
+    }
+    buf_deinit(&reason);
+    buf_deinit(&again);
+    return core;
 }
 
 static void open_store(struct world *world)
@@ -148,15 +193,13 @@ static uint64_t digest(struct world *world)
 
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
-static void keep_copy(void *context, const struct om *model)
+static void keep_copy(struct world *world)
 {
-    struct world *world = context;
-
     if (world->copy_count == world->copy_capacity) {
         world->copy_capacity = world->copy_capacity == 0 ? 16 : world->copy_capacity * 2;
         world->copies = mem_realloc(world->copies, world->copy_capacity * sizeof(*world->copies));
     }
-    world->copies[world->copy_count++] = *model;
+    world->copies[world->copy_count++] = world->model;
 }
 
 static void trace(const struct world *world, const struct om_op *op)
@@ -205,11 +248,13 @@ static void forget_ended(struct world *world)
 {
     for (size_t i = world->commit_order.count; i-- > 0;) {
         const struct commit_order_record *record = &world->commit_order.records[i];
-        bool open = record->txn > FIRST_QUERY; /* the host's, not the model's */
-        if (record->ts != 0)
+        bool open = false;
+        if (record->ended_at != 0)
             continue;
         for (int j = 0; j < OM_TXNS; j++)
             open |= world->model.txns[j].serial == record->txn;
+        for (int j = 0; j < WORLD_QUERIES; j++)
+            open |= world->queries[j].txn == record->txn;
         if (!open)
             commit_order_rollback(&world->commit_order, i);
     }
@@ -224,8 +269,6 @@ static void apply_model(struct world *world, const struct om_op *op)
     expected->cycle_count = world->cycle_count;
     expected->cycles_met = expected->done_count = 0;
     expected->wrong = NULL;
-    expected->unit = keep_copy;
-    expected->context = world;
     expected->history = &world->history;
     om_apply(&world->model, op, world->now, expected);
     for (int i = 0; world->traces && i < expected->done_count; i++)
@@ -255,25 +298,37 @@ static void compare_all(struct world *world)
         world_fail(world, "command %llu does not complete", (unsigned long long)world->expected.done[next].op->number);
 }
 
-/*
- * Steps the core, and adds the command to the follower's entry. With a follower, a command outside
- * of groups is its own group.
- */
+static void log_command(struct world *world, const struct command *command)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+
+    if (world->log_count == world->log_capacity) {
+        world->log_capacity = world->log_capacity == 0 ? 16 : world->log_capacity * 2;
+        world->log = mem_realloc(world->log, world->log_capacity * sizeof(*world->log));
+    }
+    command_group_begin(&(struct command_group_header){.host = 1, .ts = command->ts, .clock = command->clock}, &bytes);
+    command_group_add(command, &bytes);
+    struct logged_command *entry = &world->log[world->log_count++];
+    entry->bytes = buf_detach(&bytes, &entry->len);
+}
+
+static void cut_log(struct world *world, size_t count)
+{
+    while (world->log_count > count)
+        mem_free(world->log[--world->log_count].bytes);
+}
+
+/* Adds the command to the log and to the follower's entry, and steps the core. */
 static void step_core(struct world *world, struct command *command)
 {
-    bool own_group = world->follower.core != NULL && !world->grouping;
-
     command->ts = world->now;
+    log_command(world, command);
     follower_add(world, command);
-    if (own_group)
-        core_group_begin(world->core);
     if (core_step(world->core, command, &world->effects) != 0)
         world_fail(world, "the step failed");
     char excess[200];
     if (!bounded(world->core, excess, sizeof excess))
         world_fail(world, "%s", excess);
-    if (own_group && core_group_end(world->core) != 0)
-        world_fail(world, "what a step has kept back cannot be written");
 }
 
 /*
@@ -325,11 +380,12 @@ static void give(struct world *world, struct om_op *op)
     world->cycle_count = 0;
     step_core(world, command);
     apply_model(world, op);
+    world->commit_order.now = world->model.last_ts;
     compare_all(world);
     trace_versions(world, history);
     forget_ended(world);
-    if (!world->model.stopped) /* before RESTART the core still has what the stop lost */
-        compare_counts(world);
+    compare_counts(world);
+    keep_copy(world);
     if (!world->grouping)
         follower_apply(world);
     if (world->now < world->model.last_ts)
@@ -397,16 +453,15 @@ static void do_maintain(struct world *world)
     if (!world->grouping)
         follower_apply(world);
     world->model.last_ts = world->now;
-    keep_copy(world, &world->model);
+    keep_copy(world);
 }
 
 /* --- Events ------------------------------------------------------------------------------------------------------- */
 
-/* Begins or ends a command group, as the journal does. */
+/* Begins or ends an entry of the follower's log. */
 static void begin_group(struct world *world)
 {
     world->grouping = true;
-    core_group_begin(world->core);
 }
 
 static void end_group(struct world *world)
@@ -414,20 +469,21 @@ static void end_group(struct world *world)
     if (!world->grouping)
         return;
     world->grouping = false;
-    if (core_group_end(world->core) != 0)
-        world_fail(world, "what a group has kept back cannot be written");
     follower_apply(world);
 }
 
+/* Makes a checkpoint: the store, the saved core, and the model. */
 static void sync_store(struct world *world)
 {
     end_group(world);
     settle(world->store);
-    if (world->follower.core != NULL)
-        settle(world->follower.store);
+    buf_clear(&world->saved);
+    core_save(world->core, &world->saved);
+    follower_checkpoint(world);
     world->synced = world->model.last_ts;
+    cut_log(world, 0);
     world->copy_count = 0;
-    keep_copy(world, &world->model);
+    keep_copy(world);
 }
 
 static void raise_history(struct world *world)
@@ -491,19 +547,17 @@ static void stop_core(struct world *world)
         command_free(command);
     }
     core_close(world->core);
-    world->grouping = false; /* buffered records of a group are lost */
 }
 
-/* Sets the model to its copy as of the last unit in the store. */
-static void go_back(struct world *world)
+/* Sets the model to its copy as of the last command in the log. */
+static void go_back(struct world *world, size_t kept)
 {
-    uint64_t stored_ts = core_last_ts(world->core);
-
-    while (world->copy_count > 1 && world->copies[world->copy_count - 1].last_ts > stored_ts)
-        world->copy_count--;
-    world->model = world->copies[world->copy_count - 1];
-    om_stop(&world->model);
-    world->model.last_ts = stored_ts; /* units that wrote nothing are forgotten */
+    cut_log(world, kept);
+    world->copy_count = kept + 1;
+    world->model = world->copies[kept];
+    if (core_last_ts(world->core) != world->model.last_ts)
+        world_fail(world, "the replay ends at %llu, the model was at %llu",
+                   (unsigned long long)core_last_ts(world->core), (unsigned long long)world->model.last_ts);
     commit_order_crash(&world->commit_order, world->model.last_ts);
 }
 
@@ -518,45 +572,51 @@ static void report_attempt(struct world *world)
     give(world, op);
 }
 
-/* Stops or crashes the server, and starts it again. */
+static void give_after_start(struct world *world, enum om_op_kind kind)
+{
+    struct om_op *op = new_op(world);
+
+    *op = (struct om_op){.number = ++world->gen.last_number, .kind = kind};
+    world->now++;
+    give(world, op);
+}
+
+/*
+ * Stops or crashes the server, and starts it again. Requests that waited are cancelled, as their
+ * host does, or continue to wait, as do those of another host.
+ */
 static void restart(struct world *world, bool crash)
 {
-    uint64_t before = digest(world);
     bool lossy = crash && world->kind == WORLD_TWIN;
-    size_t kept = lossy ? rng_below(&world->rng, 40) : SIZE_MAX;
 
-    if (!crash)
-        sync_store(world);
+    end_group(world);
     if (!lossy)
-        end_group(world);
-    if (world->grouping)
-        follower_detach(world);
+        sync_store(world);
     end_queries(world);
+    uint64_t before = digest(world);
+    size_t kept = lossy ? rng_below(&world->rng, world->log_count + 1) : 0;
+    bool whole = kept == world->log_count;
     stop_core(world);
     if (lossy)
-        store_mem_crash(world->store, kept);
+        store_mem_crash(world->store, 0);
     if (world->kind == WORLD_ROCKS_ON_DISK) {
-        settle(world->store);
         store_close(world->store);
         open_store(world);
     }
-    open_core(world);
+    world->op = NULL;
+    world->core = world_recover(world, world->store, buf_as_slice(&world->saved), kept, &world->effects);
+    set_hooks(world);
     follower_restart(world, kept);
     if (world->traces)
         printf("[%d] %s; as of %llu\n", world->step, crash ? "crash" : "restart",
                (unsigned long long)core_last_ts(world->core));
-    world->op = NULL;
-    if (!lossy && digest(world) != before)
-        world_fail(world, "the digest differs after opening again");
-    go_back(world);
-    world->clock = 10 * OM_SECOND + rng_below(&world->rng, 1000 * OM_SECOND);
+    if (whole && digest(world) != before)
+        world_fail(world, "the digest differs after a restart");
+    go_back(world, kept);
     report_attempt(world);
-    while (world->model.stopped) { /* until no RESTART must be resubmitted */
-        struct om_op *op = new_op(world);
-        *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
-        world->now++;
-        give(world, op);
-    }
+    give_after_start(world, OP_RESTART);
+    if (one_in(world, 2))
+        give_after_start(world, OP_CANCEL); /* all */
     compare_state(world);
     sync_store(world);
 }
@@ -686,6 +746,7 @@ static void open_world(struct world *world, uint64_t seed, const struct world_op
     *world = (struct world){
         .seed = seed, .traces = options->traces, .kind = options->store, .now = start_of_time, .clock = 10 * OM_SECOND};
     world->ops = ARENA_INIT;
+    world->saved = BUF_INIT(BUF_UNLIMITED);
     dirs_begin();
     world->commit_order.is_within = is_within;
     world->commit_order.moved = dirs_moved;
@@ -715,6 +776,9 @@ static void close_world(struct world *world)
         world_fail(world, "%s cannot be removed", world->directory);
     commit_order_free(&world->commit_order);
     arena_deinit(&world->ops);
+    cut_log(world, 0);
+    mem_free(world->log);
+    buf_deinit(&world->saved);
     mem_free(world->copies);
     free(world->history.versions);
 }

@@ -5,9 +5,10 @@
  *
  * After each step the completed commands must be those that the model predicts, in its order, at
  * its timestamps. Periodically all locks, requests, transactions and documents are compared. The
- * server is restarted and crashes in every state: a crash loses a random part of the unsynced
- * batches, and the model returns to its copy of the last unit that is still there. In half of the
- * worlds another host follows, by entries of the command log (follower.h).
+ * server is restarted and crashes in every state: it returns to its last checkpoint and replays the
+ * command log. A crash loses a random part of the unsynced log, and the model returns to its copy as
+ * of the last command that is still there. In half of the worlds another host follows, by entries
+ * of the command log (follower.h).
  */
 #ifndef TL_TESTS_SIM_OWNERS_WORLD_H
 #define TL_TESTS_SIM_OWNERS_WORLD_H
@@ -28,6 +29,12 @@ struct host_query {
 
 enum { WORLD_QUERIES = 4, FIRST_QUERY = 1 << 24 };
 
+/* A command as a group of its own, encoded. */
+struct logged_command {
+    char *bytes; /* mem_free */
+    size_t len;
+};
+
 struct world {
     uint64_t seed;
     int step;
@@ -38,9 +45,9 @@ struct world {
     struct rng check_rng; /* for checks, so that they change no operation of a seed */
     struct gen gen;
     uint64_t now;    /* the timestamp clock */
-    uint64_t clock;  /* the clock of durations; another origin after each start */
+    uint64_t clock;  /* the clock of durations */
     uint64_t synced; /* timestamp up to which a crash loses nothing */
-    bool grouping;   /* between core_group_begin() and core_group_end() */
+    bool grouping;   /* the commands make one entry of the follower's log */
     uint64_t history_low; /* not above any of `queries` */
     struct host_query queries[WORLD_QUERIES];
     uint32_t last_query;
@@ -52,7 +59,10 @@ struct world {
     struct om_history history;
     struct om_step expected; /* of the current step */
     struct follower follower;
-    struct om *copies; /* of the model: one as of the last sync, one per unit since */
+    struct buf saved;           /* the checkpoint, as of the last sync */
+    struct logged_command *log; /* the commands since */
+    size_t log_count, log_capacity;
+    struct om *copies; /* of the model: one as of the last sync, one after each command since */
     size_t copy_count, copy_capacity;
     struct arena ops; /* all operations of the seed */
     const struct om_op *op;
@@ -76,6 +86,13 @@ struct world_options {
  */
 uint64_t world_live(uint64_t seed, const struct world_options *options);
 _Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Loads a core from its checkpoint and applies the first `count` commands of the world's log; frees
+ * the replies.
+ */
+struct core *world_recover(const struct world *world, struct store *store, struct slice saved, size_t count,
+                           struct effects *effects);
 
 /* --- compare.c ---------------------------------------------------------------------------------------------------- */
 

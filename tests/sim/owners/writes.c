@@ -440,7 +440,7 @@ static enum om_end finish(struct work *at, uint64_t deadline)
     bool chosen[OM_ITEMS], partial = at->wait >= 0 && model->waits[at->wait].partial;
 
     if (at->op->atomic && at->txn < 0 && model->dirty) {
-        om_end_unit(model, at->step);
+        om_end_unit(model);
         om_begin(model, model->last_ts + 1);
         return go_on(at, deadline);
     }

@@ -12,8 +12,7 @@
  * - The *second* follows with a delay. It is saved and loaded over its store between any two
  *   entries. It is checkpointed, killed, loaded from its last checkpoint over the store of that
  *   time, and given the later part of the log again.
- * - The *third* applies each command as a group of its own, so that group boundaries differ:
- *   replies and digests are the same. Its chain is not, since the chain covers batches.
+ * - The *third* applies each command as a group of its own: group boundaries have no effect.
  *
  * A random bit of a checkpoint is flipped, or its end cut off: loading it is refused.
  *
@@ -154,20 +153,12 @@ static void save(struct world *world, struct side *side, struct buf *saved)
     buf_deinit(&again);
 }
 
-/* Only for even seeds, so that locks with records are tested, too. */
-static void begin_saving(struct world *world, struct side *side)
-{
-    if (world->seed % 2 == 0 && core_begin_saving(side->core) != 0)
-        fail(world, "%s: the records of locks do not go", side->name);
-}
-
 static void load(struct world *world, struct side *side, struct slice saved)
 {
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
 
     if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
         fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_as_slice(&reason)));
-    begin_saving(world, side);
     buf_deinit(&reason);
     world->loads++;
 }
@@ -222,9 +213,7 @@ static void open_side(struct world *world, struct side *side)
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
-    begin_saving(world, side);
-    if (!side->splits)
-        core_begin_chain(side->core, world->seed);
+    core_begin_chain(side->core, world->seed);
     checkpoint(world, side);
 }
 
@@ -351,7 +340,7 @@ static void compare(struct world *world, const struct side *side)
         fail(world, "%s: after entry %" PRIu64 " it is at another timestamp", side->name, side->applied);
     if (!slice_is(buf_as_slice(&side->replies), outcome->replies))
         fail_replies(world, side, buf_as_slice(&side->replies), slice_from(outcome->replies));
-    if (!side->splits && core_chain(side->core) != outcome->chain)
+    if (core_chain(side->core) != outcome->chain)
         fail(world, "%s: entry %" PRIu64 " wrote something else; replies\n%s", side->name, side->applied,
              outcome->replies);
 }

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "core/step/command_codec.h"
 #include "core/step/core.h"
+#include "core/step/save.h"
 
 static const char *folder;
 static bool writes;
@@ -206,13 +207,16 @@ static void test_core_applies_any_decoded_command(void **state)
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct store *store = store_open_mem();
         struct core *core;
+        struct buf saved = BUF_INIT(BUF_UNLIMITED);
         uint64_t before, after;
         rng_init(&rng, seed);
         assert_int_equal(core_open(store, &limits, &core), 0);
         apply_any(core, &rng, 150);
         assert_int_equal(core_digest(core, &before), 0);
+        core_save(core, &saved);
         core_close(core);
-        assert_int_equal(core_open(store, &limits, &core), 0);
+        assert_int_equal(core_load(store, &limits, buf_as_slice(&saved), NULL, &core), 0);
+        buf_deinit(&saved);
         assert_int_equal(core_digest(core, &after), 0);
         assert_true(before == after);
         core_close(core);

@@ -1025,77 +1025,6 @@ static void test_abandoned_transactions_are_rolled_back_in_batches(void **state)
     }
 }
 
-/* Transactions that only the store knows are rolled back by several RESTARTs. */
-static void test_lost_transactions_are_rolled_back_in_batches(void **state)
-{
-    enum { TRANSACTIONS = 9000 };
-    struct core_fixture box;
-    char id[16];
-    int restarts = 0;
-    (void)state;
-
-    fixture_open(&box);
-    for (int i = 0; i < TRANSACTIONS; i++) {
-        snprintf(id, sizeof id, "t%d", i);
-        begin_for_host(&box, 0, id, "");
-    }
-    fixture_reopen(&box);
-    do {
-        fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-        restarts++;
-    } while (box.last->restart.resubmit);
-    assert_true(restarts > 1);
-    assert_int_equal(fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("B"), SLICE_LIT("C")), 0);
-    assert_int_equal(commit_of(&box, "t8999"), PROBLEM_TRANSACTION_ABORTED);
-    fixture_close(&box);
-}
-
-/*
- * After a restart, much deferred cleanup requests its locks again by several RESTARTs, all of it
- * before any later request.
- */
-static void test_deferred_cleanup_requests_locks_in_batches_after_restart(void **state)
-{
-    enum { SESSIONS = 8, ACTIONS = 1000 };
-    static struct write_item actions[ACTIONS];
-    static char ids[ACTIONS][16];
-    struct lock_target all = {.mode = LOCK_X, .index = SLICE_LIT("u")};
-    struct core_fixture box;
-    char id[16];
-    int restarts = 0;
-    (void)state;
-
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{}");
-    for (int i = 0; i < SESSIONS; i++) {
-        for (int j = 0; j < ACTIONS; j++) {
-            snprintf(ids[j], sizeof ids[j], "%d", i * ACTIONS + j);
-            actions[j] = fixture_item(WRITE_INDEX, "u", "", ids[j], "{\"n\":1}");
-        }
-        snprintf(id, sizeof id, "d%d", i);
-        open_session(&box, id, actions, ACTIONS);
-    }
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 6 * TL_SECOND);
-    open_session(&box, "s", NULL, 0);
-    take(&box, COMMAND_LOCK, &all);
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND); /* the other sessions expire */
-    run_batches(&box);
-    assert_int_equal(metric_read(&core_metrics(box.core)->deferred_actions), SESSIONS * ACTIONS);
-
-    fixture_reopen(&box);
-    do {
-        fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-        restarts++;
-    } while (box.last->restart.resubmit);
-    assert_true(restarts > SESSIONS * ACTIONS / 1000 - 1);
-    take(&box, COMMAND_UNLOCK, &all);
-    assert_int_equal(fixture_index(&box, "u", "7999", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    run_batches(&box);
-    assert_int_equal(fixture_count(&box, "u"), SESSIONS * ACTIONS);
-    assert_int_equal(metric_read(&core_metrics(box.core)->deferred_actions), 0);
-    fixture_close(&box);
-}
-
 /*
  * Two items of a bulk, run in one unit, add fields, so the mapping in which lock names were
  * resolved is freed before the locks are moved. AddressSanitizer reports a use of the old mapping.
@@ -1217,8 +1146,6 @@ int main(void)
         cmocka_unit_test(test_restart_rolls_back_transactions_of_host),
         cmocka_unit_test(test_end_of_host_life_rolls_back_its_transactions),
         cmocka_unit_test(test_abandoned_transactions_are_rolled_back_in_batches),
-        cmocka_unit_test(test_lost_transactions_are_rolled_back_in_batches),
-        cmocka_unit_test(test_deferred_cleanup_requests_locks_in_batches_after_restart),
         cmocka_unit_test(test_write_targets_keep_only_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
