@@ -122,6 +122,19 @@ void om_wait_ready(struct om *model, int slot)
     wait->deadline.at = OM_NEVER;
 }
 
+void om_wait_continue_later(struct om *model, struct om_step *step, int slot, uint64_t until)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    om_withdraw(model, step, slot);
+    wait->state = OM_NEW;
+    if (!wait->parked)
+        om_wait_park(model, slot, until);
+    wait->until = until;
+    om_set_deadline(model, &model->txns[wait->txn].idle, OM_NEVER);
+    om_wait_ready(model, slot);
+}
+
 /* Rule 21: ends a wait that a later unit answers: it has no owner and no locks any more. */
 static void end_later(struct om *model, struct om_step *step, int slot, enum om_problem problem)
 {
@@ -144,7 +157,7 @@ static void fail(struct om *model, struct om_step *step, int slot, enum om_probl
     struct om_done done = wait->done;
     int txn = wait->txn;
 
-    if (wait->partial || !now) {
+    if ((wait->partial && wait->op->txn == 0) || !now) {
         end_later(model, step, slot, problem);
     } else {
         om_wait_free(model, step, slot);
@@ -269,7 +282,8 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
 {
     struct om_wait *wait = &model->waits[slot];
 
-    if (wait->ended && wait->op->kind == OP_WRITE && (wait->partial || wait->cause == OM_DEADLOCK))
+    if (wait->ended && wait->op->kind == OP_WRITE && wait->op->txn == 0 &&
+        (wait->partial || wait->cause == OM_DEADLOCK))
         om_write_ended(model, step, slot);
     else if (wait->ended)
         answer_ended(model, step, slot);
