@@ -842,7 +842,7 @@ static void on_deadlock(struct core *core, struct wait *wait)
         wait__on_deadlock(core, wait);
 }
 
-const struct wait_ops write__wait_ops = {wait__enqueue_ready, resume, on_timeout, on_deadlock, answer};
+const struct wait_ops write__wait_ops = {wait__on_grant, resume, on_timeout, on_deadlock, answer};
 
 /* --- Cleanup actions ---------------------------------------------------------------------------------------------- */
 

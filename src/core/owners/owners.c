@@ -253,7 +253,9 @@ int owners__before_commit(struct core *core)
             wait->ops->on_deadlock(core, wait);
         } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
-            wait->ops->on_grant(core, wait);
+            int r = wait->ops->on_grant(core, wait);
+            if (r < 0)
+                return tl_trace(r);
         } else {
             return 0;
         }

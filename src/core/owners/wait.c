@@ -285,6 +285,12 @@ uint64_t wait__deadline(const struct wait *wait)
     return wait->since >= TL_TS_MAX || us >= TL_TS_MAX - wait->since ? TL_TS_MAX : wait->since + us;
 }
 
+int wait__on_grant(struct core *core, struct wait *wait)
+{
+    wait__enqueue_ready(core, wait);
+    return 0;
+}
+
 /* Returns: how many items of a write are still to run, at least one. */
 static size_t pending_item_count(const struct wait *wait)
 {

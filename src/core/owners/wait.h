@@ -26,8 +26,8 @@ struct txn;
  * wait or enqueues it as ready. A callback that completes the command has freed the wait.
  */
 struct wait_ops {
-    /* Its locks were granted. Runs in the unit that released them. */
-    void (*on_grant)(struct core *core, struct wait *wait);
+    /* Its locks were granted. Runs in the unit that released them. Returns: 0; fatal codes. */
+    int (*on_grant)(struct core *core, struct wait *wait);
     /*
      * Resumes a ready command in a unit of its own. Returns: 0, done and the wait freed;
      * CORE_WAITS; fatal codes.
@@ -161,7 +161,7 @@ void wait__explain_limit(const struct core *core, struct arena *arena, struct pr
  * limit of waiting requests refused it. Else the problem has `type` and names the holders.
  */
 void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
-/* Enqueues a wait to resume in a unit of its own; an on_grant callback. */
+/* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
 /*
  * Enqueues a write of a transaction that has run a batch of its items, for its next one. It has no
@@ -173,9 +173,11 @@ uint64_t wait__deadline(const struct wait *wait);
 /* Takes a wait out of owners->ready. */
 void wait__dequeue_ready(struct core *core, struct wait *wait);
 /*
- * Callbacks that most commands share. They fail the command and free the wait; a transaction lives
- * on after a timeout, and is rolled back after a deadlock.
+ * Callbacks that most commands share. wait__on_grant() enqueues the wait as ready. The others fail
+ * the command and free the wait; a transaction lives on after a timeout, and is rolled back after a
+ * deadlock.
  */
+int wait__on_grant(struct core *core, struct wait *wait) TL_MUST_USE;
 int wait__on_timeout(struct core *core, struct wait *wait) TL_MUST_USE;
 void wait__on_deadlock(struct core *core, struct wait *wait);
 /* Records the end of a wait that was reported as slow (report.c). */
