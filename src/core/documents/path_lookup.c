@@ -90,8 +90,7 @@ static int outcome_of(int r)
 
 static int visit_relocated_below(const struct range_visitor *visitor, struct slice prefix)
 {
-    return outcome_of(
-        tree_each_relocated(&visitor->lookup->tree, prefix, visit_relocated, (void *)(uintptr_t)visitor));
+    return outcome_of(tree_each_relocated(&visitor->lookup->tree, prefix, visit_relocated, (void *)(uintptr_t)visitor));
 }
 
 int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool below, struct arena *arena,

@@ -80,8 +80,8 @@ struct write_range {
  *
  * Returns: 0; fatal codes.
  */
-int write__targets(struct core *core, struct command *command, struct write_range range,
-                   const struct overlay *overlay, bool cut, struct write_targets *io_targets) TL_MUST_USE;
+int write__targets(struct core *core, struct command *command, struct write_range range, const struct overlay *overlay,
+                   bool cut, struct write_targets *io_targets) TL_MUST_USE;
 
 /* Marks an item as postponed: it was not started. */
 void write__postpone(struct core *core, struct command *command, size_t item);

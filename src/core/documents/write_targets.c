@@ -274,8 +274,8 @@ static struct target_finder make_finder(struct core *core, const struct command 
     };
 }
 
-int write__targets(struct core *core, struct command *command, struct write_range range,
-                   const struct overlay *overlay, bool cut, struct write_targets *io_targets)
+int write__targets(struct core *core, struct command *command, struct write_range range, const struct overlay *overlay,
+                   bool cut, struct write_targets *io_targets)
 {
     struct write_command *write = &command->write;
     uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */

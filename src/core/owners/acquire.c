@@ -62,8 +62,8 @@ struct acquisition {
     struct command *command;
     struct session *session;
     struct txn *txn;
-    struct wait *wait; /* NULL: it has requested no lock, and this is its first batch */
-    struct write_range range; /* of the items at hand: all, or one batch in a transaction */
+    struct wait *wait;        /* NULL: it has requested no lock, and this is its first batch */
+    struct write_range range; /* the items of this call: all, or one batch in a transaction */
     struct write_targets targets;
     struct path_set paths; /* of `targets` */
     struct lock_spec_list specs;
@@ -134,8 +134,7 @@ static bool is_pending(const struct acquisition *at, size_t item)
 static size_t source_bytes(const struct write_item *item)
 {
     const struct write_update *update = item->update;
-    return item->source.len +
-           (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
+    return item->source.len + (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
 }
 
 /*
@@ -153,8 +152,7 @@ static void choose_range(struct acquisition *at)
     while (wait != NULL && wait->pending_items != NULL && !wait->pending_items[at->range.begin])
         at->range.begin++;
     at->range.end = at->range.begin;
-    while (at->range.end < write->item_count &&
-           at->range.end - at->range.begin + bytes / SOURCE_BYTES_PER_COST < batch)
+    while (at->range.end < write->item_count && at->range.end - at->range.begin + bytes / SOURCE_BYTES_PER_COST < batch)
         bytes += source_bytes(&write->items[at->range.end++]);
 }
 
@@ -344,8 +342,8 @@ static void refuse_rest(struct acquisition *at, const struct problem *problem)
         return;
     }
     for (size_t i = at->range.begin; i < write->item_count; i++)
-        write->results[i] = (struct write_result){
-            .outcome = WRITE_FAILED, .index = write->items[i].index, .problem = *problem};
+        write->results[i] =
+            (struct write_result){.outcome = WRITE_FAILED, .index = write->items[i].index, .problem = *problem};
     core__work(at->core, (write->item_count - at->range.begin) * WORK_LOCK);
     write->postponed_count = 0;
     at->range.end = write->item_count;

@@ -353,5 +353,4 @@ static int resume_reads(struct core *core, struct wait *wait)
     return acquire_reads(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct wait_ops txn_lock__wait_ops = {wait__on_grant, resume_reads, wait__on_timeout, wait__on_deadlock,
-                                            NULL};
+const struct wait_ops txn_lock__wait_ops = {wait__on_grant, resume_reads, wait__on_timeout, wait__on_deadlock, NULL};

@@ -81,7 +81,8 @@ static int check_paths(struct command *command)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path must be UTF-8");
     if (tree_within(to, from, delimiter))
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
-                      SLICE_ARG(shown(command, from)), SLICE_ARG(shown(command, to)), to.len > from.len ? " or below it" : "");
+                      SLICE_ARG(shown(command, from)), SLICE_ARG(shown(command, to)),
+                      to.len > from.len ? " or below it" : "");
     return 0;
 }
 
@@ -220,8 +221,8 @@ static int check_existence(struct core *core, struct command *command, const str
     if (r != 0)
         return refuse_probe(command, from);
     if (!rename->document && !rename->directory)
-        return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it", SLICE_ARG(shown(command, from)),
-                      SLICE_ARG(index->name));
+        return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
+                      SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
                       SLICE_ARG(shown(command, from)));

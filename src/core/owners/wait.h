@@ -64,7 +64,7 @@ struct wait {
     struct session *session;      /* whose end ends the wait; NULL: none */
     struct txn *txn;              /* whose end ends the wait; NULL: none */
     struct deadline deadline; /* set while it waits */
-    uint64_t until; /* its deadline by the clock, in us; 0: it has not waited for its locks yet */
+    uint64_t until;           /* its deadline by the clock, in us; 0: it has not waited for its locks yet */
     uint64_t since;           /* when it asked, by the clock, in us */
     tl_ts since_ts;           /* timestamp of the unit in which it asked */
     size_t bytes;             /* of the wait and its command, counted in owners->wait_bytes */

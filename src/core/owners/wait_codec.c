@@ -115,9 +115,8 @@ static void codec_results(struct codec *codec, struct wait *wait)
     bool partial = wait->pending_items != NULL;
 
     codec_bool(codec, &partial);
-    codec_require(codec,
-                  !partial || ((wait->write_owner != NULL || wait->txn != NULL || wait->ended) && !write->atomic &&
-                               write->item_count > 1));
+    codec_require(codec, !partial || ((wait->write_owner != NULL || wait->txn != NULL || wait->ended) &&
+                                      !write->atomic && write->item_count > 1));
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;

@@ -549,7 +549,8 @@ uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
-    if (has_cleanup(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model)) /* one batch per step */
+    if (has_cleanup(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model) ||
+        om_has_pending_grants(model)) /* one batch per step */
         return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
@@ -866,7 +867,11 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     /* Only OP_TICK resumes ready waits that an earlier step has left. */
     bool resumes = !no_cleanup && (op->kind == OP_TICK || om_ready_count(model) == 0);
     model->cost_left = resumes ? model->limits.piece : 0;
-    bool cleanup = !no_cleanup && has_cleanup(model), abandoned = !no_cleanup && om_txn_any_abandoned(model);
+    bool pending = om_has_pending_grants(model);
+    model->grant_quota = op->kind == OP_TICK || !pending ? 3 * model->limits.piece : 0;
+    bool granting = pending && model->grant_quota > 0;
+    bool cleanup = !no_cleanup && (granting || has_cleanup(model)),
+         abandoned = !no_cleanup && om_txn_any_abandoned(model);
     uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
     bool expired = op->kind == OP_TICK && any_expired(model, heard);
     int left = model->limits.piece;
@@ -876,7 +881,7 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
         clean_sessions(model, step, ts, op->kind == OP_TICK, heard, &left);
     if (!no_cleanup)
         end_abandoned(model, step, ts, left);
-    if (op->kind == OP_TICK)
+    if (op->kind == OP_TICK && !om_has_pending_grants(model))
         run_due(model, step, ts, heard);
     if (cleanup || abandoned || expired)
         resume(model, step);

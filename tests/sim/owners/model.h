@@ -372,6 +372,7 @@ struct om {
     struct om_attempt attempts[OM_ATTEMPTS];
     uint64_t last_deferred, last_order, last_termination;
     int cleanup_quota;    /* deferred cleanups that this step may still grant */
+    int grant_quota;      /* other requests that this step may still grant */
     int cost_left;        /* cost that this step may still spend on ready waits */
     int grants_suspended; /* grants are suspended while above 0 */
     bool stopped;         /* the server has ended; until OP_RESTART nothing resumes */

@@ -15,7 +15,7 @@ struct work {
     bool cleanup; /* a cleanup action */
     int txn;      /* slot; -1: none */
     int wait;     /* slot; -1: no lock requested, and the first batch */
-    int begin, end; /* the items at hand: all, or one batch in a transaction */
+    int begin, end; /* the items of this call: all, or one batch in a transaction */
     int target_count;
     int targets[OM_ITEMS];   /* items */
     int dirs[OM_ITEMS][2];   /* old and new directories of their documents; -1: none */
@@ -412,7 +412,7 @@ static bool token_holds(struct work *at, int item)
     return false;
 }
 
-/* The items at hand: all, or in a transaction the next batch, of the cost of one step. */
+/* The items of this call: all, or in a transaction the next batch, of the cost of one step. */
 static void choose_range(struct work *at)
 {
     const struct om_wait *wait = at->wait < 0 ? NULL : &at->model->waits[at->wait];

@@ -1138,7 +1138,9 @@ static size_t find_targets(struct core_fixture *box, struct command *command, st
 {
     size_t before = box->core->arena.used, scratch = box->core->scratch.used;
 
-    assert_int_equal(write__targets(box->core, command, (struct write_range){0, command->write.item_count}, NULL, false, targets), 0);
+    assert_int_equal(
+        write__targets(box->core, command, (struct write_range){0, command->write.item_count}, NULL, false, targets),
+        0);
     assert_int_equal(box->core->scratch.used, scratch);
     return box->core->arena.used - before;
 }
@@ -1229,8 +1231,7 @@ static void test_session_id_is_bounded(void **state)
         command->session.id = slice_make(id, len);
         command->session.ttl_us = TL_SECOND;
         command = fixture_run(&box, command, 1);
-        assert_int_equal(command->problem.type,
-                         len > SESSION_ID_BYTES_MAX ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        assert_int_equal(command->problem.type, len > SESSION_ID_BYTES_MAX ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
     }
     fixture_close(&box);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "../../lib/bounded.h"
+#include "core/owners/cost.h"
 #include "core/owners/owners.h"
 #include "core/owners/wait.h"
 #include "core/step/work.h"
@@ -287,6 +288,56 @@ static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
     assert_int_equal(free_completed(&box), 1 + 1);
     assert_true(core_next_deadline(box.core) <= box.clock);
     end(&box);
+}
+
+/* Returns: the largest work of a step while `count` writes wait for one lock and are granted. */
+static uint64_t work_of_grants(size_t count)
+{
+    struct core_fixture box;
+    size_t done = 0;
+
+    begin(&box, core_limits_default().ephemeral_batch);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
+    all->owner.session = SLICE_LIT("holder");
+    all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
+    all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    all->lock.target_count = 1;
+    give(&box, all);
+    for (size_t i = 0; i < count; i++)
+        put(&box, (int)i, 1, "", "");
+    free_completed(&box);
+    core_reset_metrics(box.core);
+    unlock_all(&box, "holder");
+    assert_int_equal(box.core->owners->locks.waiting_count,
+                     count - GRANTS_PER_COST * core_limits_default().ephemeral_batch);
+    lock_table_check(&box.core->owners->locks);
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND); /* a grantable request does not time out */
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    for (struct command *command; (command = completed(&box)) != NULL; command_free(command))
+        if (command->type == COMMAND_WRITE) {
+            assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+            done++;
+        }
+    assert_int_equal(done, count);
+    uint64_t work = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_UNLOCK]);
+    uint64_t later = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_TICK]);
+    end(&box);
+    return work > later ? work : later;
+}
+
+/*
+ * Very many requests that are granted together are granted in bounded steps; a step only wakes the
+ * others, which takes a few looks.
+ */
+static void test_grants_are_divided_into_steps(void **state)
+{
+    enum { FEW = 5000, LOOKS = 4 };
+    (void)state;
+
+    uint64_t work = work_of_grants(FEW);
+    assert_in_range(work_of_grants(2 * FEW), 1, work + LOOKS * FEW);
 }
 
 /* --- Ready writes ------------------------------------------------------------------------------------------------- */
@@ -629,6 +680,7 @@ int main(void)
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_timed_out_bulks_retry_in_bounded_steps),
+        cmocka_unit_test(test_grants_are_divided_into_steps),
         cmocka_unit_test(test_ready_write_is_not_overtaken),
         cmocka_unit_test(test_ready_write_ends_on_cancel),
         cmocka_unit_test(test_ready_write_ends_with_its_session),
