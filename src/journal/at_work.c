@@ -16,7 +16,7 @@
 #include "core/step/command.h"
 #include "core/step/core.h"
 
-enum { PAGE_BYTES = 4096, SESSION_BYTES_MAX = 2048, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };
+enum { PAGE_BYTES = 4096, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };
 
 /*
  * A recorded entry. The position is written last and cleared first, so that the other fields always
@@ -47,7 +47,7 @@ struct page {
     uint64_t deferred;
     uint64_t action;
     uint32_t session_len;
-    char session[SESSION_BYTES_MAX];
+    char session[SESSION_ID_BYTES_MAX];
     alignas(CACHE_LINE) struct entry_page entry; /* after the fields that earlier versions wrote */
 };
 
@@ -71,8 +71,8 @@ static uint32_t checksum(const struct page *page)
 static void begin(void *context, struct slice session, uint64_t deferred, uint64_t action)
 {
     struct page *page = ((struct at_work *)context)->page;
-    if (session.len > SESSION_BYTES_MAX)
-        return; /* the API's session ids are shorter */
+    if (session.len > SESSION_ID_BYTES_MAX)
+        return; /* loaded from a store of an earlier version: the core refuses longer ids */
     page->deferred = deferred;
     page->action = action;
     page->session_len = (uint32_t)session.len;
@@ -96,7 +96,7 @@ static void step(void *context)
 /* Returns: whether the recorded action is valid. Requires: the file has the full size. */
 static bool is_sound(const struct page *page)
 {
-    return memcmp(page->magic, page_magic, sizeof page_magic) == 0 && page->session_len <= SESSION_BYTES_MAX &&
+    return memcmp(page->magic, page_magic, sizeof page_magic) == 0 && page->session_len <= SESSION_ID_BYTES_MAX &&
            page->checksum == checksum(page);
 }
 

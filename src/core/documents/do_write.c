@@ -83,10 +83,11 @@ void write__postpone(struct core *core, struct command *command, size_t item)
     command->write.postponed_count++;
 }
 
-static void count_postponed(struct write_command *write)
+/* No item before the range is postponed: those after a postponed one are not run (update.h). */
+static void count_postponed(struct write_command *write, struct write_range range)
 {
     write->postponed_count = 0;
-    for (size_t i = 0; i < write->item_count; i++)
+    for (size_t i = range.begin; i < range.end; i++)
         write->postponed_count += write->results[i].postponed;
 }
 
@@ -116,13 +117,14 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
             command->write.results[i] = run->results[next++];
 }
 
-int core__run_write(struct core *core, struct command *command, const bool *chosen, const struct write_run *how)
+int core__run_write(struct core *core, struct command *command, struct write_range range, const bool *chosen,
+                    const struct write_run *how)
 {
     struct write_command *write = &command->write;
     struct overlay *overlay = how->overlay;
     struct write_run run = {
-        .items = write->items,
-        .count = write->item_count,
+        .items = write->items + range.begin,
+        .count = range.end - range.begin,
         .atomic = write->atomic,
         .cleanup = write->cleanup,
         .last = chosen == NULL,
@@ -131,7 +133,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .path_check = how->path_check,
         .parsed = chosen == NULL ? how->parsed : NULL,
         .arena = &command->arena,
-        .results = write->results,
+        .results = write->results + range.begin,
     };
     size_t savepoint = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool failed;
@@ -144,7 +146,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
     if (chosen != NULL)
         scatter(command, chosen, &run);
     write->script_steps += run.script_steps;
-    count_postponed(write);
+    count_postponed(write, range);
     if (run.too_large)
         refuse_too_large(core, command);
     if (run.too_long)
@@ -167,5 +169,6 @@ int core__do_write(struct core *core, struct command *command)
     }
     if (needs_owners(core, command))
         return owners__write(core, command);
-    return core__run_write(core, command, NULL, &(struct write_run){0});
+    struct write_range all = {0, command->write.item_count};
+    return core__run_write(core, command, all, NULL, &(struct write_run){0});
 }

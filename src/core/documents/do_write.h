@@ -9,14 +9,15 @@
 struct core;
 
 /*
- * Runs the items of a WRITE selected by `chosen` (NULL: all) and fills their results. Of `how`, the
- * fields overlay, provisional, path_check and, if all items run, parsed are used. In a transaction
- * the changes go to `overlay` and `provisional`; if the request rolls back, both are restored.
+ * Runs the items of a WRITE in `range` that are selected by `chosen` (NULL: all) and fills their
+ * results. Of `how`, the fields overlay, provisional, path_check and, without `chosen`, parsed are
+ * used. In a transaction the changes go to `overlay` and `provisional`; if the request rolls back,
+ * both are restored.
  *
- * Requires: the command's results are allocated.
+ * Requires: the command's results are allocated; with `chosen`, the range has all items.
  * Returns: 0; fatal codes.
  */
-int core__run_write(struct core *core, struct command *command, const bool *chosen,
+int core__run_write(struct core *core, struct command *command, struct write_range range, const bool *chosen,
                     const struct write_run *how) TL_MUST_USE;
 
 #endif

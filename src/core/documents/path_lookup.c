@@ -88,12 +88,9 @@ static int outcome_of(int r)
     return r == TREE_NOT_FOUND || r == TREE_TOO_OLD ? 0 : r;
 }
 
-/* Without outcome_of(): PATH_LOOKUP_INCOMPLETE, from the visitor, equals TREE_NOT_FOUND. */
 static int visit_relocated_below(const struct range_visitor *visitor, struct slice prefix)
 {
-    int r = tree_each_relocated(&visitor->lookup->tree, prefix, visit_relocated, (void *)(uintptr_t)visitor);
-
-    return r == TREE_TOO_OLD ? 0 : r;
+    return outcome_of(tree_each_relocated(&visitor->lookup->tree, prefix, visit_relocated, (void *)(uintptr_t)visitor));
 }
 
 int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool below, struct arena *arena,

@@ -51,7 +51,7 @@ typedef bool path_lookup_visit(void *context, const struct entry_range *range);
  * Requires: path_lookup_can_find().
  * Returns: 0; PATH_LOOKUP_INCOMPLETE: stopped by the visitor; fatal codes.
  */
-enum { PATH_LOOKUP_INCOMPLETE = 1 };
+enum { PATH_LOOKUP_INCOMPLETE = 10 }; /* none of TREE_NOT_FOUND, TREE_TOO_OLD */
 int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool below, struct arena *arena,
                       path_lookup_visit *visit, void *context) TL_MUST_USE;
 int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena,

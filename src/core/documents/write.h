@@ -63,19 +63,25 @@ struct write_parsed;
 struct write_targets {
     struct write_target *items;
     size_t count;
-    const struct write_parsed *parsed; /* by item of the command, for items whose source was parsed; NULL: no item */
+    /* By item of the range, for items whose source was parsed; NULL: no item */
+    const struct write_parsed *parsed;
+};
+
+/* The items [begin, end) of a command. */
+struct write_range {
+    size_t begin, end;
 };
 
 /*
- * Determines the documents that a write will change. Invalid items are left out; they fail when
- * they run. `cut`: items beyond the script steps of one command are postponed and left out; for the
- * first call of a command only. *io_targets holds the result of the previous call in this unit, or
- * zero. It is replaced; unchanged paths keep their memory.
+ * Determines the documents that the items of `range` will change. Invalid items are left out; they
+ * fail when they run. `cut`: items beyond the script steps of one command are postponed and left
+ * out; for the first call of a command only. *io_targets holds the result of the previous call in
+ * this unit, or zero. It is replaced; unchanged paths keep their memory.
  *
  * Returns: 0; fatal codes.
  */
-int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
-                   struct write_targets *io_targets) TL_MUST_USE;
+int write__targets(struct core *core, struct command *command, struct write_range range, const struct overlay *overlay,
+                   bool cut, struct write_targets *io_targets) TL_MUST_USE;
 
 /* Marks an item as postponed: it was not started. */
 void write__postpone(struct core *core, struct command *command, size_t item);

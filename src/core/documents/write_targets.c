@@ -23,7 +23,8 @@
 /* The state of write__targets(). */
 struct target_finder {
     struct write_executor exec;
-    struct write_run run;          /* the items; not run, only for multiget and mapping */
+    struct write_run run;          /* the items of the range; not run, only for multiget and mapping */
+    size_t begin;                  /* of the range */
     struct write_parsed *parsed;   /* by item; NULL: none yet */
     struct write_targets previous; /* of the previous call in this unit; empty: none */
     size_t previous_at;            /* position in them; earlier ones are for items already passed */
@@ -222,7 +223,7 @@ static struct slice stable_name(struct core *core, struct slice name, struct sli
 /* Returns: 0, the target; WRITE_ITEM_FAILED: the item will fail; fatal codes. */
 static int find_target(struct target_finder *finder, const struct write_item *item, struct write_target *target)
 {
-    const struct write_target *before = previous_target(finder, (size_t)(item - finder->run.items));
+    const struct write_target *before = previous_target(finder, finder->begin + (size_t)(item - finder->run.items));
     struct core *core = finder->exec.core;
     struct problem problem;
     struct write_result result = {0};
@@ -257,7 +258,8 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     return r;
 }
 
-static struct target_finder make_finder(struct core *core, const struct command *command, const struct overlay *overlay)
+static struct target_finder make_finder(struct core *core, const struct command *command, struct write_range range,
+                                        const struct overlay *overlay)
 {
     const struct write_command *write = &command->write;
 
@@ -267,25 +269,26 @@ static struct target_finder make_finder(struct core *core, const struct command 
                  .view = core__view(core, overlay),
                  .committed_view = core__view(core, NULL),
                  .script_steps = write_executor__shared_steps(core)},
-        .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
+        .run = {.items = write->items + range.begin, .count = range.end - range.begin, .cleanup = write->cleanup},
+        .begin = range.begin,
     };
 }
 
-int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
-                   struct write_targets *io_targets)
+int write__targets(struct core *core, struct command *command, struct write_range range, const struct overlay *overlay,
+                   bool cut, struct write_targets *io_targets)
 {
     struct write_command *write = &command->write;
     uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */
-    struct target_finder finder = make_finder(core, command, overlay);
-    struct write_targets targets = {.items =
-                                        arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
+    struct target_finder finder = make_finder(core, command, range, overlay);
+    struct write_targets targets = {
+        .items = arena_zalloc(&core->arena, (range.end - range.begin + 1) * sizeof(*targets.items))};
     struct arena_mark mark = arena_mark(&core->scratch);
     int r = 0;
 
     finder.previous = *io_targets;
     finder.exec.run = &finder.run;
     finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
-    for (size_t i = 0; i < write->item_count && r >= 0; i++) {
+    for (size_t i = range.begin; i < range.end && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
         if (cut && finder.exec.steps_taken > steps_max)
             write__postpone(core, command, i);

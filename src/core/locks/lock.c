@@ -34,7 +34,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     table->tokens = mem_zalloc(BUCKETS_MIN * sizeof *table->tokens);
     heap_init(&table->wake, wakes_before);
     heap_init(&table->ready_cleanup, wakes_before);
-    table->cleanup_quota = SIZE_MAX;
+    table->cleanup_quota = table->grant_quota = SIZE_MAX;
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)

@@ -126,6 +126,7 @@ struct lock_table {
     struct heap ready_cleanup;
     uint64_t work;        /* work since lock_table_init(), as far as it follows from the state */
     size_t cleanup_quota; /* cleanup requests that may still be granted */
+    size_t grant_quota;   /* cost of other waiting requests that may still be granted */
     /* calls of lock_table_suspend_grants() without their _resume_grants() */
     unsigned grants_suspended;
     struct list granted;
@@ -277,6 +278,18 @@ void lock_table_resume_grants(struct lock_table *table);
 void lock_table_set_cleanup_quota(struct lock_table *table, size_t max);
 /* Returns: whether a cleanup request waits only because of the quota. */
 bool lock_table_has_ready_cleanup(const struct lock_table *table);
+/*
+ * Begins a step in which waiting requests of at most `max` cost may be granted, and the last one of
+ * them whatever it costs: one for each request, one for LOCK_GRANT_SPECS of its locks, and one for
+ * LOCK_GRANT_PASSED requests that wait where it does. The remaining ones continue to wait, in their
+ * order; those that follow in a queue do not overtake them. Unlimited in a new table.
+ */
+void lock_table_set_grant_quota(struct lock_table *table, size_t max);
+enum { LOCK_GRANT_SPECS = 50, LOCK_GRANT_PASSED = 400 };
+/* Returns: whether a request waits only because of that quota. */
+bool lock_table_has_pending_grants(struct lock_table *table);
+/* Grants what waits only because of the quota, as far as that allows now. */
+void lock_table_continue_grants(struct lock_table *table);
 
 /* --- Checks without a request ------------------------------------------------------------------------------------- */
 

@@ -536,7 +536,7 @@ void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock
     struct resource_list resources = {.keys = ARENA_INIT};
     size_t count = refs->owner_count;
 
-    REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
+    REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && table->grants_suspended == 0);
     REQUIRE(codec_reads(codec) || waiting_count(refs) == table->waiting_count);
     REQUIRE(!codec_reads(codec) || lock_table_is_idle(table));
     if (codec_reads(codec))

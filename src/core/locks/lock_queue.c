@@ -394,9 +394,8 @@ bool lock__queue_watch_restored(struct lock_request *request)
 {
     if (lock__queue_watch(request))
         return true;
-    if (request->owner->cleanup)
-        lock__queue_schedule(request);
-    return request->owner->cleanup;
+    lock__queue_schedule(request);
+    return true;
 }
 
 void lock_table_suspend_grants(struct lock_table *table)
@@ -462,24 +461,63 @@ static struct lock_request *first_ready_cleanup(struct lock_table *table)
     return NULL;
 }
 
+/* As first_ready_cleanup(), of all other scheduled requests. */
+static struct lock_request *first_pending_grant(struct lock_table *table)
+{
+    struct heap_node *first;
+    while ((first = heap_first(&table->wake)) != NULL) {
+        struct lock_request *request = container_of(first, struct lock_request, wake);
+        table->work++;
+        if (!lock__queue_watch(request))
+            return request;
+        unschedule(request);
+    }
+    return NULL;
+}
+
+/* The requests that may be passed are counted whole: the number of visits differs between replicas. */
+static size_t grant_cost(const struct lock_request *request)
+{
+    size_t passed = 0;
+    for (size_t i = 0; i < request->waiter_count; i++) {
+        const struct lock_waiter *waiter = &request->waiters[i];
+        for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
+            if ((lock__conflicts[waiter->bit] & lock__mask(bit)) != 0)
+                passed += waiter->resource->queue->counts[bit];
+    }
+    return 1 + request->spec_count / LOCK_GRANT_SPECS + passed / LOCK_GRANT_PASSED;
+}
+
 void lock__queue_process_wakeups(struct lock_table *table)
 {
     while (table->grants_suspended == 0) {
-        struct lock_request *cleanup = first_ready_cleanup(table);
-        struct heap_node *first = heap_first(&table->wake);
+        struct lock_request *cleanup = first_ready_cleanup(table), *request;
         if (cleanup != NULL && table->cleanup_quota > 0) {
             table->cleanup_quota--;
             grant_waiting(table, cleanup);
-        } else if (first != NULL) {
-            struct lock_request *request = container_of(first, struct lock_request, wake);
-            unschedule(request);
-            table->work++;
-            if (!lock__queue_watch(request))
-                grant_waiting(table, request);
+        } else if ((request = first_pending_grant(table)) != NULL && table->grant_quota > 0) {
+            size_t cost = grant_cost(request);
+            table->grant_quota = cost < table->grant_quota ? table->grant_quota - cost : 0;
+            grant_waiting(table, request);
         } else {
             return;
         }
     }
+}
+
+void lock_table_set_grant_quota(struct lock_table *table, size_t max)
+{
+    table->grant_quota = max;
+}
+
+bool lock_table_has_pending_grants(struct lock_table *table)
+{
+    return table->grants_suspended == 0 && first_pending_grant(table) != NULL;
+}
+
+void lock_table_continue_grants(struct lock_table *table)
+{
+    lock__queue_process_wakeups(table);
 }
 
 void lock_table_set_cleanup_quota(struct lock_table *table, size_t max)

@@ -9,7 +9,9 @@
  * Items for one document keep their order: if one of them waits, the following ones wait too.
  *
  * A write in a transaction acquires X on its documents and holds it until the transaction ends. All
- * of its items wait together.
+ * items of an atomic one wait and run together. Any other is divided into batches by its items and
+ * their sources: the items of a batch wait and run together, and the next batch is ready then
+ * (README-locks.md, "Requests").
  *
  * A resumed write starts again: its targets and locks are computed from the current state and
  * requested again. Locks that it already holds are granted at once.
@@ -24,6 +26,8 @@
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/documents/update.h"
+#include "core/owners/cost.h"
 #include "core/owners/deadline.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owner.h"
@@ -58,7 +62,8 @@ struct acquisition {
     struct command *command;
     struct session *session;
     struct txn *txn;
-    struct wait *wait; /* NULL: it has requested no lock */
+    struct wait *wait;        /* NULL: it has requested no lock, and this is its first batch */
+    struct write_range range; /* the items of this call: all, or one batch in a transaction */
     struct write_targets targets;
     struct path_set paths; /* of `targets` */
     struct lock_spec_list specs;
@@ -113,10 +118,35 @@ static bool token_is_valid(struct acquisition *at, const struct write_target *ta
                                       &write_of(at)->results[target->item].problem);
 }
 
-/* Whether an item is still to run. */
+/* Whether an item is still to run. In a transaction, all items of the range are. */
 static bool is_pending(const struct acquisition *at, size_t item)
 {
     return at->wait == NULL || at->wait->pending_items == NULL || at->wait->pending_items[item];
+}
+
+static size_t source_bytes(const struct write_item *item)
+{
+    const struct write_update *update = item->update;
+    return item->source.len + (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
+}
+
+/*
+ * Sets the range: all items, or the next batch of a write in a transaction. A batch has the cost of
+ * one step, without that of its scripts.
+ */
+static void choose_range(struct acquisition *at)
+{
+    const struct write_command *write = write_of(at);
+    const struct wait *wait = at->wait;
+    size_t batch = at->core->limits.ephemeral_batch, bytes = 0;
+    at->range = (struct write_range){0, write->item_count};
+    if (at->txn == NULL || write->atomic)
+        return;
+    while (wait != NULL && wait->pending_items != NULL && !wait->pending_items[at->range.begin])
+        at->range.begin++;
+    at->range.end = at->range.begin;
+    while (at->range.end < write->item_count && at->range.end - at->range.begin + bytes / SOURCE_BYTES_PER_COST < batch)
+        bytes += source_bytes(&write->items[at->range.end++]);
 }
 
 /*
@@ -139,7 +169,8 @@ static bool has_self_conflict(struct acquisition *at, const struct write_target 
 static int find_targets(struct acquisition *at)
 {
     size_t kept = 0;
-    int r = write__targets(at->core, at->command, overlay_of(at), at->wait == NULL, &at->targets);
+    choose_range(at);
+    int r = write__targets(at->core, at->command, at->range, overlay_of(at), at->wait == NULL, &at->targets);
     if (r < 0)
         return tl_trace(r);
     for (size_t i = 0; i < at->targets.count; i++) {
@@ -292,13 +323,50 @@ static bool too_large(const struct core *core, const struct txn *txn)
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
 }
 
+/*
+ * Refuses the request with `problem`; if earlier batches of it were done, the items from this batch
+ * on fail with it instead.
+ */
+static void refuse_rest(struct acquisition *at, const struct problem *problem)
+{
+    struct write_command *write = write_of(at);
+    if (at->range.begin == 0) {
+        at->command->problem = *problem;
+        return;
+    }
+    for (size_t i = at->range.begin; i < write->item_count; i++)
+        write->results[i] =
+            (struct write_result){.outcome = WRITE_FAILED, .index = write->items[i].index, .problem = *problem};
+    core__work(at->core, (write->item_count - at->range.begin) * WORK_LOCK);
+    write->postponed_count = 0;
+    at->range.end = write->item_count;
+}
+
+static const char *what_was_not_done(const struct acquisition *at)
+{
+    return at->range.begin == 0 ? "this request was not done, what was done before it stands"
+                                : "this item and those after it were not done, what was done before them stands";
+}
+
 static void refuse_too_large(struct acquisition *at)
 {
     const struct core_limits *limits = &at->core->limits;
-    problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+    struct problem problem = {0};
+    problem_set(&problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                 "a transaction holds at most [%zu] bytes of documents, [%zu] with their entries and locks, and [%zu] "
-                "changes; this request was not done, what was done before it stands",
-                limits->transaction_bytes_max, limits->transaction_held_max, limits->transaction_changes_max);
+                "changes; %s",
+                limits->transaction_bytes_max, limits->transaction_held_max, limits->transaction_changes_max,
+                what_was_not_done(at));
+    refuse_rest(at, &problem);
+}
+
+static void refuse_too_many_locks(struct acquisition *at)
+{
+    struct problem problem = {0};
+    problem_set(&problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                "a transaction holds at most [%zu] locks; %s", at->core->limits.locks_per_session_max,
+                what_was_not_done(at));
+    refuse_rest(at, &problem);
 }
 
 /*
@@ -323,7 +391,7 @@ static int run_in_txn(struct acquisition *at)
     struct write_path_check placing = {may_insert_at, at};
     struct write_run how = {
         .overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
-    int r = core__run_write(core, command, NULL, &how);
+    int r = core__run_write(core, command, at->range, NULL, &how);
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, at->txn)) {
@@ -337,16 +405,12 @@ static int run_in_txn(struct acquisition *at)
     return 0;
 }
 
-/*
- * Runs the chosen items (NULL: all) and, outside a transaction, moves the locks of their documents.
- */
+/* Runs the chosen items (NULL: all) outside a transaction, and moves the locks of their documents. */
 static int run(struct acquisition *at, const bool *chosen)
 {
-    if (at->txn != NULL)
-        return run_in_txn(at);
     struct write_path_check placing = {may_insert_at, at};
     struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed};
-    int r = core__run_write(at->core, at->command, chosen, &how);
+    int r = core__run_write(at->core, at->command, at->range, chosen, &how);
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
 
@@ -471,10 +535,58 @@ static int begin_clean_unit(struct acquisition *at)
 
 static int proceed(struct acquisition *at, uint64_t deadline);
 
+/* Postpones all items after the range. */
+static void postpone_rest(struct acquisition *at)
+{
+    core__work(at->core, (write_of(at)->item_count - at->range.end) * WORK_ITEM);
+    for (size_t i = at->range.end; i < write_of(at)->item_count; i++)
+        write__postpone(at->core, at->command, i);
+}
+
+/*
+ * Makes the items after the range pending, and the write ready. The step runs no more ready
+ * commands: the batch was as much as one may.
+ */
+static int continue_later(struct acquisition *at)
+{
+    struct core *core = at->core;
+    size_t count = write_of(at)->item_count;
+    if (at->wait == NULL)
+        at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
+    if (at->wait->pending_items == NULL) {
+        at->wait->pending_items = arena_alloc(&at->command->arena, count + 1);
+        memset(at->wait->pending_items, true, count);
+    }
+    memset(at->wait->pending_items + at->range.begin, false, at->range.end - at->range.begin);
+    wait__continue_later(core, tl_steal(at->wait));
+    core->owners->cost_left = 0;
+    return CORE_WAITS;
+}
+
+/* Runs the batch of a write in a transaction. Returns: 0, it was the last; CORE_WAITS; fatal codes. */
+static int finish_batch(struct acquisition *at)
+{
+    struct write_command *write = write_of(at);
+    uint64_t steps_max = update_command_steps_max(&at->core->limits.script, false);
+    uint64_t steps_before = write->script_steps;
+    int r = run_in_txn(at);
+    if (r < 0)
+        return tl_trace(r);
+    if (at->range.end < write->item_count && at->command->problem.type == PROBLEM_NONE) {
+        if (write->postponed_count == 0 && write->script_steps - steps_before <= steps_max)
+            return continue_later(at);
+        postpone_rest(at);
+    }
+    free_wait(at);
+    return 0;
+}
+
 /* Runs all pending items, and frees the wait. */
 static int finish(struct acquisition *at, uint64_t deadline)
 {
     bool *chosen = NULL;
+    if (at->txn != NULL)
+        return finish_batch(at);
     int r = begin_clean_unit(at);
     if (r < 0)
         return tl_trace(r);
@@ -610,14 +722,14 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     collect_specs(at, NULL);
     if (at->txn->owner.locks.lock_count + at->txn->owner.locks.auxiliary_count + lock_specs__lock_count(&at->specs) >
         core->limits.locks_per_session_max) {
-        problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-                    "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
+        refuse_too_many_locks(at);
         free_wait(at);
         txn__touch(core, at->txn);
         return 0;
     }
-    if (at->wait == NULL && specs_too_large(at)) {
+    if ((at->wait == NULL || at->wait->request == NULL) && specs_too_large(at)) {
         refuse_too_large(at);
+        free_wait(at);
         txn__touch(core, at->txn);
         return 0;
     }
@@ -675,21 +787,24 @@ static struct acquisition resumed(struct core *core, struct wait *wait)
 static int resume(struct core *core, struct wait *wait)
 {
     struct acquisition at = resumed(core, wait);
-    return proceed(&at, wait->until);
+    return proceed(&at, wait__deadline(wait));
 }
 
 /*
- * Fails the pending items with the cause, if others have run or after a deadlock; else the whole
- * command.
+ * Fails the pending items of an autocommit write with the cause, if others have run or after a
+ * deadlock; else the whole command.
  */
 static int answer(struct core *core, struct wait *wait)
 {
     struct acquisition at = resumed(core, wait);
     struct write_command *write = write_of(&at);
-    if (wait->pending_items == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED) {
+    bool fails_as_a_whole = at.command->owner.transaction.len > 0 ||
+                            (wait->pending_items == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED);
+    if (fails_as_a_whole) {
         wait__answer(core, wait);
         return 0;
     }
+    choose_range(&at);
     for (size_t i = 0; i < write->item_count; i++)
         if (is_pending(&at, i))
             write->results[i].problem = *wait__cause(wait);
@@ -718,7 +833,7 @@ static void on_deadlock(struct core *core, struct wait *wait)
         wait__on_deadlock(core, wait);
 }
 
-const struct wait_ops write__wait_ops = {wait__enqueue_ready, resume, on_timeout, on_deadlock, answer};
+const struct wait_ops write__wait_ops = {wait__on_grant, resume, on_timeout, on_deadlock, answer};
 
 /* --- Cleanup actions ---------------------------------------------------------------------------------------------- */
 

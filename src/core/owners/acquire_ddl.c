@@ -152,4 +152,4 @@ static int resume(struct core *core, struct wait *wait)
     return r;
 }
 
-const struct wait_ops change__wait_ops = {wait__enqueue_ready, resume, wait__on_timeout, wait__on_deadlock, NULL};
+const struct wait_ops change__wait_ops = {wait__on_grant, resume, wait__on_timeout, wait__on_deadlock, NULL};

@@ -247,7 +247,7 @@ static int resume(struct core *core, struct wait *wait)
 }
 
 /* It has no timeout, and is never the deadlock victim. */
-const struct wait_ops deferred__wait_ops = {wait__enqueue_ready, resume, NULL, NULL, NULL};
+const struct wait_ops deferred__wait_ops = {wait__on_grant, resume, NULL, NULL, NULL};
 
 int deferred__restart(struct core *core, size_t *left)
 {

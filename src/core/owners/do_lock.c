@@ -170,18 +170,22 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
 }
 
 /* Completes a LOCK in the unit that granted it, unless its names have changed their meaning. */
-static void on_grant(struct core *core, struct wait *wait)
+static int on_grant(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     bool current = true;
-    if (wait->names_epoch != core->names_epoch && (is_current(core, wait, &current) < 0 || !current)) {
+    int r = wait->names_epoch == core->names_epoch ? 0 : is_current(core, wait, &current);
+    if (r < 0)
+        return tl_trace(r);
+    if (!current) {
         wait->granted_ts = core->ts;
         wait__enqueue_ready(core, wait);
-        return;
+        return 0;
     }
     set_results(core, command, wait);
     wait__free(core, wait);
     core__complete(core, command);
+    return 0;
 }
 
 /* Releases granted locks that the names no longer mean, and requests those that they mean now. */
@@ -342,5 +346,4 @@ static int resume_reads(struct core *core, struct wait *wait)
     return acquire_reads(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct wait_ops txn_lock__wait_ops = {wait__enqueue_ready, resume_reads, wait__on_timeout, wait__on_deadlock,
-                                            NULL};
+const struct wait_ops txn_lock__wait_ops = {wait__on_grant, resume_reads, wait__on_timeout, wait__on_deadlock, NULL};

@@ -23,6 +23,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/command_owner.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -54,6 +55,14 @@ static int refuse(struct command *command, enum problem_type type, const char *f
     return RENAME_REFUSED;
 }
 
+/* Returns: a path for an error text: a long one is cut, in the command's arena. */
+static struct slice shown(struct command *command, struct slice path)
+{
+    if (path.len <= DESCRIBE_NAME_BYTES_MAX)
+        return path;
+    return describe_truncate(path, arena_alloc(&command->arena, DESCRIBE_NAME_BYTES_MAX));
+}
+
 /* Returns: the path without a delimiter at its end, which has no meaning. */
 static struct slice trimmed(struct slice path)
 {
@@ -72,7 +81,8 @@ static int check_paths(struct command *command)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path must be UTF-8");
     if (tree_within(to, from, delimiter))
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
-                      SLICE_ARG(from), SLICE_ARG(to), to.len > from.len ? " or below it" : "");
+                      SLICE_ARG(shown(command, from)), SLICE_ARG(shown(command, to)),
+                      to.len > from.len ? " or below it" : "");
     return 0;
 }
 
@@ -143,7 +153,7 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
     if (r != 0)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
                       "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
-                      PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(from));
+                      PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(shown(command, from)));
     if (seq_no == rename->if_seq_no && rename->if_primary_term == 1)
         return 0;
     struct slice wanted = arena_printf(&command->arena, "required seqNo [%" PRId64 "], primary term [%" PRId64 "]",
@@ -152,10 +162,10 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
         return refuse(command, PROBLEM_VERSION_CONFLICT,
                       "[%.*s]: version conflict, %.*s. but no document was found: a directory has the sequence "
                       "number of its own document only",
-                      SLICE_ARG(from), SLICE_ARG(wanted));
+                      SLICE_ARG(shown(command, from)), SLICE_ARG(wanted));
     return refuse(command, PROBLEM_VERSION_CONFLICT,
                   "[%.*s]: version conflict, %.*s. current document has seqNo [%" PRId64 "] and primary term [1]",
-                  SLICE_ARG(from), SLICE_ARG(wanted), seq_no);
+                  SLICE_ARG(shown(command, from)), SLICE_ARG(wanted), seq_no);
 }
 
 /*
@@ -191,7 +201,7 @@ static int refuse_probe(struct command *command, struct slice path)
         command, PROBLEM_ILLEGAL_ARGUMENT,
         "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
         "renamed one by one, too many to look at in a transaction; rename it outside of one",
-        SLICE_ARG(path), MISSES_MAX);
+        SLICE_ARG(shown(command, path)), MISSES_MAX);
 }
 
 /*
@@ -211,11 +221,11 @@ static int check_existence(struct core *core, struct command *command, const str
     if (r != 0)
         return refuse_probe(command, from);
     if (!rename->document && !rename->directory)
-        return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it", SLICE_ARG(from),
-                      SLICE_ARG(index->name));
+        return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
+                      SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
-                      SLICE_ARG(from));
+                      SLICE_ARG(shown(command, from)));
     r = check_seq_no(command, index, &view);
     if (r != 0)
         return r;
@@ -225,7 +235,7 @@ static int check_existence(struct core *core, struct command *command, const str
     if (r != 0)
         return refuse_probe(command, to);
     return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
-                                SLICE_ARG(to), SLICE_ARG(index->name), at ? "" : ", or below it,")
+                                SLICE_ARG(shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
                        : 0;
 }
 
@@ -271,7 +281,7 @@ static int check_length(struct core *core, struct command *command, const struct
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
             "its documents",
-            SLICE_ARG(from));
+            SLICE_ARG(shown(command, from)));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
     r = path_lookup_longest_path(&view, index->number, index->mapping, from, &longest);
@@ -282,13 +292,13 @@ static int check_length(struct core *core, struct command *command, const struct
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
             "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
-            SLICE_ARG(from), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
+            SLICE_ARG(shown(command, from)), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
     if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "a path below [%.*s] would have [%zu] bytes, and has at most [%d]: rename what lies deepest to something "
             "shorter first, or choose a shorter name",
-            SLICE_ARG(from), longest - from.len + to.len, DOCUMENT_PATH_MAX);
+            SLICE_ARG(shown(command, from)), longest - from.len + to.len, DOCUMENT_PATH_MAX);
     return 0;
 }
 
@@ -514,7 +524,7 @@ static int resume(struct core *core, struct wait *wait)
     return acquire(core, wait, wait->until);
 }
 
-const struct wait_ops rename__wait_ops = {wait__enqueue_ready, resume, wait__on_timeout, wait__on_deadlock, NULL};
+const struct wait_ops rename__wait_ops = {wait__on_grant, resume, wait__on_timeout, wait__on_deadlock, NULL};
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
 

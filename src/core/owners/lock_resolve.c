@@ -709,16 +709,6 @@ struct lock_spec_list lock_resolve__document(struct core *core, const struct res
     return specs;
 }
 
-bool lock_resolve__can_write(struct core *core, struct lock_owner *owner, const struct resource_name *document)
-{
-    struct lock_spec_list specs = lock_resolve__document(core, document);
-    bool free = true;
-    for (size_t i = 0; i < specs.count && free; i++)
-        free = lock_table_covers(&core->owners->locks, owner, &specs.items[i]) ||
-               lock_table_can_grant(&core->owners->locks, owner, &specs.items[i]);
-    return free;
-}
-
 /* --- DDL ---------------------------------------------------------------------------------------------------------- */
 
 /*

@@ -103,9 +103,5 @@ void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner
 void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs);
 /* Returns: the locks for changing a document, whose type is its stored one. */
 struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document);
-/*
- * Returns: whether an owner may change a document now: it holds each lock, or could get it at once.
- */
-bool lock_resolve__can_write(struct core *core, struct lock_owner *owner, const struct resource_name *document);
 
 #endif

@@ -194,8 +194,9 @@ void owners__stop(struct core *core)
 }
 
 /*
- * While `ready` has waits left by an earlier step, only TICK resumes them. TRIED and SKIP run no
- * deferred cleanup: it could end the process again before the next attempt is counted.
+ * While `ready` has waits left by an earlier step, only TICK resumes them. While requests wait only because
+ * of the quota of grants, only TICK grants them. TRIED and SKIP run no deferred cleanup: it could end the
+ * process again before the next attempt is counted.
  */
 void owners__begin_step(struct core *core, enum command_type type)
 {
@@ -204,6 +205,8 @@ void owners__begin_step(struct core *core, enum command_type type)
     bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
     owners->locks.cleanup_quota = no_cleanup ? 0 : core->limits.purge_batch;
     owners->cost_left = resumes ? core->limits.ephemeral_batch : 0;
+    bool grants = type == COMMAND_TICK || !lock_table_has_pending_grants(&owners->locks);
+    lock_table_set_grant_quota(&owners->locks, grants ? GRANTS_PER_COST * core->limits.ephemeral_batch : 0);
 }
 
 uint64_t owners__lock_work(const struct core *core)
@@ -261,7 +264,9 @@ int owners__before_commit(struct core *core)
             wait->ops->on_deadlock(core, wait);
         } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
-            wait->ops->on_grant(core, wait);
+            int r = wait->ops->on_grant(core, wait);
+            if (r < 0)
+                return tl_trace(r);
         } else {
             return 0;
         }
@@ -337,7 +342,8 @@ static bool has_cleanup(const struct owners *owners)
 uint64_t core_next_wait_end(const struct core *core)
 {
     const struct owners *owners = core->owners;
-    bool has_work = has_cleanup(owners) || owners->abandoned_count > 0 || !list_empty(&owners->ready);
+    bool has_work = has_cleanup(owners) || owners->abandoned_count > 0 || !list_empty(&owners->ready) ||
+                    lock_table_has_pending_grants(&core->owners->locks);
     return has_work ? 0 : deadlines_first(&owners->wait_ends);
 }
 
@@ -459,15 +465,21 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
 }
 
 /*
- * Purges one batch of documents, and grants the deferred cleanup that was ready but beyond the
- * quota of the last step.
+ * Purges one batch of documents, and grants the deferred cleanup and the requests that were beyond
+ * the quotas of the last step.
  */
 static int purge_step(struct core *core, tl_ts ts)
 {
+    struct owners *owners = core->owners;
+    int r = 0;
     core__begin(core, ts);
-    lock_table_suspend_grants(&core->owners->locks);
-    int r = list_empty(&core->owners->sessions_to_purge) ? 0 : session__purge_batch(core);
-    lock_table_resume_grants(&core->owners->locks);
+    if (list_empty(&owners->sessions_to_purge)) {
+        lock_table_continue_grants(&owners->locks);
+    } else {
+        lock_table_suspend_grants(&owners->locks);
+        r = session__purge_batch(core);
+        lock_table_resume_grants(&owners->locks);
+    }
     if (r >= 0)
         r = owners__before_commit(core);
     int written = core__commit(core);
@@ -495,7 +507,8 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
 {
     uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
     size_t left = core->limits.ephemeral_batch;
-    bool terminating = has_cleanup(core->owners), abandoned = core->owners->abandoned_count > 0;
+    bool granting = core->owners->locks.grant_quota > 0 && lock_table_has_pending_grants(&core->owners->locks);
+    bool terminating = granting || has_cleanup(core->owners), abandoned = core->owners->abandoned_count > 0;
     bool expired = tick != NULL && (deadlines_first(&core->owners->wait_ends) <= core->clock ||
                                     core_next_lease_end(core) <= barrier_clock);
     int r = terminating ? purge_step(core, at) : 0;
@@ -503,7 +516,7 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
         r = clean_sessions(core, at, expired, barrier_clock, &left);
     if (r >= 0 && core->owners->abandoned_count > 0 && left > 0)
         r = end_abandoned(core, at, left);
-    if (r >= 0 && expired)
+    if (r >= 0 && expired && !lock_table_has_pending_grants(&core->owners->locks))
         r = run_due_batch(core, at, barrier_clock);
     if (r >= 0 && (terminating || abandoned || expired))
         r = owners__resume(core);

@@ -519,8 +519,8 @@ static struct lock_codec_refs collect_refs(const struct core *core, struct arena
 }
 
 /*
- * Whether a wait has the lock request `request`. A ready deferred cleanup may have none; an ended
- * wait has none.
+ * Whether a wait has the lock request `request`. A ready deferred cleanup may have none; the next
+ * batch of a write (until == 0) and an ended wait have none.
  */
 static bool has_request(const struct wait *wait, struct lock_request *request)
 {
@@ -540,7 +540,8 @@ static void assign_requests(struct codec *codec, struct owners *owners, const st
             struct wait *wait = list_entry(link, struct wait, of_all);
             struct lock_request *request = next < refs->request_count ? refs->requests[next] : NULL;
             bool has = has_request(wait, request);
-            codec_require(codec, has || wait->ended || (wait->ready_number > 0 && wait->deferred != NULL));
+            codec_require(codec, has || wait->ended ||
+                                     (wait->ready_number > 0 && (wait->deferred != NULL || wait->until == 0)));
             if (!has)
                 continue;
             next++;

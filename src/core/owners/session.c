@@ -136,6 +136,9 @@ static bool check_open(struct core *core, struct command *command, struct slice 
     if (request->id.len == 0 || owners_session(core->owners, request->id) != NULL)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "there is a session [%.*s] already",
                     SLICE_ARG(request->id));
+    else if (request->id.len > SESSION_ID_BYTES_MAX)
+        problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "the id of a session has at most [%d] bytes",
+                    SESSION_ID_BYTES_MAX);
     else if (core->owners->sessions.count >= core->limits.sessions_max)
         problem_set(problem, arena, PROBLEM_LIMIT_EXCEEDED, "there are [%zu] sessions already",
                     core->limits.sessions_max);

@@ -111,6 +111,16 @@ static void observe_end(struct core *core, const struct wait *wait)
     metric_observe(&core->metrics.waits[outcome], metric_times_us, core->clock - wait->since);
 }
 
+/* Reports the end of a wait for locks, if it has waited, to metrics and history. */
+static void report_wait(struct core *core, const struct wait *wait)
+{
+    if (wait->until == 0)
+        return;
+    wait__report_end(core, wait);
+    observe_end(core, wait);
+    lock_history_record_wait(&core->owners->lock_history, wait, core->ts);
+}
+
 /* Removes a wait from every index of waits, and reports its end to metrics and history. */
 static void unregister(struct core *core, struct wait *wait)
 {
@@ -118,11 +128,7 @@ static void unregister(struct core *core, struct wait *wait)
     char key[8];
     if (!list_linked(&wait->of_all) || wait->ended)
         return;
-    if (wait->until != 0) {
-        wait__report_end(core, wait);
-        observe_end(core, wait);
-        lock_history_record_wait(&owners->lock_history, wait, core->ts);
-    }
+    report_wait(core, wait);
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     if (wait->session != NULL)
         list_remove(&wait->of_session);
@@ -194,7 +200,13 @@ void wait__answer(struct core *core, struct wait *wait)
     wait__free(core, wait);
 }
 
-/* Fails a wait for its cause; `now`: answers at once, unless items of a bulk have run. */
+/* Whether items of an autocommit bulk have run, so that each of the others fails. */
+static bool has_results(const struct wait *wait)
+{
+    return wait->pending_items != NULL && wait->command->owner.transaction.len == 0;
+}
+
+/* Fails a wait for its cause; `now`: answers at once, unless it has results. */
 static void end_wait(struct core *core, struct wait *wait, bool now)
 {
     struct command *command = wait->command;
@@ -202,7 +214,7 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
     /* The client gets no reply with these locks, so the session must not keep them. */
     if (wait->ready && wait->command->type == COMMAND_LOCK)
         lock_request_undo(wait->request, wait->granted_ts);
-    if (now && wait->pending_items == NULL) {
+    if (now && !has_results(wait)) {
         wait__answer(core, wait);
         core__complete(core, command);
     } else {
@@ -250,6 +262,33 @@ void wait__enqueue_ready(struct core *core, struct wait *wait)
     owners->ready_count++;
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     list_append(&owners->ready, &wait->link);
+}
+
+void wait__continue_later(struct core *core, struct wait *wait)
+{
+    if (list_linked(&wait->of_all))
+        report_wait(core, wait);
+    else
+        wait__restore(core, wait, wait->command->request != 0);
+    wait->until = 0;
+    wait->reported = false;
+    lock_request_free(tl_steal(wait->request));
+    deadline_set(&core->owners->idles, &wait->txn->idle, TL_TS_MAX);
+    wait__enqueue_ready(core, wait);
+}
+
+uint64_t wait__deadline(const struct wait *wait)
+{
+    uint64_t us = wait->command->owner.timeout_us;
+    if (wait->until != 0)
+        return wait->until;
+    return wait->since >= TL_TS_MAX || us >= TL_TS_MAX - wait->since ? TL_TS_MAX : wait->since + us;
+}
+
+int wait__on_grant(struct core *core, struct wait *wait)
+{
+    wait__enqueue_ready(core, wait);
+    return 0;
 }
 
 /* Returns: how many items of a write are still to run, at least one. */

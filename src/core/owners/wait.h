@@ -26,8 +26,8 @@ struct txn;
  * wait or enqueues it as ready. A callback that completes the command has freed the wait.
  */
 struct wait_ops {
-    /* Its locks were granted. Runs in the unit that released them. */
-    void (*on_grant)(struct core *core, struct wait *wait);
+    /* Its locks were granted. Runs in the unit that released them. Returns: 0; fatal codes. */
+    int (*on_grant)(struct core *core, struct wait *wait);
     /*
      * Resumes a ready command in a unit of its own. Returns: 0, done and the wait freed;
      * CORE_WAITS; fatal codes.
@@ -59,11 +59,12 @@ struct wait {
     struct lock_owner *owner;     /* of `request`; NULL: it has ended */
     struct command *command;      /* NULL: a deferred cleanup action */
     struct deferred *deferred;    /* the deferred action; NULL: it has a command */
-    struct lock_request *request; /* NULL: ended, or a ready deferred action that needs no lock */
+    /* NULL: ended, a ready deferred action that needs no lock, or the next batch of a write */
+    struct lock_request *request;
     struct session *session;      /* whose end ends the wait; NULL: none */
     struct txn *txn;              /* whose end ends the wait; NULL: none */
     struct deadline deadline; /* set while it waits */
-    uint64_t until;           /* its deadline by the clock, in us; 0: it has never waited */
+    uint64_t until;           /* its deadline by the clock, in us; 0: it has not waited for its locks yet */
     uint64_t since;           /* when it asked, by the clock, in us */
     tl_ts since_ts;           /* timestamp of the unit in which it asked */
     size_t bytes;             /* of the wait and its command, counted in owners->wait_bytes */
@@ -75,7 +76,8 @@ struct wait {
     tl_ts granted_ts;      /* LOCK: of the grant, if its names must be resolved again */
     bool reported;         /* reported as a slow wait (report.c) */
     struct problem *cause; /* why it fails, in the command's arena; NULL: it does not fail */
-    bool *pending_items;   /* bulk: items still to run; command's arena; NULL: all */
+    /* Bulk: items still to run, in a transaction the last ones; command's arena; NULL: all */
+    bool *pending_items;
     struct list of_all;    /* in owners->waits, in order of arrival */
     struct list of_session; /* in session->waits */
     struct list link; /* in owners->ready */
@@ -116,8 +118,8 @@ struct wait *wait__by_request(const struct core *core, uint64_t number);
  */
 void wait__free(struct core *core, struct wait *wait);
 /*
- * Fails a wait, also a ready one. The command gets the problem; a bulk that has run some items gets
- * it in each remaining one. wait__fail() answers and frees the wait at once, unless items have run.
+ * Fails a wait, also a ready one. The command gets the problem; an autocommit bulk that has run some
+ * items gets it in each remaining one. wait__fail() answers and frees the wait at once, unless items have run.
  * wait__end() is for many waits at once: it answers only while the step has budget left (cost.h).
  * Other waits are enqueued and answered in a unit of their own.
  * Requires: the wait has a command and has not ended.
@@ -159,14 +161,23 @@ void wait__explain_limit(const struct core *core, struct arena *arena, struct pr
  * limit of waiting requests refused it. Else the problem has `type` and names the holders.
  */
 void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
-/* Enqueues a wait to resume in a unit of its own; an on_grant callback. */
+/* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
+/*
+ * Enqueues a write of a transaction that has run a batch of its items, for its next one. It has no
+ * request until then; the transaction keeps the locks.
+ */
+void wait__continue_later(struct core *core, struct wait *wait);
+/* Returns: until when its command may wait, by the clock, in us, whether it has waited or not. */
+uint64_t wait__deadline(const struct wait *wait);
 /* Takes a wait out of owners->ready. */
 void wait__dequeue_ready(struct core *core, struct wait *wait);
 /*
- * Callbacks that most commands share. They fail the command and free the wait; a transaction lives
- * on after a timeout, and is rolled back after a deadlock.
+ * Callbacks that most commands share. wait__on_grant() enqueues the wait as ready. The others fail
+ * the command and free the wait; a transaction lives on after a timeout, and is rolled back after a
+ * deadlock.
  */
+int wait__on_grant(struct core *core, struct wait *wait) TL_MUST_USE;
 int wait__on_timeout(struct core *core, struct wait *wait) TL_MUST_USE;
 void wait__on_deadlock(struct core *core, struct wait *wait);
 /* Records the end of a wait that was reported as slow (report.c). */

@@ -92,6 +92,21 @@ static void retain_texts(struct codec *codec, struct command *command)
     codec->arena = &command->arena;
 }
 
+/*
+ * Whether the items that a write of a transaction has still to run are the last ones, and at least
+ * one.
+ */
+static bool pending_is_valid(const struct wait *wait)
+{
+    const struct write_command *write = &wait->command->write;
+    const bool *pending = wait->pending_items;
+
+    for (size_t i = 1; i < write->item_count; i++)
+        if (pending[i - 1] && !pending[i])
+            return false;
+    return pending[write->item_count - 1];
+}
+
 /* Codes which items are still to run, and all results, in the command's arena. */
 static void codec_results(struct codec *codec, struct wait *wait)
 {
@@ -100,8 +115,8 @@ static void codec_results(struct codec *codec, struct wait *wait)
     bool partial = wait->pending_items != NULL;
 
     codec_bool(codec, &partial);
-    codec_require(codec,
-                  !partial || ((wait->write_owner != NULL || wait->ended) && !write->atomic && write->item_count > 1));
+    codec_require(codec, !partial || ((wait->write_owner != NULL || wait->txn != NULL || wait->ended) &&
+                                      !write->atomic && write->item_count > 1));
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;
@@ -112,6 +127,7 @@ static void codec_results(struct codec *codec, struct wait *wait)
             codec_bool(codec, &wait->pending_items[i]);
         codec_result(codec, &write->results[i]);
     }
+    codec_require(codec, codec->bad || !partial || wait->txn == NULL || pending_is_valid(wait));
 }
 
 /* --- Waits -------------------------------------------------------------------------------------------------------- */
@@ -125,7 +141,13 @@ static void codec_numbers(struct codec *codec, struct core *core, struct wait *w
     codec_number(codec, &wait->names_epoch);
     codec_deadline(codec, &core->owners->wait_ends, &wait->deadline);
     codec_require(codec, wait->deadline.at == (ready || wait->until > TL_TS_MAX ? TL_TS_MAX : wait->until));
-    codec_require(codec, wait->until > 0 || (ready && wait->deferred != NULL));
+    codec_require(codec, wait->until > 0 || ready);
+}
+
+/* Whether a wait that has not waited for locks may be ready. */
+static bool never_waited_is_valid(const struct wait *wait)
+{
+    return wait->until > 0 || wait->deferred != NULL || wait->pending_items != NULL;
 }
 
 /* A loaded wait enters owners->ready when all are read (owners_codec.c). */
@@ -258,6 +280,7 @@ void codec_wait(struct sections *sections, struct core *core, struct wait **wait
             codec_results(&codec, *wait);
         if (ready)
             codec_ready(&codec, *wait);
+        codec_require(&codec, codec.bad || never_waited_is_valid(*wait));
         codec_require(&codec, codec.bad || !named || (*wait)->command->request != 0);
     }
     section_end(sections, &codec);

@@ -121,6 +121,19 @@ void om_wait_ready(struct om *model, int slot)
     wait->deadline.at = OM_NEVER;
 }
 
+void om_wait_continue_later(struct om *model, struct om_step *step, int slot, uint64_t until)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    om_withdraw(model, step, slot);
+    wait->state = OM_NEW;
+    if (!wait->parked)
+        om_wait_park(model, slot, until);
+    wait->until = until;
+    om_set_deadline(model, &model->txns[wait->txn].idle, OM_NEVER);
+    om_wait_ready(model, slot);
+}
+
 /* Rule 21: ends a wait that a later unit answers: it has no owner and no locks any more. */
 static void end_later(struct om *model, struct om_step *step, int slot, enum om_problem problem)
 {
@@ -143,7 +156,7 @@ static void fail(struct om *model, struct om_step *step, int slot, enum om_probl
     struct om_done done = wait->done;
     int txn = wait->txn;
 
-    if (wait->partial || !now) {
+    if ((wait->partial && wait->op->txn == 0) || !now) {
         end_later(model, step, slot, problem);
     } else {
         om_wait_free(model, step, slot);
@@ -268,7 +281,8 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
 {
     struct om_wait *wait = &model->waits[slot];
 
-    if (wait->ended && wait->op->kind == OP_WRITE && (wait->partial || wait->cause == OM_DEADLOCK))
+    if (wait->ended && wait->op->kind == OP_WRITE && wait->op->txn == 0 &&
+        (wait->partial || wait->cause == OM_DEADLOCK))
         om_write_ended(model, step, slot);
     else if (wait->ended)
         answer_ended(model, step, slot);
@@ -530,7 +544,8 @@ uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
-    if (has_cleanup(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model)) /* one batch per step */
+    if (has_cleanup(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model) ||
+        om_has_pending_grants(model)) /* one batch per step */
         return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
@@ -820,7 +835,11 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     /* Only OP_TICK resumes ready waits that an earlier step has left. */
     bool resumes = !no_cleanup && (op->kind == OP_TICK || om_ready_count(model) == 0);
     model->cost_left = resumes ? model->limits.piece : 0;
-    bool cleanup = !no_cleanup && has_cleanup(model), abandoned = !no_cleanup && om_txn_any_abandoned(model);
+    bool pending = om_has_pending_grants(model);
+    model->grant_quota = op->kind == OP_TICK || !pending ? 3 * model->limits.piece : 0;
+    bool granting = pending && model->grant_quota > 0;
+    bool cleanup = !no_cleanup && (granting || has_cleanup(model)),
+         abandoned = !no_cleanup && om_txn_any_abandoned(model);
     uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
     bool expired = op->kind == OP_TICK && any_expired(model, heard);
     int left = model->limits.piece;
@@ -830,7 +849,7 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
         clean_sessions(model, step, ts, op->kind == OP_TICK, heard, &left);
     if (!no_cleanup)
         end_abandoned(model, step, ts, left);
-    if (op->kind == OP_TICK)
+    if (op->kind == OP_TICK && !om_has_pending_grants(model))
         run_due(model, step, ts, heard);
     if (cleanup || abandoned || expired)
         resume(model, step);

@@ -365,6 +365,7 @@ struct om {
     struct om_attempt attempts[OM_ATTEMPTS];
     uint64_t last_deferred, last_order, last_termination;
     int cleanup_quota;    /* deferred cleanups that this step may still grant */
+    int grant_quota;      /* other requests that this step may still grant */
     int cost_left;        /* cost that this step may still spend on ready waits */
     int grants_suspended; /* grants are suspended while above 0 */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;

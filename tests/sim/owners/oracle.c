@@ -461,15 +461,19 @@ static void resolve_cycle(struct om *model, struct om_step *step)
 
 /* --- Rule 14: after each change ----------------------------------------------------------------------------------- */
 
-/* Deferred cleanup is limited by cleanup_quota. */
+/* Deferred cleanup is limited by cleanup_quota, all others by grant_quota. */
+static bool is_beyond_quota(const struct om *model, const struct om_wait *request)
+{
+    return (request->deferred != 0 ? model->cleanup_quota : model->grant_quota) == 0;
+}
+
 static struct om_wait *first_grantable(struct om *model)
 {
     struct om_wait *best = NULL;
 
     for (int i = 0; i < OM_WAITS; i++) {
         struct om_wait *request = &model->waits[i];
-        bool beyond_quota = request->deferred != 0 && model->cleanup_quota == 0;
-        if (request->state == OM_WAITING && !beyond_quota && can_grant(model, request) &&
+        if (request->state == OM_WAITING && !is_beyond_quota(model, request) && can_grant(model, request) &&
             (best == NULL || is_ahead(request, best)))
             best = request;
     }
@@ -483,7 +487,10 @@ static void settle(struct om *model, struct om_step *step)
         if (any_cycle(model)) {
             resolve_cycle(model, step);
         } else if ((request = first_grantable(model)) != NULL) {
-            model->cleanup_quota -= request->deferred != 0;
+            if (request->deferred != 0)
+                model->cleanup_quota--;
+            else
+                model->grant_quota--;
             grant(model, step, request);
             request->event = ++model->last_event;
         } else {
@@ -495,6 +502,14 @@ static void settle(struct om *model, struct om_step *step)
 void om_set_cleanup_quota(struct om *model, int max)
 {
     model->cleanup_quota = max;
+}
+
+bool om_has_pending_grants(const struct om *model)
+{
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].state == OM_WAITING && model->waits[i].deferred == 0 && can_grant(model, &model->waits[i]))
+            return true;
+    return false;
 }
 
 bool om_has_ready_cleanup(const struct om *model)
@@ -613,8 +628,7 @@ const char *om_check(const struct om *model)
             continue;
         if (wait->used && wait->state != OM_WAITING)
             return "a wait is left that waits for nothing";
-        bool beyond_quota = wait->deferred != 0 && model->cleanup_quota == 0;
-        if (wait->used && !beyond_quota && can_grant(model, wait))
+        if (wait->used && !is_beyond_quota(model, wait) && can_grant(model, wait))
             return "a request waits that could be granted";
     }
     return any_cycle(model) ? "requests wait for each other in a circle" : NULL;

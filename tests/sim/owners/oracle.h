@@ -84,6 +84,8 @@ void om_move(struct om *model, struct om_step *step, int index, int doc, int dir
  */
 void om_set_cleanup_quota(struct om *model, int max);
 bool om_has_ready_cleanup(const struct om *model);
+/* Whether another request waits only because of grant_quota. */
+bool om_has_pending_grants(const struct om *model);
 
 /*
  * Changes between the two calls are atomic: rules 14 and 19 are applied after the last

@@ -43,6 +43,8 @@ static inline void om_charge(int *left, int cost)
     *left = cost < *left ? *left - cost : 0;
 }
 void om_wait_ready(struct om *model, int wait);
+/* Makes a write of a transaction ready for its next batch. */
+void om_wait_continue_later(struct om *model, struct om_step *step, int wait, uint64_t until);
 
 /* --- owners --- */
 

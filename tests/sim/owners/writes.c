@@ -14,7 +14,8 @@ struct work {
     uint32_t session;
     bool cleanup; /* a cleanup action */
     int txn;      /* slot; -1: none */
-    int wait;     /* slot; -1: no lock requested */
+    int wait;     /* slot; -1: no lock requested, and the first batch */
+    int begin, end; /* the items of this call: all, or one batch in a transaction */
     int target_count;
     int targets[OM_ITEMS];   /* items */
     int dirs[OM_ITEMS][2];   /* old and new directories of their documents; -1: none */
@@ -259,7 +260,7 @@ static bool run_items(struct work *at, const bool *chosen)
 {
     bool failed = false;
 
-    for (int i = 0; i < at->op->count; i++) {
+    for (int i = at->begin; i < at->end; i++) {
         if (chosen != NULL && !chosen[i])
             continue;
         if (at->done.results[i].problem == OM_FINE)
@@ -271,18 +272,30 @@ static bool run_items(struct work *at, const bool *chosen)
     return failed;
 }
 
-static void run_in_txn(struct work *at, const bool *chosen)
+/* Refuses the write; if batches of it were done, the items from this batch on fail instead. */
+static void refuse_rest(struct work *at)
+{
+    if (at->begin == 0) {
+        at->done.problem = OM_TOO_LARGE;
+        return;
+    }
+    for (int i = at->begin; i < at->op->count; i++)
+        at->done.results[i] = (struct om_result){.outcome = OM_FAILED, .problem = OM_TOO_LARGE};
+    at->end = at->op->count;
+}
+
+static void run_in_txn(struct work *at)
 {
     struct om *model = at->model;
     struct om_txn *txn = &model->txns[at->txn], before = *txn;
-    bool failed = run_items(at, chosen);
+    bool failed = run_items(at, NULL);
 
     at->done.rolled_back = at->op->atomic && failed;
     if (at->done.rolled_back)
         *txn = before;
     if (om_txn_changes(txn) > model->limits.changes) {
         *txn = before;
-        at->done.problem = OM_TOO_LARGE;
+        refuse_rest(at);
     }
     om_txn_touch(model, at->txn);
 }
@@ -306,10 +319,6 @@ static void run(struct work *at, const bool *chosen)
     static struct om before;
     struct om *model = at->model;
 
-    if (at->txn >= 0) {
-        run_in_txn(at, chosen);
-        return;
-    }
     if (at->op->atomic)
         before = *model;
     at->done.rolled_back = run_items(at, chosen) && at->op->atomic;
@@ -381,6 +390,8 @@ static int lock_count(const struct om_spec *specs, int count)
 
 static bool is_left(const struct work *at, int item)
 {
+    if (at->txn >= 0)
+        return item >= at->begin && item < at->end;
     return at->wait < 0 || !at->model->waits[at->wait].partial || at->model->waits[at->wait].left[item];
 }
 
@@ -401,8 +412,24 @@ static bool token_holds(struct work *at, int item)
     return false;
 }
 
+/* The items of this call: all, or in a transaction the next batch, of the cost of one step. */
+static void choose_range(struct work *at)
+{
+    const struct om_wait *wait = at->wait < 0 ? NULL : &at->model->waits[at->wait];
+
+    at->begin = 0;
+    at->end = at->op->count;
+    if (at->txn < 0 || at->op->atomic)
+        return;
+    while (wait != NULL && wait->partial && !wait->left[at->begin])
+        at->begin++;
+    if (at->end - at->begin > at->model->limits.piece)
+        at->end = at->begin + at->model->limits.piece;
+}
+
 static void find_targets(struct work *at)
 {
+    choose_range(at);
     at->target_count = 0;
     for (int i = 0; i < at->op->count; i++)
         if (is_left(at, i) && (at->cleanup || !at->model->indices[at->op->items[i].index].closed) &&
@@ -433,12 +460,36 @@ static void complete(struct work *at)
     om_complete(at->model, at->step, &at->done);
 }
 
+/* Rule 17: makes the write ready for its next batch, in a later step. */
+static enum om_end continue_later(struct work *at)
+{
+    struct om *model = at->model;
+
+    if (at->wait < 0)
+        at->wait = om_wait_new(model, at->step, &at->done, om_txn_owner(at->txn), 0, at->txn);
+    struct om_wait *wait = &model->waits[at->wait];
+    for (int i = 0; i < at->op->count; i++)
+        wait->left[i] = i >= at->end;
+    wait->partial = true;
+    wait->done = at->done;
+    om_wait_continue_later(model, at->step, at->wait, wait->since + at->op->us);
+    model->cost_left = 0;
+    return OM_PARKED;
+}
+
 /* Runs all pending items. An atomic autocommit write needs an empty unit. */
 static enum om_end finish(struct work *at, uint64_t deadline)
 {
     struct om *model = at->model;
     bool chosen[OM_ITEMS], partial = at->wait >= 0 && model->waits[at->wait].partial;
 
+    if (at->txn >= 0) {
+        run_in_txn(at);
+        if (at->end < at->op->count && at->done.problem == OM_FINE)
+            return continue_later(at);
+        complete(at);
+        return OM_ENDED_NOW;
+    }
     if (at->op->atomic && at->txn < 0 && model->dirty) {
         om_end_unit(model);
         om_begin(model, model->last_ts + 1);
@@ -566,7 +617,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
         return finish(at, deadline);
     int count = collect_specs(at, NULL, specs);
     if (om_lock_count(model, owner) + lock_count(specs, count) > model->limits.locks) {
-        at->done.problem = OM_TOO_LARGE;
+        refuse_rest(at);
         complete(at);
         om_txn_touch(model, txn);
         return OM_ENDED_NOW;
@@ -644,6 +695,7 @@ void om_write_ended(struct om *model, struct om_step *step, int slot)
     struct work at = resumed(model, step, slot);
     struct om_wait *wait = &model->waits[slot];
 
+    choose_range(&at);
     for (int i = 0; i < at.op->count; i++)
         if (is_left(&at, i))
             at.done.results[i].problem = (uint8_t)wait->cause;

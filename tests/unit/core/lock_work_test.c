@@ -377,6 +377,52 @@ static void test_lock_check_of_write_ignores_many_waiters(void **state)
     assert_in_range(write_past(2 * FEW), 1, LOOKS);
 }
 
+/*
+ * `count` requests wait for two resources; the holders of the first one ask for the second one, and
+ * each passes them all. Returns: the work of the release that grants as many as `quota` allows.
+ */
+static uint64_t grants_past_waiters_elsewhere(size_t count, size_t quota, size_t *ret_granted)
+{
+    enum { HOLDERS = 100 };
+    struct owner_set set;
+    setup(&set, HOLDERS + 1 + count);
+    for (size_t i = 0; i < HOLDERS; i++)
+        take(&set, i, LOCK_S, name_of(NULL, "first"));
+    take(&set, HOLDERS, LOCK_X, name_of(NULL, "second"));
+    for (size_t i = HOLDERS + 1; i < set.count; i++) {
+        struct lock_spec specs[] = {{name_of(NULL, "first"), LOCK_X, false}, {name_of(NULL, "second"), LOCK_X, false}};
+        set.requests[i] = lock_request_new(&set.table, &set.owners[i], specs, 2, NULL);
+        assert_int_equal(lock_request_start(set.requests[i], true), LOCK_WAITS);
+    }
+    for (size_t i = 0; i < HOLDERS; i++)
+        begin_wait(&set, i, LOCK_S, name_of(NULL, "second"));
+    lock_table_set_grant_quota(&set.table, quota);
+    uint64_t before = lock_table_work(&set.table);
+    assert_int_equal(lock_release_all(&set.table, &set.owners[HOLDERS]), 1);
+    uint64_t work = lock_table_work(&set.table) - before;
+    *ret_granted = granted(&set);
+    assert_true(lock_table_has_pending_grants(&set.table));
+    lock_table_check(&set.table);
+    lock_table_set_grant_quota(&set.table, SIZE_MAX);
+    lock_table_continue_grants(&set.table);
+    assert_int_equal(*ret_granted + granted(&set), HOLDERS);
+    assert_false(lock_table_has_pending_grants(&set.table));
+    teardown(&set);
+    return work;
+}
+
+/* One step does not grant more than it may pass others for; the rest is granted later. */
+static void test_lock_grants_past_waiters_elsewhere_are_bounded(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, QUOTA = 60, PASSED = 3 * LOCK_GRANT_PASSED * QUOTA, LOOKS = 8 };
+    size_t some, fewer;
+    assert_in_range(grants_past_waiters_elsewhere(FEW, QUOTA, &some), 1, PASSED + LOOKS * FEW);
+    assert_in_range(grants_past_waiters_elsewhere(2 * FEW, QUOTA, &fewer), 1, PASSED + LOOKS * 2 * FEW);
+    assert_in_range(some, 10, 30);
+    assert_in_range(fewer, some / 2, some - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_deadlock_searches_of_many_requests_are_linear),
         cmocka_unit_test(test_deadlock_work_of_many_cycles_is_bounded),
         cmocka_unit_test(test_lock_release_grants_past_many_waiters),
+        cmocka_unit_test(test_lock_grants_past_waiters_elsewhere_are_bounded),
         cmocka_unit_test(test_lock_token_is_found_among_many_locks),
         cmocka_unit_test(test_lock_check_of_write_ignores_many_waiters),
     };

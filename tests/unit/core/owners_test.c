@@ -1067,7 +1067,9 @@ static size_t find_targets(struct core_fixture *box, struct command *command, st
 {
     size_t before = box->core->arena.used, scratch = box->core->scratch.used;
 
-    assert_int_equal(write__targets(box->core, command, NULL, false, targets), 0);
+    assert_int_equal(
+        write__targets(box->core, command, (struct write_range){0, command->write.item_count}, NULL, false, targets),
+        0);
     assert_int_equal(box->core->scratch.used, scratch);
     return box->core->arena.used - before;
 }
@@ -1120,6 +1122,49 @@ static void test_write_targets_keep_only_paths(void **state)
     fixture_close(&box);
 }
 
+/* Error texts of a rename cut long paths. */
+static void test_rename_error_cuts_long_paths(void **state)
+{
+    struct core_fixture box;
+    char *path = mem_alloc(12000);
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    memset(path, 'a', 12000);
+    path[0] = '/';
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->rename = (struct rename_command){.index = SLICE_LIT("tree"),
+                                              .from = slice_make(path, 12000),
+                                              .to = slice_make(path, 11000),
+                                              .if_seq_no = SEQ_NO_ANY};
+    command = fixture_run(&box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+    assert_in_range(command->problem.reason.len, 1000, 1200);
+    mem_free(path);
+    fixture_close(&box);
+}
+
+/* The id of a session fits into the crash page. */
+static void test_session_id_is_bounded(void **state)
+{
+    struct core_fixture box;
+    char id[SESSION_ID_BYTES_MAX + 1];
+    (void)state;
+
+    fixture_open(&box);
+    memset(id, 'a', sizeof id);
+    for (size_t len = SESSION_ID_BYTES_MAX; len <= SESSION_ID_BYTES_MAX + 1; len++) {
+        struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+        command->session.id = slice_make(id, len);
+        command->session.ttl_us = TL_SECOND;
+        command = fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, len > SESSION_ID_BYTES_MAX ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+    }
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1147,6 +1192,8 @@ int main(void)
         cmocka_unit_test(test_end_of_host_life_rolls_back_its_transactions),
         cmocka_unit_test(test_abandoned_transactions_are_rolled_back_in_batches),
         cmocka_unit_test(test_write_targets_keep_only_paths),
+        cmocka_unit_test(test_rename_error_cuts_long_paths),
+        cmocka_unit_test(test_session_id_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,10 @@
 #include <stdio.h>
 
 #include "../../lib/bounded.h"
+#include "core/owners/cost.h"
 #include "core/owners/owners.h"
 #include "core/owners/wait.h"
+#include "core/step/work.h"
 
 static uint64_t last_request;
 
@@ -288,6 +290,56 @@ static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
     end(&box);
 }
 
+/* Returns: the largest work of a step while `count` writes wait for one lock and are granted. */
+static uint64_t work_of_grants(size_t count)
+{
+    struct core_fixture box;
+    size_t done = 0;
+
+    begin(&box, core_limits_default().ephemeral_batch);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
+    all->owner.session = SLICE_LIT("holder");
+    all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
+    all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    all->lock.target_count = 1;
+    give(&box, all);
+    for (size_t i = 0; i < count; i++)
+        put(&box, (int)i, 1, "", "");
+    free_completed(&box);
+    core_reset_metrics(box.core);
+    unlock_all(&box, "holder");
+    assert_int_equal(box.core->owners->locks.waiting_count,
+                     count - GRANTS_PER_COST * core_limits_default().ephemeral_batch);
+    lock_table_check(&box.core->owners->locks);
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND); /* a grantable request does not time out */
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    for (struct command *command; (command = completed(&box)) != NULL; command_free(command))
+        if (command->type == COMMAND_WRITE) {
+            assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+            done++;
+        }
+    assert_int_equal(done, count);
+    uint64_t work = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_UNLOCK]);
+    uint64_t later = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_TICK]);
+    end(&box);
+    return work > later ? work : later;
+}
+
+/*
+ * Very many requests that are granted together are granted in bounded steps; a step only wakes the
+ * others, which takes a few looks.
+ */
+static void test_grants_are_divided_into_steps(void **state)
+{
+    enum { FEW = 5000, LOOKS = 4 };
+    (void)state;
+
+    uint64_t work = work_of_grants(FEW);
+    assert_in_range(work_of_grants(2 * FEW), 1, work + LOOKS * FEW);
+}
+
 /* --- Ready writes ------------------------------------------------------------------------------------------------- */
 
 /*
@@ -468,18 +520,177 @@ static void test_ready_write_counts_against_waiters_max(void **state)
     end(&box);
 }
 
+/* --- Bulks of transactions ----------------------------------------------------------------------------------------- */
+
+/* Gives a bulk of a transaction that indexes documents from `first` on. Returns: its number. */
+static uint64_t bulk(struct core_fixture *box, size_t first, size_t count, const char *transaction, uint64_t timeout_us)
+{
+    struct command *command = fixture_write_command(box, count);
+
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
+        command->write.items[i].id = arena_printf(&command->arena, "%zu", first + i);
+    }
+    command->owner.transaction = slice_from(transaction);
+    command->owner.timeout_us = timeout_us;
+    give(box, command);
+    return last_request;
+}
+
+/*
+ * Returns: the largest work of a step of a bulk with `count` items in a transaction, which takes
+ *          *ret_steps steps.
+ */
+static uint64_t work_of_bulk(size_t count, int *ret_steps)
+{
+    struct core_fixture box;
+    struct command *command;
+
+    begin(&box, core_limits_default().ephemeral_batch);
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    free_completed(&box);
+    core_reset_metrics(box.core);
+    uint64_t request = bulk(&box, 0, count, "t", 60 * TL_SECOND);
+    for (*ret_steps = 1; (command = completed_as(&box, request)) == NULL; ++*ret_steps) {
+        assert_int_equal(core_next_deadline(box.core), 0);
+        tick(&box);
+    }
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
+    command_free(command);
+    uint64_t first = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_WRITE]);
+    uint64_t later = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_TICK]);
+    txn(&box, COMMAND_TXN_COMMIT, "t");
+    command = completed_as(&box, last_request);
+    assert_int_equal(command->txn.changes, count);
+    command_free(command);
+    end(&box);
+    return first > later ? first : later;
+}
+
+/* A bulk of a transaction runs in batches: a step does as much with twice as many items. */
+static void test_txn_bulk_runs_in_bounded_steps(void **state)
+{
+    size_t batch = core_limits_default().ephemeral_batch;
+    int steps[2];
+    (void)state;
+
+    uint64_t work = work_of_bulk(4 * batch, &steps[0]), more = work_of_bulk(8 * batch, &steps[1]);
+    assert_in_range(more, work - work / 10, work + work / 10);
+    assert_in_range(more, 0, CORE_STEP_WORK / 2);
+    assert_in_range(steps[0], 4, 5); /* sources count, too */
+    assert_in_range(steps[1], 8, 9);
+}
+
+/*
+ * Between two batches, other commands of the transaction are refused, its idle time does not run,
+ * and its end ends the bulk.
+ */
+static void test_txn_bulk_is_under_way_between_batches(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 2);
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&box, 0, 7, "t", 60 * TL_SECOND);
+    free_completed(&box);
+    txn(&box, COMMAND_TXN_COMMIT, "t");
+    struct command *command = completed_as(&box, last_request);
+    assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    command_free(command);
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 7200 * TL_SECOND); /* longer than the idle time */
+    assert_null(completed_as(&box, request));
+    assert_int_equal(ready_count(&box), 1);
+    txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    while ((command = completed_as(&box, request)) == NULL)
+        tick(&box);
+    assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
+    command_free(command);
+    free_completed(&box);
+    assert_null(fixture_source(&box, "fs", "0"));
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    end(&box);
+}
+
+/* A batch that times out fails its blocked item alone; the others, and later batches, are done. */
+static void test_txn_bulk_continues_after_timeout(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 2);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    lock(&box, "holder", "2");
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&box, 0, 6, "t", TL_SECOND);
+    free_completed(&box);
+    tick(&box);
+    assert_int_equal(box.core->owners->locks.waiting_count, 1);
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
+    free_completed(&box);
+    tick(&box);
+    struct command *command = completed_as(&box, request);
+    assert_non_null(command);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(command->write.results[i].outcome, i == 2 ? WRITE_FAILED : WRITE_CREATED);
+    assert_int_equal(command->write.results[2].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    command_free(command);
+    end(&box);
+}
+
+/*
+ * A bulk that exceeds a limit of its transaction in a later batch keeps the batches before, and
+ * fails the items from there on.
+ */
+static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    core_close(box.core);
+    box.limits.ephemeral_batch = 2;
+    box.limits.transaction_changes_max = 5;
+    assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&box, 0, 8, "t", TL_SECOND);
+    for (int i = 0; i < 3; i++)
+        tick(&box);
+    struct command *command = completed_as(&box, request);
+    assert_non_null(command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(command->write.results[i].outcome, i < 4 ? WRITE_CREATED : WRITE_FAILED);
+        if (i >= 4)
+            assert_int_equal(command->write.results[i].problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    }
+    command_free(command);
+    txn(&box, COMMAND_TXN_COMMIT, "t");
+    command = completed_as(&box, last_request);
+    assert_int_equal(command->txn.changes, 4);
+    command_free(command);
+    end(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_timed_out_bulks_retry_in_bounded_steps),
+        cmocka_unit_test(test_grants_are_divided_into_steps),
         cmocka_unit_test(test_ready_write_is_not_overtaken),
         cmocka_unit_test(test_ready_write_ends_on_cancel),
         cmocka_unit_test(test_ready_write_ends_with_its_session),
         cmocka_unit_test(test_ready_write_does_not_time_out),
         cmocka_unit_test(test_ready_write_ends_on_rollback),
         cmocka_unit_test(test_ready_write_counts_against_waiters_max),
+        cmocka_unit_test(test_txn_bulk_runs_in_bounded_steps),
+        cmocka_unit_test(test_txn_bulk_is_under_way_between_batches),
+        cmocka_unit_test(test_txn_bulk_continues_after_timeout),
+        cmocka_unit_test(test_txn_bulk_fails_from_batch_beyond_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

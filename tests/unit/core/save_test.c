@@ -228,7 +228,8 @@ static void fill(struct core_fixture *box)
     session(box, COMMAND_SESSION_CLOSE, "gone", true); /* its action is deferred */
     lock(box, "b", "1", LOCK_X);                       /* waits */
     begin(box, "t1", "waits");
-    put(box, 20, 22, "t1", "");
+    put(box, 20, 21, "t1", "");
+    put(box, 22, 22, "t1", "");
     begin(box, "t2", "");
     put(box, 2, 2, "t2", ""); /* waits */
     put(box, 1, 6, "", ""); /* some of its items wait */
@@ -418,6 +419,47 @@ static void test_loaded_waits_continue(void **state)
                         command->write.results[i].version > 0);
     }
     assert_true(wrote);
+    empty(&box);
+    buf_deinit(&saved);
+}
+
+/* A bulk of a transaction that has run some batches continues with the next one. */
+static void test_loaded_txn_bulk_continues(void **state)
+{
+    enum { ITEMS = 7 };
+    struct core_fixture box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+    struct command *command;
+    (void)state;
+
+    fixture_open(&box);
+    core_close(box.core);
+    box.limits.ephemeral_batch = 2;
+    assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
+    core_begin_chain(box.core, 9);
+    begin(&box, "t", "", TXN_UPDATE);
+    put(&box, 1, ITEMS, "t", "");
+    assert_int_equal(box.core->owners->ready_count, 1);
+    save(&box, &saved);
+    core_stop(box.core, &box.effects);
+    free_completed(&box);
+    core_close(box.core);
+    assert_int_equal(load(&box, buf_as_slice(&saved), NULL, &box.core), 0);
+    assert_int_equal(box.core->owners->ready_count, 1);
+    assert_true(run_due(&box) >= ITEMS / 2);
+    for (size_t found = 0; (command = completed(&box)) != NULL; command_free(command)) {
+        if (command->type != COMMAND_WRITE)
+            continue;
+        assert_int_equal(found++, 0);
+        for (size_t i = 0; i < ITEMS; i++)
+            assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
+    }
+    command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("t");
+    step(&box, command);
+    command = completed(&box);
+    assert_int_equal(command->txn.changes, ITEMS);
+    command_free(command);
     empty(&box);
     buf_deinit(&saved);
 }
@@ -1010,6 +1052,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_loaded_core_saves_same_bytes),
         cmocka_unit_test(test_save_changes_nothing),
         cmocka_unit_test(test_loaded_waits_continue),
+        cmocka_unit_test(test_loaded_txn_bulk_continues),
         cmocka_unit_test(test_restart_of_host_keeps_loaded_cleanup),
         cmocka_unit_test(test_ts_ceiling_exceeds_units_before_it),
         cmocka_unit_test(test_load_refuses_newer_store),
