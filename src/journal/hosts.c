@@ -419,17 +419,6 @@ bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach r
     return reached;
 }
 
-/* Requires: queue_lock. */
-static struct journal_host *copy_listed(const struct cluster *cluster)
-{
-    size_t bytes = 1;
-    for (size_t i = 0; i < cluster->host_count; i++) {
-        const struct journal_host *host = &cluster->hosts[i];
-        bytes += sizeof *host + host->name.len + host->group.len + host->address.len + host->build.len;
-    }
-    return mem_zalloc(bytes);
-}
-
 size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach reach, struct journal_host **ret_hosts)
 {
     struct cluster *cluster = journal->cluster;
@@ -439,17 +428,9 @@ size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach
         return 0;
     pthread_mutex_lock(&journal->queue_lock);
     struct journal_host *hosts = copy_listed(cluster);
-    char *at = (char *)(hosts + cluster->host_count);
-    for (size_t i = 0; i < cluster->host_count; i++) {
-        if (!is_behind(cluster, &cluster->hosts[i], ts, reach))
-            continue;
-        struct journal_host *host = &hosts[count++];
-        *host = cluster->hosts[i];
-        host->name = put_text(&at, host->name);
-        host->group = put_text(&at, host->group);
-        host->address = put_text(&at, host->address);
-        host->build = put_text(&at, host->build);
-    }
+    for (size_t i = 0; i < cluster->host_count; i++)
+        if (is_behind(cluster, &cluster->hosts[i], ts, reach))
+            hosts[count++] = hosts[i];
     pthread_mutex_unlock(&journal->queue_lock);
     *ret_hosts = hosts;
     return count;

@@ -248,15 +248,21 @@ static bool is_secret(struct slice given, struct slice secret)
     return differs == 0;
 }
 
+static int accept_in_cluster(struct request *request)
+{
+    int r = request_accept(request);
+    if (r == 0 && journal_host_number(request->api->journal) == 0)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "this server is in no cluster");
+    return r;
+}
+
 /* A checkpoint is given to hosts of the cluster only: it has all data, and transactions and sessions with their ids. */
 static int accept_host(struct request *request)
 {
     struct slice secret = request->api->options.cluster_secret;
-    int r = request_accept(request);
+    int r = accept_in_cluster(request);
     if (r != 0)
         return r;
-    if (journal_host_number(request->api->journal) == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "this server is in no cluster");
     if (secret.len == 0)
         return request_refuse(request, PROBLEM_SECURITY,
                               "the cluster was made by an early version, without a secret of its hosts, and gives no "

@@ -437,7 +437,7 @@ static void test_loaded_txn_bulk_continues(void **state)
     box.limits.ephemeral_batch = 2;
     assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
     core_begin_chain(box.core, 9);
-    begin(&box, "t", "", TXN_UPDATE);
+    begin(&box, "t", "");
     put(&box, 1, ITEMS, "t", "");
     assert_int_equal(box.core->owners->ready_count, 1);
     save(&box, &saved);
@@ -701,8 +701,7 @@ static void test_owners_write_no_records(void **state)
     assert_int_equal(keys(&box), before + 1);
     for (int i = 0; i < 3; i++)
         lock(&box, "a", i == 0 ? "1" : i == 1 ? "2" : "3", LOCK_X);
-    begin(&box, "t", "a", TXN_UPDATE);
-    begin(&box, "q", "a", TXN_QUERY);
+    begin(&box, "t", "a");
     session(&box, COMMAND_SESSION_CLOSE, "b", true); /* its action is deferred */
     record_attempt(&box, "b", 1, 0);
     assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("b"), 1, 0), 1);
