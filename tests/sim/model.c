@@ -398,6 +398,33 @@ static char run_script(const struct sim_item *item, struct sim_source *source)
     return 'i';
 }
 
+/* The bucket of a field in a java.util.HashMap of up to 12 keys. */
+static unsigned bucket_of(int field)
+{
+    uint32_t hash = 0;
+
+    for (const char *c = sim_field_names[field]; *c != '\0'; c++)
+        hash = 31 * hash + (unsigned char)*c;
+    return (hash ^ hash >> 16) & 15;
+}
+
+/*
+ * Puts the fields in the order of a HashMap, in which Elasticsearch hands an upsert to its script.
+ * Within a bucket they keep their order.
+ */
+static void order_as_hash_map(struct sim_source *source)
+{
+    for (int i = 1; i < source->count; i++) {
+        int field = source->field[i], value = source->value[i], at = i;
+        for (; at > 0 && bucket_of(source->field[at - 1]) > bucket_of(field); at--) {
+            source->field[at] = source->field[at - 1];
+            source->value[at] = source->value[at - 1];
+        }
+        source->field[at] = field;
+        source->value[at] = value;
+    }
+}
+
 static void update_missing(struct model_index *index, struct model_doc *doc, const struct sim_item *item,
                            const struct standing *at, uint64_t ts, struct sim_result *result)
 {
@@ -408,8 +435,10 @@ static void update_missing(struct model_index *index, struct model_doc *doc, con
         set_result(result, SIM_MISSING, -1, -2);
         return;
     }
-    if (item->scripted_upsert && item->update != SIM_BY_DOC)
+    if (item->scripted_upsert && item->update != SIM_BY_DOC) {
         op = run_script(item, &source);
+        order_as_hash_map(&source);
+    }
     if (op == 'i' && conflicts(item, at, true))
         set_result(result, SIM_CONFLICT, at->last.version, at->last.seq_no);
     else if (op == 'i')
