@@ -27,10 +27,11 @@ static const struct argp_option options[] = {
      "Apply the log again, from this backup on, and compare what comes of it with what there is; takes as much room "
      "beside DIR as the backup",
      1},
-    {"replay-all", OPTION_REPLAY_ALL, NULL, 0,
-     "The same, from the first entry of the log on, where all of it is there", 1},
+    {"replay-all", OPTION_REPLAY_ALL, NULL, 0, "The same, from the first entry of the log on, where all of it is there",
+     1},
     {"log", OPTION_LOG, "DIR", 0,
-     "With --replay and --replay-all: where the log since the backup is, beside the folder `log' of the data directory: that of "
+     "With --replay and --replay-all: where the log since the backup is, beside the folder `log' of the data "
+     "directory: that of "
      "--log-archive; repeatable",
      1},
     {0},

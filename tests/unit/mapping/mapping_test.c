@@ -391,13 +391,12 @@ static void test_mapping_copy_to_added_later_makes_targets_incomplete(void **sta
     struct mapping *next, *decoded;
     struct problem problem = {0};
     assert_true(is_complete(mapping, "lost"));
-    assert_int_equal(
-        mapping_merge(mapping, SLICE_NONE,
-                      parse_json(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":[\"all\",\"late\"]},"
-                                           "\"b\":{\"type\":\"keyword\"},"
-                                           "\"new\":{\"type\":\"keyword\",\"copy_to\":\"allow\"}")),
-                      DIALECT_7, false, &arena, &next, &problem),
-        0);
+    assert_int_equal(mapping_merge(mapping, SLICE_NONE,
+                                   parse_json(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":[\"all\",\"late\"]},"
+                                                        "\"b\":{\"type\":\"keyword\"},"
+                                                        "\"new\":{\"type\":\"keyword\",\"copy_to\":\"allow\"}")),
+                                   DIALECT_7, false, &arena, &next, &problem),
+                     0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(next, &buf);
     assert_int_equal(mapping_decode(buf_as_slice(&buf), &decoded), 0);
