@@ -54,7 +54,7 @@ static int sync_folder(const char *path)
     return r;
 }
 
-/* Whoever is at it has it locked. */
+/* One that is being made is locked. */
 static void remove_leftover(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -135,7 +135,7 @@ static int fail(struct backup *backup, const char *what)
 static int begin_part(struct backup *backup)
 {
     if (mkdtemp(backup->part) == NULL) {
-        backup->part[0] = '\0'; /* it may be somebody else's */
+        backup->part[0] = '\0'; /* it may be another backup's */
         return fail(backup, "making its folder");
     }
     backup->lock = open(backup->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

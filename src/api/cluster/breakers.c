@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * breakers of _nodes/stats, and _cat/memory: the budget of memory as people see it.
+ * breakers of _nodes/stats, and _cat/memory: the budget of memory for operators.
  *
- * Elasticsearch's names stand where they mean the same: `parent` is the budget itself, with what is really held; the others say
- * who holds how much of it, as far as that is counted, against what one request may take.
+ * Elasticsearch's names are used where they mean the same: `parent` is the budget itself, with the bytes really held; the others are
+ * its counted parts, compared with the limit of one request.
  */
 #include "api/cluster/cluster_state.h"
 #include "api/request/cat_table.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The _cat calls about the host and what lies on it: nodes, master, shards.
+ * The _cat calls about hosts and their shards: nodes, master, shards.
  *
- * An index has as many shards as it was made with, for those who ask; its documents are counted with the first.
+ * An index is listed with as many shards as it was made with; its documents are counted with the first.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -84,7 +84,7 @@ static void write_member(struct json_writer *writer, const char *name, uint64_t 
     json_u64(writer, value);
 }
 
-/* Members that clients look for, of what is not measured, or has no time in which to be seen. `names` has spaces between them. */
+/* Members that clients look for, but that are not measured, or always zero here. `names` are separated by spaces. */
 static void write_zeros(struct json_writer *writer, const char *names)
 {
     for (const char *name = names; *name != '\0';) {
@@ -103,7 +103,7 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
     switch (metric) {
     case METRIC_DOCS:
         write_member(writer, "count", numbers->documents);
-        write_member(writer, "deleted", 0); /* what was deleted is history, and in no search's way */
+        write_member(writer, "deleted", 0); /* deleted documents are in the history alone, and cost searches nothing */
         break;
     case METRIC_STORE:
         write_member(writer, "size_in_bytes", numbers->bytes);

@@ -36,12 +36,12 @@ const char *index_health(const struct cluster_nodes *nodes, const struct catalog
 const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, uint32_t copy);
 
 /*
- * Returns: an index's bytes on disk: documents with their history, and entries, near enough. As in Elasticsearch, what is in the
- * log alone is not counted, which is everything until the first flush.
+ * Returns: an index's bytes on disk: documents with their history, and entries, estimated. As in Elasticsearch, documents in the
+ * log alone are not counted: all of them until the first flush.
  */
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index);
 
-/* What _stats tells of an index, or of several. */
+/* The statistics of one index, or of several, for _stats. */
 struct index_figures {
     uint64_t documents;
     uint64_t bytes;

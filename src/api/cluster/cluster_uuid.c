@@ -19,7 +19,7 @@ static void offered(struct command *command)
     sem_post(done);
 }
 
-/* Offers a new uuid, which is taken only where there is none. */
+/* Offers a new uuid, which is accepted only if the cluster has no uuid yet. */
 static void offer(struct journal *journal, struct id_source *ids)
 {
     sem_t done;

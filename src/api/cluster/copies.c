@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of the documents elsewhere: what each has told of itself (`tidelock replicate`), and how far it is behind.
+ * Copies of the documents elsewhere: the state that each reports (`tidelock replicate`), and its lag.
  *
  *     PUT /_changes/_consumers/{name} ─▶ COPY_TOLD, in the catalog ─▶ GET /_changes/_consumers, GET /_cat/copies
  *
- * How far one is behind is not told by it, but asked of the feed: the changes above its place, and how long the oldest of them has
- * been there. So it is right for a copy that stands still, too, and for one that has ended.
+ * The lag is not reported by the copy, but read from the feed: the changes after its place, and the age of the oldest of them. So it
+ * is right for a copy that makes no progress, too, and for one that has ended.
  */
 #include <inttypes.h>
 
@@ -25,17 +25,17 @@ enum {
     STEPS_OF_CHANGE = 50,
 };
 
-/* One that has said nothing for longer is gone: it tells every half a minute, at least. */
+/* A copy that reported nothing for longer is gone: it reports every half a minute, at least. */
 #define SILENT_US (90 * TL_SECOND)
 
-/* Nobody writes timestamps while nothing is written, but time goes on. */
+/* The newest timestamp is old while nothing is written; ages count up to the present. */
 static tl_ts present(struct request *request)
 {
     tl_ts stable = journal_stable(request->api->journal), clock = clock_wall_us();
     return clock > stable ? clock : stable;
 }
 
-/* --- What it tells ------------------------------------------------------------------------------------------------ */
+/* --- Reports -------------------------------------------------------------------------------------------------------- */
 
 static const struct own_form copy_form = {
     "a copy's", "target state place sent refused suspects mended verified_at verified_differences",
@@ -82,7 +82,7 @@ static int copy_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
-/* The first time it says all, later what has changed. */
+/* The first report has all members, later ones the changed members. */
 static int check_told(struct own_body *body, struct slice target, struct slice state)
 {
     struct request *request = body->request;
@@ -107,7 +107,7 @@ static int write_told(struct own_body *body, struct buf *to)
         json_key(&writer, "target");
         json_string(&writer, target);
     }
-    if (state.data != NULL) { /* it is the copy itself that tells, and not who compares it */
+    if (state.data != NULL) { /* reported by the copy itself, not by a verification */
         json_key(&writer, "state");
         json_string(&writer, state);
         json_key(&writer, "told");
@@ -147,14 +147,14 @@ int handle_copy_forget(struct request *request)
     return request_submit(request, command, copy_done);
 }
 
-/* --- What is shown ------------------------------------------------------------------------------------------------ */
+/* --- Lists ---------------------------------------------------------------------------------------------------------- */
 
-/* A copy as it has told of itself, and how far it is behind. */
+/* The reported state of a copy, and its lag. */
 struct copy {
     struct slice name;
     yyjson_val *told;
     tl_ts place, heard;
-    const char *state; /* as told; "silent": it has told nothing for long */
+    const char *state; /* as reported; "silent": no report for SILENT_US */
     bool known;        /* the feed reaches back to its place, so the rest is known */
     bool more;         /* than `changes` */
     uint64_t changes, lag_us;

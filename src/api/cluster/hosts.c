@@ -5,7 +5,7 @@
  *     GET /_cluster/hosts, /_cat/hosts, DELETE /_cluster/hosts/{name}
  *     POST /_cluster/_checkpoint ─▶ its files; GET /_cluster/_checkpoint/{name}?file=F&from=N ─▶ bytes; DELETE when they are there
  *
- * A checkpoint lies in DATA/copies/NAME, most of it as links, until it is deleted or the server starts again.
+ * A checkpoint is in DATA/copies/NAME, most of it as links, until it is deleted or the server starts again.
  */
 #include "api/cluster/hosts.h"
 

@@ -10,7 +10,7 @@
 #include "core/catalog/cluster_settings.h"
 #include "journal/journal.h"
 
-/* Returns: what a name of Elasticsearch's stands for here; LOG_LEVEL_COUNT: nothing. */
+/* Returns: the level by Elasticsearch's name; LOG_LEVEL_COUNT: the name is unknown. */
 static enum log_level level_of(struct slice text)
 {
     static const struct {

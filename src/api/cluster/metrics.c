@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_metrics: what the server counts, as Prometheus reads it. docs/monitoring.md lists the figures; src/metrics/README.md has the
- * rules: nobody is made to wait for the page, and it costs the same whatever clients have made.
+ * GET /_metrics: the server's metrics for Prometheus. docs/monitoring.md lists them; src/metrics/README.md has the rules: no request
+ * waits for the page, and its cost does not depend on data of clients.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -325,7 +325,7 @@ static void write_process(struct exposition *page, const struct request *request
 
 /* --- The call ----------------------------------------------------------------------------------------------------- */
 
-/* OpenMetrics is for who asks for it by name, as Prometheus does; the older text for all others. */
+/* OpenMetrics for clients that accept it by name, as Prometheus does; the older text format for all others. */
 static bool wants_open_metrics(struct request *request)
 {
     struct slice accept = exchange_header(request->exchange, "Accept");

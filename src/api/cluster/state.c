@@ -52,7 +52,7 @@ static void write_index(const struct catalog_index *index, bool flat, struct jso
     json_end(writer, '}');
 }
 
-/* "index_template": {"index_template": {name: …}}; nothing where there are none. */
+/* "index_template": {"index_template": {name: …}}; nothing if no template exists. */
 static void write_composable(const struct catalog *catalog, enum catalog_kind kind, const char *key,
                              struct json_writer *writer)
 {

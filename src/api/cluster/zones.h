@@ -8,8 +8,8 @@
 struct journal;
 
 /*
- * Reads a folder of TZif files and hands them to the core, which keeps the newest release that any host has offered. What cannot
- * be read is told in the log: names of zones are unknown then, as far as no host offered them before.
+ * Reads a folder of TZif files and hands them to the core, which keeps the newest release that any host has offered. An unreadable
+ * folder is logged: the names of zones are unknown then, except those that another host has offered.
  */
 void zones_offer(struct journal *journal, struct slice folder);
 

@@ -27,12 +27,12 @@ struct bulk_request {
     bool atomic;
     bool in_pieces;
     bool failed;  /* an action has */
-    size_t begin; /* of the piece at hand */
+    size_t begin; /* of the current piece */
     size_t end;
     struct write_result *results; /* of those of its items that the core sees, when it has postponed some; else NULL */
     size_t result_count;
     uint64_t steps_taken; /* by scripts so far */
-    size_t explained;     /* bytes of what failed items were told of who holds their locks */
+    size_t explained;     /* bytes in failed items that describe the holders of their locks */
 };
 
 static uint64_t monotonic_ms(void)
@@ -106,7 +106,7 @@ static struct write_result *piece_results(struct request *request, const struct 
                                           const struct write_result *results, const struct problem *refusal)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
-    if (bulk->results != NULL) { /* with what was refused */
+    if (bulk->results != NULL) { /* refused items included */
         results = bulk->results;
         refusal = &none;
     }
@@ -127,7 +127,7 @@ static struct write_result *piece_results(struct request *request, const struct 
     return all;
 }
 
-/* The pieces together tell no more of holders than one command does. */
+/* All pieces together describe holders in as many bytes as one command may. */
 static void bound_explanation(struct bulk_request *bulk, struct problem *problem)
 {
     if (problem->type != PROBLEM_LOCK_WAIT_TIMEOUT)
@@ -139,7 +139,7 @@ static void bound_explanation(struct bulk_request *bulk, struct problem *problem
     bulk->explained += problem->reason.len + problem->details.len;
 }
 
-/* Appends the entries of the piece. With `rolled_back` only those that failed are told. */
+/* Appends the entries of the piece. With `rolled_back` only those that failed. */
 static int reply_piece(struct request *request, struct bulk_request *bulk, struct write_result *results,
                        bool rolled_back)
 {
@@ -160,7 +160,7 @@ static int reply_piece(struct request *request, struct bulk_request *bulk, struc
     return 0;
 }
 
-/* Puts around the entries what is known only now. */
+/* Puts the head before the entries and the end after them: both are known only now. */
 static int reply_end(struct request *request, const struct bulk_request *bulk, bool rolled_back)
 {
     struct buf *buf = &request->exchange->response;
@@ -247,12 +247,12 @@ static size_t items_for_core(struct request *request, struct command *command, c
     return count;
 }
 
-/* Begins the next piece behind the one at hand. */
+/* Begins the next piece, after the current one. */
 static void next_piece(struct bulk_request *bulk)
 {
     size_t bytes = 0;
     if (bulk->results != NULL)
-        return; /* it goes on with what was postponed */
+        return; /* it continues with the postponed items */
     bulk->begin = bulk->end;
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
@@ -298,8 +298,8 @@ static struct write_result copy_of(struct arena *arena, const struct write_resul
 }
 
 /*
- * Keeps the results of a command of which items were postponed, or that has done what was. Returns: whether there is more of the piece to be
- * submitted.
+ * Keeps the results of a command that postponed items, or that has processed postponed ones.
+ * Returns: whether items of the piece are still to be submitted.
  */
 static bool keep_results(struct request *request, struct bulk_request *bulk, const struct command *command)
 {

@@ -12,7 +12,7 @@
 #include "api/request/place.h"
 #include "base/clock.h"
 
-/* Where the parser stands. */
+/* The state of the parser. */
 struct bulk_parser {
     struct request *request;
     const struct bulk_defaults *defaults;
@@ -170,7 +170,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     return 0;
 }
 
-/* An item is 5.x's where it names a type, or its path does, and no client of 7.x can have done so. Items beside it do not matter. */
+/* An item is 5.x's where it names a type, or its path does, and no client of 7.x can have done so. Other items do not matter. */
 static enum dialect dialect_of_item(struct request *request, const struct write_item *item, yyjson_val *metadata)
 {
     yyjson_val *type = json_get_lit(metadata, "_type");
@@ -209,7 +209,7 @@ static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc,
     return 0;
 }
 
-/* Which operation an action is. Returns: WRITE_OP_COUNT for one that nobody knows. */
+/* Which operation an action is. Returns: WRITE_OP_COUNT for an unknown one. */
 static enum write_op op_of(struct slice action)
 {
     if (slice_is(action, "index"))
@@ -277,7 +277,7 @@ static int read_update(struct bulk_parser *parser, struct slice source, struct w
     return 0;
 }
 
-/* Only what is indexed goes through a pipeline: an update does with its upsert. */
+/* Only indexed documents go through a pipeline: of an update its upsert. */
 static void look_for_pipeline(struct bulk_parser *parser, const struct write_item *item, struct bulk_action *action)
 {
     bool indexes = item->op == WRITE_INDEX || item->op == WRITE_CREATE ||
@@ -355,7 +355,7 @@ static int read_item(struct bulk_parser *parser, struct slice line)
     return 0;
 }
 
-/* What an action must name. An empty name is none to 7.10; 5.6 finds that out item by item. */
+/* The names that an action must have. 7.10 takes an empty name for a missing one; 5.6 refuses it item by item. */
 static void validate_names(struct request *request, const struct write_item *item, const struct bulk_action *action,
                            struct validation *validation)
 {

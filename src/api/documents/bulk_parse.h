@@ -3,7 +3,7 @@
  * Bulk bodies: lines of an action with its metadata, each followed by a line of source but for deletes.
  *
  * Read as Elasticsearch's BulkRequestParser does, oddities included: a line without a token is passed over, and the source of
- * an action nobody knows is swallowed with it.
+ * an unknown action is skipped with it.
  */
 #ifndef TL_API_BULK_PARSE_H
 #define TL_API_BULK_PARSE_H
@@ -19,7 +19,7 @@
 /* Sources of a whole body are parsed ahead of the core only up to this size of a body: parsed forms are several times larger. */
 #define BULK_PARSE_BYTES_MAX ((size_t)8 << 20)
 
-/* An action beside what the core needs of it. */
+/* The members of an action that the core does not need. */
 struct bulk_action {
     struct write_asked asked;
     struct source_filter source; /* updates that want it; not given: none */

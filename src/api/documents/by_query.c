@@ -89,7 +89,7 @@ static void write_response(struct json_writer *writer, const struct by_query *by
     json_end(writer, '}');
 }
 
-/* 1.x: the shards of each index, and nothing about what was deleted. */
+/* 1.x: the shards of each index, and nothing about the deleted documents. */
 static void write_response_old(struct json_writer *writer, const struct by_query *by)
 {
     json_begin(writer, '{');
@@ -167,7 +167,7 @@ static void answer_request(struct by_query *by)
     struct json_writer writer;
     request->exchange->timestamp = 0;
     request->written_ts = by->written_ts;
-    memory_committed(request); /* what it has changed is told, also where its reply finds no room */
+    memory_committed(request); /* its changes are reported, even if the reply exceeds the memory budget */
     if (by->problem.type != PROBLEM_NONE) {
         problem_copy(&request->problem, &by->problem, request->arena);
         request_settle(request, REQUEST_REFUSED);
@@ -249,13 +249,13 @@ static int by_query_ready(struct request *request)
     task->requests_per_second = by->rate;
     task->request = by->wait ? request : NULL;
     if (by->wait)
-        account_commit(&request->account); /* what it has changed is told, however long it took */
+        account_commit(&request->account); /* its changes are reported, however long they took */
     bool wait = by->wait;
     publish_status(by);
     if (!wait && memory_refused(request))
         return memory_refuse(request);
     if (!wait)
-        memory_committed(request); /* the task goes on, so its number is told */
+        memory_committed(request); /* the task continues, so its number is returned */
     request_pass_on(request);
     int r = task_start(task, request->arena, &request->problem);
     if (r != 0)

@@ -40,7 +40,7 @@ struct by_query {
     struct task *task;
     struct api *api;
     struct search_call call; /* in the task's arena */
-    struct account account;  /* of the batch at hand */
+    struct account account;  /* of the current batch */
     struct by_query_dest dest;
     struct write_update script; /* its script_… members; none given: no script */
     struct script *compiled;    /* NULL: no script */
@@ -50,7 +50,7 @@ struct by_query {
     bool proceed;     /* conflicts: proceed */
     bool atomic;      /* all in a transaction of its own */
     bool timed_out;   /* a batch was not found within [search_timeout]: the call ended with those before */
-    bool rolled_back; /* so it was, and came to nothing */
+    bool rolled_back; /* ?atomic=true, and its transaction was rolled back */
     bool wait;        /* wait_for_completion */
     bool old;         /* DELETE /index/type/_query: replies as 1.x */
     int64_t docs_max; /* -1: all */
@@ -86,9 +86,9 @@ void by_query_work_atomic(struct by_query *by);
 void by_query_submit(struct by_query *by, struct command *command);
 /* Lets go of what the call reads. */
 void by_query_leave_view(struct by_query *by);
-/* Between batches: shows where it stands. */
+/* Between batches: shows the progress in its task. */
 void by_query_progress(struct by_query *by);
-/* Writes one document beside the call, and waits. */
+/* Writes one document by a command of its own, and waits. */
 void by_query_store(struct by_query *by, const struct write_item *item);
 
 #endif

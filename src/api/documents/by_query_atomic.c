@@ -2,9 +2,9 @@
 /*
  * By-query calls with ?atomic=true: all that they change is in one transaction of their own.
  *
- * What the search ranges over is locked first, so nobody adds to it or takes from it until the commit. When a lock that is
- * waited for would close a circle, the transaction gives way and the call is tried again from its beginning: nothing of it has
- * been seen, and the client has no part in it.
+ * The indices that the search covers are locked first, so that no document enters or leaves them until the commit. When a wait
+ * for a lock would close a cycle, the transaction is rolled back and the call starts anew: none of its changes was visible,
+ * and the client need not repeat anything.
  */
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
@@ -35,7 +35,7 @@ static int begin(struct by_query *by)
     txn->id = id_random(&by->api->ids, &command->arena);
     txn->mode = TXN_UPDATE;
     txn->idle_us = TRANSACTION_IDLE_US;
-    txn->of_host = true; /* nobody else knows it */
+    txn->of_host = true; /* no client knows its id */
     command->owner.session = arena_copy(&command->arena, by->session);
     by->transaction = arena_copy(&by->task->arena, txn->id);
     int r = carry_out(by, command);
@@ -43,7 +43,7 @@ static int begin(struct by_query *by)
     return r;
 }
 
-/* From now on the call reads what is there under its locks. */
+/* From now on the call reads the state as of its locks. */
 static void take_view(struct by_query *by, struct txn_lock_command *lock)
 {
     by_query_leave_view(by);
@@ -84,8 +84,8 @@ static bool is_passing(enum problem_type type)
 }
 
 /*
- * It may have ended by itself, or never have begun; that is fine. Nobody else knows of the transaction, and it has locks: so this is said until it is
- * taken, or the server stops, which ends it, too.
+ * It may have ended by itself, or never have begun: both are fine. No client can end this transaction, and it holds locks: so the
+ * rollback is submitted until it is accepted, or the server stops, which ends the transaction, too.
  */
 static void roll_back(struct by_query *by)
 {
@@ -104,7 +104,7 @@ static void forget_changes(struct by_query_status *status)
     status->created = status->updated = status->deleted = 0;
 }
 
-/* Nothing of what was counted has happened. */
+/* None of the counted changes was made. */
 static void count_as_rolled_back(struct by_query *by)
 {
     by->rolled_back = true;
@@ -137,7 +137,7 @@ static void attempt(struct by_query *by)
     count_as_rolled_back(by);
 }
 
-/* Whether it had to give way to others, and nothing else was wrong. */
+/* Whether it was the victim of a deadlock, and nothing else failed. */
 static bool gave_way(const struct by_query *by)
 {
     return by->problem.type == PROBLEM_DEADLOCK_DETECTED && !atomic_load(&by->task->cancelled);

@@ -23,7 +23,7 @@ static int refuse_unknown(struct request *request, const struct json_doc *doc, y
                           SLICE_ARG(json_slice(key)));
 }
 
-/* "[reindex] failed to parse field [dest]" around what is wrong inside. */
+/* "[reindex] failed to parse field [dest]" around the refusal of an inner value. */
 static int wrap_field(struct request *request, const struct json_doc *doc, yyjson_val *value, const char *field)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);

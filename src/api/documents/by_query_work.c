@@ -314,7 +314,7 @@ static void add_failure(struct by_query *by, const struct write_item *item, cons
     json_end(&writer, '}');
 }
 
-/* Returns: whether the call may go on. */
+/* Returns: whether the call may continue. */
 static bool count_result(struct batch *batch, struct request *shell, const struct write_item *item,
                          struct write_result *result)
 {
@@ -347,7 +347,7 @@ static int count_results(struct batch *batch)
     return go_on ? 0 : SEARCH_CANCELLED;
 }
 
-/* Copies that the client wants to wait for and that there are none of: every item fails. */
+/* The client waits for copies that do not exist: every item fails. */
 static bool lacks_copies(struct batch *batch)
 {
     struct by_query *by = batch->by;
@@ -396,8 +396,8 @@ static int write_batch(struct batch *batch)
 }
 
 /*
- * A batch has the time that a request has, so that the whole may go on for as long as there are documents; who has enough of it
- * cancels the task.
+ * A batch has the time that a request has, so that the call may run for as long as there are documents; a client ends it by
+ * cancelling the task.
  */
 static void open_account(struct by_query *by)
 {
@@ -439,7 +439,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
         batch->status->total += total;
         by->sum.total += total;
     }
-    if (r == 0 && result.timed_out) { /* as Elasticsearch: what was found of this batch is left alone */
+    if (r == 0 && result.timed_out) { /* as Elasticsearch: the hits of this batch are not changed */
         by->timed_out = true;
         r = SEARCH_CANCELLED;
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_changes: the feed, a commit a line (core/feed/README.md). Who waits for more, or keeps the answer open, does so without a thread (request/followers.h); what is
- * sent into an open answer is as much as the client reads, and the rest is read from the feed when that has gone.
+ * GET /_changes: the feed, a commit a line (core/feed/README.md). A request that waits for changes, or keeps its response open,
+ * needs no thread meanwhile (request/followers.h). An open response is filled only as fast as the client reads: the next lines
+ * are read from the feed when the previous ones were sent.
  *
- * The feed says that a document was changed; what has become of it is read from its version at the commit's timestamp. Where the history no
- * longer reaches back so far, its newest one is shown in that one's place, and said to be later, with its own timestamp: the renames up to that
- * have moved it already.
+ * The feed names the changed documents; their contents are read from their versions at the commit's timestamp. Where the history
+ * no longer reaches back to it, the newest version takes its place, marked "later", with its own timestamp: the renames up to
+ * that timestamp have moved it already.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -43,10 +44,10 @@ struct changes {
     tl_ts since;
     int32_t limit;
     bool source;
-    bool expand; /* renames are told as what they did to each document */
+    bool expand; /* a rename is listed as the changes of each document */
     bool previous_routing;   /* each document is compared with its version before the commit */
     struct slice expression; /* data NULL: all indices */
-    uint32_t *numbers;       /* of the indices that it comes to by now, or came to at `since`, sorted */
+    uint32_t *numbers;       /* of the indices that the expression names now, or named at `since`, sorted */
     size_t number_count, number_capacity;
 
     int64_t wait_us;          /* for the first change; 0: not at all */
@@ -61,9 +62,9 @@ struct changes {
     size_t in_line; /* ... and in the line that is being written */
 };
 
-/* --- What is of the indices that are asked for -------------------------------------------------------------------- */
+/* --- Which changes belong to the indices of the request ------------------------------------------------------------- */
 
-/* By name, of an index that was made and is no more. Behind a pattern a '-' takes names away. */
+/* By name, of an index that was made and deleted since. After a pattern a '-' excludes names. */
 static bool is_named(const struct changes *changes, struct slice name)
 {
     struct slice rest = changes->expression;
@@ -223,7 +224,7 @@ static int put_document(struct request *request, struct changes *changes, const 
 
 /* --- Renames, document by document -------------------------------------------------------------------------------- */
 
-/* Directories that are still to be looked into, as texts behind their lengths: a queue, so that however deep they lie one listing is open. */
+/* Directories that are still to be listed, each a length and its text: a queue, so that at any depth one listing is open. */
 struct expansion {
     struct request *request;
     struct changes *changes;
@@ -287,7 +288,7 @@ static int put_directory(struct expansion *expansion, struct slice path)
     return end_of(expansion, r);
 }
 
-/* What lies at the path itself: in the directory above, at and about its name. */
+/* The documents at the path itself: in its parent directory, under its name. */
 static int put_at(struct expansion *expansion, struct slice path)
 {
     size_t slash = path.len;
@@ -306,8 +307,8 @@ static int put_at(struct expansion *expansion, struct slice path)
 }
 
 /*
- * What a rename moved lies below where it led to, as of its commit. Where later renames of the same commit, or of later ones, have moved it on,
- * these tell of it.
+ * The documents that a rename moved are below its destination, as of its commit. Where later renames, of the same commit or of
+ * others, have moved them again, the lines of those list them.
  */
 static int put_expanded(struct request *request, struct changes *changes, const struct catalog_index *index, const struct feed_change *change,
                         tl_ts ts, struct buf *to)
@@ -352,7 +353,7 @@ static void put_index_change(const struct catalog_index *index, const struct fee
     buf_byte(to, '}');
 }
 
-/* What is of an index that is no more is told by the line that says so. */
+/* Of a deleted index only its deletion is listed. */
 static int put_change(struct request *request, struct changes *changes, const struct feed_change *change, tl_ts ts, struct buf *to)
 {
     const struct catalog_index *index = catalog_index_by_number(request->catalog, change->index);
@@ -444,7 +445,7 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
     return r == FEED_END ? 0 : r;
 }
 
-/* Adds the indices that the expression comes to in a catalog. Who waits looks again and again: what it takes goes with each look. */
+/* Adds the indices that the expression names in a catalog. A waiting request does so repeatedly: its memory is released each time. */
 static int add_indices(struct request *request, struct changes *changes, const struct catalog *catalog)
 {
     struct arena arena = ARENA_INIT;
@@ -453,7 +454,7 @@ static int add_indices(struct request *request, struct changes *changes, const s
     struct catalog_target *targets;
     size_t count;
     int r = catalog_resolve(catalog, changes->expression, &all, request->dialect, &arena, &targets, &count, &request->problem);
-    if (r > 0) { /* what it says lives as long as the request */
+    if (r > 0) { /* the refusal lives as long as the request */
         r = catalog_resolve(catalog, changes->expression, &all, request->dialect, request->arena, &targets, &count, &request->problem);
         r = r > 0 ? REQUEST_REFUSED : r;
     }
@@ -620,7 +621,7 @@ static int go_on(struct request *request)
     return followers_wait(request->api->followers, &changes->follower) == REQUEST_PENDING ? REQUEST_PENDING : end_stream(request, changes);
 }
 
-/* What is wrong with where it is to begin is answered as ever; from then on it is open. */
+/* A refusal of its first position is an ordinary response; after that the response is open. */
 static int open_stream(struct request *request)
 {
     struct changes *changes = request->context;

@@ -76,7 +76,7 @@ int doc_read_params(struct request *request, struct doc_query *ret_query)
     return 0;
 }
 
-/* The client's version of what it reads. -3 is none, -1, which stands for none here, is an error. */
+/* The version that the client expects. -3 means any version; -1, which means that here internally, is an error. */
 static int read_version(struct request *request, struct doc_query *query)
 {
     int64_t version = JAVA_MATCH_ANY;

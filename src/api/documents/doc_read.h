@@ -29,7 +29,7 @@ struct doc_query {
     bool in_mget;
 };
 
-/* What was found. */
+/* The document that a read found. */
 struct doc_found {
     const struct catalog_index *index; /* lives with the request's catalog */
     const struct mapping_type *type;   /* NULL: no such type */

@@ -125,7 +125,7 @@ static void validate_version_range(const struct write_item *item, const struct w
                        write_version_type_name(item->version_type));
 }
 
-/* Half a condition is none. */
+/* if_seq_no and if_primary_term are valid together only. */
 void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *validation)
 {
     if (seq_no != SEQ_NO_ANY && term == 0)
@@ -334,7 +334,7 @@ static void write_copies(struct request *request, const struct write_item *item,
 
 static void write_numbers(const struct write_result *result, enum dialect dialect, struct buf *buf)
 {
-    if (dialect == DIALECT_5 || result->seq_no < 0) /* of a document that never was there are none */
+    if (dialect == DIALECT_5 || result->seq_no < 0) /* a document that never existed has none */
         return;
     buf_lit(buf, ",\"_seq_no\":");
     buf_i64(buf, result->seq_no);

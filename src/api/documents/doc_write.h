@@ -65,8 +65,8 @@ void write_item_validate(const struct write_item *item, const struct write_asked
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
 
 /*
- * Reads `if_seq_no` and `if_primary_term`; absent ones leave what is there. Returns: 0, REQUEST_REFUSED. The second adds what is wrong with half
- * a condition.
+ * Reads `if_seq_no` and `if_primary_term`; absent ones leave the values unchanged. Returns: 0, REQUEST_REFUSED. The second function
+ * adds an error where one is given without the other.
  */
 int write_read_numbers(struct request *request, int64_t *seq_no, int64_t *term) TL_MUST_USE;
 void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *validation);
@@ -86,7 +86,7 @@ uint32_t write_item_shard(struct request *request, const struct write_item *item
 int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item,
                        size_t siblings) TL_MUST_USE;
 
-/* Parses an item's source on this thread, so that the core need not. What is wrong with it, the core will say. */
+/* Parses an item's source on this thread, so that the core need not. Errors in it are reported by the core. */
 void write_item_parse(struct write_item *item, struct arena *arena);
 
 /* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/prefetch.h). */

@@ -12,10 +12,10 @@
 /* Documents of one request. */
 #define MGET_ITEMS_MAX 100000
 
-/* What is read where the request came in, beside others. */
+/* The items and bytes that may be read on the polling thread, between other requests. */
 enum { MGET_INLINE_ITEMS = 200, MGET_INLINE_BYTES = 512 * 1024 };
 
-enum { MGET_ITEM_STEPS = 500 }; /* of the account, besides what is written */
+enum { MGET_ITEM_STEPS = 500 }; /* of the account, in addition to the bytes written */
 
 struct mget {
     struct doc_query defaults;
@@ -73,7 +73,7 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
     return r;
 }
 
-/* 5.6 passes over a filter that is none. */
+/* 5.6 ignores a value that is no filter. */
 static int read_source(struct request *request, yyjson_val *value, struct doc_query *query)
 {
     if (!yyjson_is_num(value) && !yyjson_is_raw(value))

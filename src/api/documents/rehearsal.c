@@ -8,7 +8,7 @@
 #include "core/documents/update.h"
 #include "mapping/mapping.h"
 
-/* What is there, or NULL; `comparable` tells whether the core would find just that. */
+/* The current document, or NULL; `comparable`: whether the core would find the same one. */
 static const struct doc *find_old(const struct write_item *item, const struct prefetch *seen, bool *ret_comparable)
 {
     const struct doc *old = seen != NULL && seen->found && !seen->doc.deleted ? &seen->doc : NULL;
@@ -18,7 +18,7 @@ static const struct doc *find_old(const struct write_item *item, const struct pr
     return old;
 }
 
-/* Those of the core, which runs it for good. */
+/* The limits of the core, which runs the script finally. */
 static struct script_limits limits_of_core(const struct request *request)
 {
     struct script_limits limits = request->api->options.script;

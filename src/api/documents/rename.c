@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /{index}/_rename: what lies at a path, and all below it, lies at another one.
+ * POST /{index}/_rename: the documents at a path, and all below it, get another path.
  *
- * Whether anything lies there is asked of all that once did. The core asks again, but where much did, a worker looks first, while the core
- * watches the places (core/tree/empty_paths.h): so it need not, and nobody else's write waits for the look.
+ * Whether a path has documents is found by looking at all that ever had it. The core looks again, but where those are many, a
+ * worker looks first, while the core watches the paths (core/tree/empty_paths.h): so the core need not look, and no other write
+ * waits meanwhile.
  */
 #include "api/documents/doc_write.h"
 #include "api/request/api_internal.h"
@@ -22,8 +23,8 @@
 struct rename_ask {
     struct slice from, to;
     int64_t if_seq_no, if_primary_term, timeout;
-    bool long_from, long_to;        /* what once lay there is much */
-    tl_ts watched;                  /* since when the places are */
+    bool long_from, long_to;        /* many documents once had this path */
+    tl_ts watched;                  /* since when the paths are watched */
     tl_ts nothing_from, nothing_to; /* as for the command */
 };
 
@@ -73,7 +74,7 @@ static void take_view(struct request *request)
     request->view = (struct view){.store = request->api->store, .ts = journal_stable(request->api->journal)};
 }
 
-/* The tree that is meant, where there is one; what is wrong is the command's to say. */
+/* The index of the tree, or NULL; errors are reported by the command. */
 static const struct catalog_index *find_tree(struct request *request)
 {
     struct problem ignored = {0};
@@ -112,7 +113,7 @@ static int look_long(struct request *request)
     if (account_ended(&request->account))
         return memory_refuse(request);
     if (view_is_too_old(&request->view))
-        return submit(request); /* what was not found may have been there */
+        return submit(request); /* documents that were not found may have existed since */
     ask->nothing_from = nothing_from ? request->view.ts : TL_TS_NONE;
     ask->nothing_to = nothing_to ? request->view.ts : TL_TS_NONE;
     return submit(request);

@@ -16,7 +16,7 @@ enum {
     DEPTH_MAX = 16, /* an iterator is open on each level */
     SIZE_DEFAULT = 1000,
     PAGE_MAX = 10000,
-    PAGE_BYTES_MAX = 4 << 20, /* a page ends early behind so much */
+    PAGE_BYTES_MAX = 4 << 20, /* a page ends early after so much */
 };
 
 struct tree_ask {
@@ -75,7 +75,7 @@ static int find_index(struct request *request, struct tree_ask *ask)
     return 0;
 }
 
-/* --- Telling ------------------------------------------------------------------------------------------------------ */
+/* --- The response --------------------------------------------------------------------------------------------------- */
 
 static int write_document(struct request *request, const struct tree_ask *ask, const struct listing_item *item,
                           struct buf *to)
@@ -122,7 +122,7 @@ static int write_directory(struct request *request, struct tree_ask *ask, struct
     return r;
 }
 
-/* Whether the page is full, and the next item must not be told. Documents of one name are told together. */
+/* Whether the page is full, so that the next item must not be listed. Documents of one name are on one page. */
 static bool is_full(const struct tree_ask *ask, const struct listing_item *item, struct slice last, size_t bytes)
 {
     bool same = last.data != NULL && !item->directory && slice_equal(item->key, last) && ask->told < 2 * PAGE_MAX;

@@ -29,7 +29,7 @@ static int parse_refuse(struct request *request, const struct json_doc *doc, siz
                           SLICE_ARG(text));
 }
 
-/* Wraps what is refused already as the cause of "failed to parse field [x]". */
+/* Makes the refusal the cause of "failed to parse field [x]". */
 static int parse_wrap(struct request *request, const struct json_doc *doc, size_t offset, const char *parser,
                       struct slice field)
 {
@@ -66,7 +66,7 @@ int update_unknown_field(struct request *request, const struct json_doc *doc, yy
     return r;
 }
 
-/* The JSON text of a value, as it stands in the body. */
+/* The JSON text of a value, byte by byte as in the body. */
 static struct slice raw_text(const struct json_doc *doc, yyjson_val *key)
 {
     size_t start = place_of_member(doc, key);
@@ -288,7 +288,7 @@ static int read_member(struct request *request, const struct json_doc *doc, yyjs
     return 0;
 }
 
-/* What stands before the place that a problem names ("line: 1, column: 7]"), as far as it is on the first line. */
+/* The text before the location that a problem names ("line: 1, column: 7]"), if that is on the first line. */
 static struct slice before_break(const struct problem *problem, struct slice text)
 {
     static const char mark[] = "line: 1, column: ";
@@ -304,8 +304,8 @@ static struct slice before_break(const struct problem *problem, struct slice tex
 }
 
 /*
- * A body that is no JSON: 7.10 reads it from the left, so a list is refused where it begins, and what is broken inside of a
- * member that holds an object is told as that member's. request->problem says what is broken.
+ * A body that is no JSON: 7.10 reads it from the left, so a list is refused where it begins, and an error inside of a member that
+ * holds an object is reported as that member's. request->problem is the JSON error.
  */
 static int wrap_broken(struct request *request, struct slice text, enum dialect dialect)
 {

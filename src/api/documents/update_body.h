@@ -2,8 +2,8 @@
 /*
  * The body of an update: {"doc", "upsert", "script", …} in the forms of all versions.
  *
- * Scripts come as text beside "params" (1.x), as an object with "inline" or "source", "id" or "stored" or "file" (5.x), and
- * with "source" or "id" (7.x). The 7.10 dialect refuses what it does not know, in the words of ObjectParser, with places;
+ * Scripts come as text with "params" next to it (1.x), as an object with "inline" or "source", "id" or "stored" or "file" (5.x), and
+ * with "source" or "id" (7.x). The 7.10 dialect refuses unknown members, in the words of ObjectParser, with locations;
  * 5.6 passes over it.
  */
 #ifndef TL_API_UPDATE_BODY_H

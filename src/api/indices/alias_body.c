@@ -65,7 +65,7 @@ struct body {
     struct request *request;
     const struct json_doc *doc;
     yyjson_val
-        *at; /* what is looked at, or, with `end`, the bracket that closes it: found in the text when it is refused */
+        *at; /* the value being checked, or, with `end`, its closing bracket: located in the text when it is refused */
     bool end;
 };
 
@@ -96,7 +96,7 @@ static int refuse_at(struct body *body, const char *parser, const char *format, 
                           SLICE_ARG(what));
 }
 
-/* Puts what was refused inside a member around it. */
+/* Makes the refusal the cause of the enclosing member's. */
 static int wrap(struct body *body, const char *parser, const char *member)
 {
     struct problem *cause = arena_alloc(body->request->arena, sizeof *cause);

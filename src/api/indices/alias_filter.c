@@ -20,7 +20,7 @@ static int find_wrong(struct request *request, const struct search_index *into, 
                                   .problem = ret_problem,
                                   .zones = request_zones(request)};
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    json_write(&text, filter, DIALECT_7); /* places in it are told as of the filter alone */
+    json_write(&text, filter, DIALECT_7); /* locations in errors count from the begin of the filter */
     struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     int r = json_parse_stored(request->arena, kept, &doc);
@@ -79,7 +79,7 @@ int alias_filters_check(struct request *request, struct slice name, enum dialect
     yyjson_val *key, *alias;
     if (!has_filter(aliases) || mapping_new(NULL, request->arena, &empty, &problem) != 0)
         return 0;
-    /* Mappings that are wrong are told by who makes the index. */
+    /* Errors in mappings are reported by the creation of the index. */
     if (yyjson_is_obj(mappings) &&
         mapping_merge_all(empty, mappings, dialect, typed, request->arena, &mapping, &problem) != 0)
         return 0;

@@ -7,14 +7,13 @@
 #include "core/catalog/catalog.h"
 
 /*
- * Checks a filter against the mapping there is. Whatever it means then, later mappings may change that. What is no object has no
- * filter in it.
+ * Checks a filter against the current mapping; later mappings may change its meaning. A value that is no object has no filter.
  * Returns: 0; REQUEST_REFUSED, "failed to parse filter for alias [a]" with its cause.
  */
 int alias_filter_check(struct request *request, const struct catalog_index *index, struct slice alias,
                        yyjson_val *filter) TL_MUST_USE;
 
-/* The same of an index that is not there yet: all filters of `aliases` against the mapping that `mappings` make. */
+/* Checks all filters in `aliases` for an index that does not exist yet, against the mapping that `mappings` make. */
 int alias_filters_check(struct request *request, struct slice name, enum dialect dialect, bool typed,
                         yyjson_val *mappings, yyjson_val *aliases) TL_MUST_USE;
 

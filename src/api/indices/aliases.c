@@ -45,7 +45,7 @@ static bool list_matches(struct slice list, struct slice name)
     return matches;
 }
 
-/* One index with its aliases in a list; without a list even where there are none. Returns: how many matched. */
+/* One index with its aliases that are in a list; without a list also an index that has no alias. Returns: how many matched. */
 static size_t write_aliases(const struct catalog_index *index, struct slice names, struct json_writer *writer)
 {
     size_t matched = 0;
@@ -82,7 +82,7 @@ static bool is_pattern(struct slice name)
     return slice_find_byte(name, '*') < name.len;
 }
 
-/* Where in a list its first pattern begins; its length: there is none. */
+/* Where in a list its first pattern begins; its length if it has no pattern. */
 static size_t first_pattern(struct slice list)
 {
     size_t star = slice_find_byte(list, '*'), at = star;
@@ -105,7 +105,7 @@ static bool is_excluded(struct slice list, struct slice name)
 
 /*
  * Names without wildcards in a list that the reply does not show, but for those that the list itself excludes. A name with a '-' is an
- * exclusion behind the first pattern only; before it, or without one, it is a name that no alias has.
+ * exclusion after the first pattern only; before it, or without one, it is a name that no alias has.
  */
 static struct slice missing_aliases(struct request *request, const struct index_set *set, struct slice names,
                                     size_t *ret_count)
@@ -383,7 +383,7 @@ static int read_actions(struct request *request, yyjson_val *actions, struct ali
         if (r != 0)
             return r;
     }
-    /* What is not there to be removed does not matter where anything else is done. */
+    /* An alias to be removed that does not exist matters only if no action has an effect. */
     return batch->count == 0 ? no_such_alias(request, buf_as_slice(&batch->missing)) : submit_batch(request, batch);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _analyze: what an analyzer makes of a text.
+ * _analyze: the tokens that an analyzer makes of a text.
  *
  * The analyzer is one by name, that of a field, a normalizer, or one that the request puts together of a tokenizer and filters; the
- * latter is read as if the settings of an index had it (mapping/analysis.h), with the index's own tokenizers and filters at hand. What
- * Elasticsearch has and we have not is refused by name.
+ * latter is read as if the settings of an index had it (mapping/analysis.h), together with the index's own tokenizers and filters.
+ * Parts of Elasticsearch that are missing here are refused by name.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -263,7 +263,7 @@ static int refuse_component(struct analyze *analyze, const char *what, yyjson_va
                           analyze->index == NULL ? "global " : "", what, SLICE_ARG(name));
 }
 
-/* The members of an index's own section, and behind them one of the request under a name that nobody else has. */
+/* The members of an index's own section, and after them one of the request under a name that no other has. */
 static void write_section(struct json_writer *writer, const char *section, yyjson_val *own, yyjson_val *component)
 {
     size_t i, max;
@@ -416,7 +416,7 @@ static int choose_normalizer(struct analyze *analyze)
 
 /* --- Tokens --------------------------------------------------------------------------------------------------------- */
 
-/* Counts characters as Java does, going on from where it stood. */
+/* Counts characters as Java does, continuing at its last position. */
 struct ruler {
     size_t bytes, units;
 };

@@ -2,7 +2,7 @@
 /*
  * Composable templates: _index_template and _component_template.
  *
- * The shape of a body is looked at here, with the places that Elasticsearch's parser tells; what it means, in the core.
+ * The shape of a body is checked here, with the locations that Elasticsearch's parser reports; its meaning, in the core.
  */
 #include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"
@@ -52,7 +52,7 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
                           SLICE_ARG(what));
 }
 
-/* Puts what was refused inside a member around it, at the value that was not liked. */
+/* Makes the refusal the cause of the enclosing member's, at the refused value. */
 static int wrap(struct request *request, const struct json_doc *doc, size_t offset, const char *parser,
                 const char *name)
 {
@@ -81,7 +81,7 @@ static bool holds_texts(yyjson_val *value)
     return true;
 }
 
-/* *ret_wrong: where the value stands that was refused. */
+/* *ret_wrong: the offset of the refused value. */
 static int check_object(struct request *request, const struct json_doc *doc, yyjson_val *object,
                         const struct member *members, const char *parser, size_t *ret_wrong);
 

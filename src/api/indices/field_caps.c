@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _field_caps: what fields there are in several indices, of which types, and what each can be used for.
+ * _field_caps: the fields of several indices, their types, and whether each can be searched and aggregated.
  *
- * A field is looked at index by index. Those of one type are told together: where their indices disagree about what it can be used for,
- * those are named that cannot; where there are several types, the indices of each.
+ * A field is looked at index by index. Those of one type are listed together: where their indices differ in a capability, those that
+ * lack it are named; where there are several types, the indices of each.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 
 enum {
     SHORT_FIELDS = 10000, /* times patterns: more is a worker's work */
-    COPY_BYTES = 128,     /* what a field takes beside its name, about */
+    COPY_BYTES = 128,     /* of a field in addition to its name, estimated */
 };
 
 /* A type that a field has in some indices. */
@@ -114,7 +114,7 @@ static bool is_aggregatable(const struct mapping_field *field)
     return field->doc_values && field_value_kind(field) != FIELD_VALUE_NONE;
 }
 
-/* Of an alias it is what the field behind it can be used for. */
+/* An alias has the capabilities of its field. */
 static void note_field(void *context, const struct mapping_field *found)
 {
     struct caps *caps = context;
@@ -172,7 +172,7 @@ static void note_unmapped(struct caps *caps, struct caps_field *field)
             note(caps, field->name, SLICE_LIT("unmapped"), false, false, SLICE_NONE);
 }
 
-/* --- Telling ------------------------------------------------------------------------------------------------------ */
+/* --- The response --------------------------------------------------------------------------------------------------- */
 
 static void write_index(struct caps *caps, struct json_writer *w, size_t position)
 {
@@ -336,7 +336,7 @@ static int check_body(struct request *request)
     return 0;
 }
 
-/* Nobody is there to ask for the fields of a closed index. */
+/* A closed index has no shard that could list its fields. */
 static void leave_out_closed(struct index_set *set)
 {
     size_t open = 0;

@@ -221,7 +221,7 @@ int handle_mapping_get_field(struct request *request)
     json_begin(&writer, '{');
     for (size_t i = 0; i < set.count; i++) {
         const struct catalog_index *index = set.targets[i].index;
-        if (index->closed) /* nobody is there to ask for its fields */
+        if (index->closed) /* it has no shard that could list its fields */
             continue;
         json_key_slice(&writer, index->name);
         json_begin(&writer, '{');

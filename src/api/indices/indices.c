@@ -50,7 +50,7 @@ bool index_mappings_are_typed(yyjson_val *mappings)
     return true;
 }
 
-/* Whose index it will be: mappings tell; without any, what the server's indices are. */
+/* The dialect of the new index: that of its mappings; without any, that of the server's indices. */
 static enum dialect creating_dialect(struct request *request, yyjson_val *mappings)
 {
     if (request_param(request, "include_type_name").data != NULL || request->form.compatible_8)
@@ -214,7 +214,7 @@ static int change_state(struct request *request, bool close)
     change->close = close;
     if (r != 0)
         return r;
-    if (request_part(request, PART_INDEX).len == 0) /* who means all of them says _all */
+    if (request_part(request, PART_INDEX).len == 0) /* all indices are named by _all */
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: index is missing;");
     if ((r = check_named(request)) != 0)
         return r;
@@ -240,7 +240,7 @@ int handle_index_close(struct request *request)
 
 /* --- Exist and show ----------------------------------------------------------------------------------------------- */
 
-/* 5.6 has calls behind names that begin with '_', and says so of those it has not. */
+/* 5.6 has routes whose names begin with '_', and a text of its own for those it lacks. */
 static int check_reserved_name(struct request *request)
 {
     struct slice name = request_part(request, PART_INDEX);

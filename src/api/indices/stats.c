@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _stats of indices. Documents, sizes on the disk, and what was done since the server started are real. What there is none of
- * here, such as merges and caches of Elasticsearch's kinds, is there with zeros, since clients look for the members. So is what there
- * is and nobody measures, such as the time that writes take: docs/compatibility.md lists it.
+ * _stats of indices. Numbers of documents, sizes on the disk, and counts of operations since the start are real. Merges and caches of
+ * Elasticsearch's kinds do not exist here: their members are zero, since clients look for them. So are members that exist but are
+ * not measured, such as the time of writes: docs/compatibility.md lists them.
  */
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_state.h"

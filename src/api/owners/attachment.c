@@ -65,7 +65,7 @@ static void detach_done(struct command *command)
     command_over(attachments);
 }
 
-/* Tells the core that the connection broke. */
+/* Submits to the core that the connection broke. */
 static void submit_detach(struct attachments *attachments, struct slice session, uint64_t number)
 {
     struct command *command = command_new(COMMAND_SESSION_DETACH, DIALECT_7);
@@ -78,7 +78,7 @@ static void submit_detach(struct attachments *attachments, struct slice session,
 
 /* --- The end of one ----------------------------------------------------------------------------------------------- */
 
-/* Requires: it is off the list, and nobody else has it. */
+/* Requires: it is off the list, and no other thread uses it. */
 static void attachment_end(struct attachment *attachment, bool detach)
 {
     if (detach)
@@ -254,7 +254,7 @@ int attachments_open(struct journal *journal, struct attachments **ret_attachmen
     return 0;
 }
 
-/* Takes an attachment that nobody has off the list. Returns: NULL when there is none. */
+/* Takes an attachment that is not busy off the list. Returns: NULL if all are busy. */
 static struct attachment *take_idle(struct attachments *attachments)
 {
     list_for_each(link, &attachments->list)
@@ -337,7 +337,7 @@ int attachments_add(struct attachments *attachments, struct request *request, st
     exchange->timestamp = now;
     exchange->content_type = "application/x-ndjson; charset=UTF-8";
     exchange->on_disconnect = attachment_broken;
-    /* A host that vanishes confirms no line any more: the next one comes after a period, so the lease has run out then. */
+    /* A client's host that is gone confirms no line any more: the next one is sent after a period, so the lease has run out then. */
     uint64_t silence_ms = attachment->period_us * (KEEPALIVES_IN_TTL - 1) / TL_MS;
     exchange->silence_ms = silence_ms < INT32_MAX ? (uint32_t)silence_ms : INT32_MAX;
 

@@ -12,7 +12,7 @@
 
 /* A transaction that has a request inside. */
 struct gate_lane {
-    struct list queue; /* of requests behind it, by `link` */
+    struct list queue; /* of waiting requests, by `link` */
 };
 
 struct gate {

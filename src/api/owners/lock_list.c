@@ -20,10 +20,10 @@ struct lock_list {
     struct status_overflow *crowds; /* still to be asked for: those before crowd_count */
     size_t crowd_count;
     size_t crowd_capacity;
-    uint64_t place;  /* of the next piece; 0: all are there but for the crowds */
-    size_t pieces;   /* that are there */
-    bool past_begun; /* with as_of: what has gone since is asked for, ... */
-    uint64_t past;   /* ... from here on; 0: that is all there, too */
+    uint64_t place;  /* of the next piece; 0: all have been read but for the long queues */
+    size_t pieces;   /* that have been read */
+    bool past_begun; /* with as_of: the locks that ended since are being read, ... */
+    uint64_t past;   /* ... from here on; 0: they have been read, too */
     tl_ts past_from;
 };
 
@@ -33,7 +33,7 @@ static bool is_complete(const struct lock_list *list)
     return present && (list->as_of == 0 || (list->past_begun && list->past == 0));
 }
 
-/* Whether there are so many resources that no more are wanted. What has gone since must be looked at to its end. */
+/* Whether there are so many resources that no more are wanted. Those that ended since must be read to the end. */
 static bool is_enough(const struct lock_list *list)
 {
     return list->size > 0 && list->as_of == 0 && list->row_count >= list->size;
@@ -57,7 +57,7 @@ static struct command *next_piece(struct request *request, const struct lock_lis
     return command;
 }
 
-/* Whether one path is the other, or lies above it; the second may end with a slash. */
+/* Whether one path is the other, or is above it; the second may end with a slash. */
 static bool in_line(struct slice a, struct slice b)
 {
     b.len -= b.len > 1 && b.data[b.len - 1] == '/';
@@ -68,7 +68,7 @@ static bool in_line(struct slice a, struct slice b)
     return longer.len == least || longer.data[least] == '/';
 }
 
-/* What has gone is known to the core by its name only: whether it was asked about, as that decides of what is there (resource_wanted()). */
+/* The core knows ended locks by name only: whether one is asked for, decided as resource_wanted() decides for existing ones. */
 static bool is_wanted(struct request *request, const struct lock_list *list, const struct status_row *row)
 {
     struct json_doc doc;
@@ -140,7 +140,7 @@ static void add(struct buf *buf, struct slice text, bool *begun)
     *begun = *begun || text.len > 0;
 }
 
-/* Adds who holds or awaits it; of the past those who are told in another row of it already, since they went while it was told, are not told again. */
+/* Adds holders or waiters; of the past those that another row has already, since they ended while the list was read, are left out. */
 static void add_who(struct buf *buf, const struct ranked *rows, size_t at, bool waiters, bool *begun)
 {
     struct slice who = waiters ? rows[at].row->waiters : rows[at].row->holders;
@@ -182,7 +182,7 @@ static struct ranked *sorted(struct request *request, const struct lock_list *li
     return rows;
 }
 
-/* What was before the server was started, or was more than is kept, is not known. */
+/* The history before the start of the server, or beyond its limit, is not known. */
 static int refuse_too_old(struct request *request, tl_ts from)
 {
     int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
@@ -218,7 +218,7 @@ static int finish(struct request *request, const struct lock_list *list)
 
 /* --- Asking ------------------------------------------------------------------------------------------------------- */
 
-/* On a worker: nobody is kept waiting by it but who asked. */
+/* On a worker: only this request waits for it. */
 static int read_rest(struct request *request)
 {
     struct lock_list *list = request->context;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of all locks, put together from the pieces in which the core tells it (STATUS_LOCKS).
+ * The list of all locks, assembled from the pieces in which the core returns it (STATUS_LOCKS).
  */
 #ifndef TL_API_LOCK_LIST_H
 #define TL_API_LOCK_LIST_H
 
 #include "api/request/request.h"
 
-/* What is done with the list, a JSON object that lives as long as the request. */
+/* Receives the list, a JSON object that lives as long as the request. */
 typedef int lock_list_taker(struct request *request, struct slice body);
 
 /* Which locks, and when. */
 struct lock_look {
-    struct slice index; /* only what lies in this index; empty: all */
+    struct slice index; /* only locks in this index; empty: all */
     struct slice path;  /* and in or above this directory; data NULL: all */
-    tl_ts as_of;        /* what was there then; 0: now. Requires: the request has this view */
+    tl_ts as_of;        /* the locks at that timestamp; 0: now. Requires: the request has this view */
     size_t size;        /* resources at most, whichever; 0: all */
 };
 

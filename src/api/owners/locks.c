@@ -63,7 +63,7 @@ static int read_owner(struct own_body *body, struct command_owner *terms)
 
 /* --- POST /_lock -------------------------------------------------------------------------------------------------- */
 
-/* One that waited in vain is told how long, and how many had come before it. */
+/* The refusal of a lock that was not granted in time says how long it waited, and how many requests preceded it. */
 static int lock_refused(struct request *request, struct command *command)
 {
     const struct lock_command *lock = &command->lock;
@@ -117,7 +117,7 @@ static struct lock_target *copy_targets(struct arena *arena, const struct lock_t
     return copy;
 }
 
-/* Thousands may wait for one lock: the command has what it needs, the parsed body is not kept meanwhile. */
+/* Thousands may wait for one lock: the command has copies of all that it needs, so that the parsed body is not kept meanwhile. */
 static struct command *lock_command_new(const struct lock_command *lock, const struct command_owner *terms)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);

@@ -48,7 +48,7 @@ static int open_done(struct request *request, struct command *command)
 
 static const char *const action_names[] = {"index", "create", "update", "delete"};
 
-/* Elasticsearch passes over actions that it does not know. Here somebody counts on them when he is dead. */
+/* Elasticsearch ignores unknown actions. Here they are refused: a client relies on them for the time after its death. */
 static int check_action(struct request *request, yyjson_val *item, bool *ret_source_follows)
 {
     for (size_t i = 0; i < COUNT_OF(action_names); i++)
@@ -62,7 +62,7 @@ static int check_action(struct request *request, yyjson_val *item, bool *ret_sou
         "the last kind followed by its source");
 }
 
-/* Bulk actions, written as a list of objects: each action, and behind it its source. Makes the text of a bulk body. */
+/* Bulk actions, written as a list of objects: each action, and after it its source. Makes the text of a bulk body. */
 static int actions_text(struct request *request, yyjson_val *list, struct buf *text)
 {
     size_t i, count;
@@ -92,7 +92,7 @@ static bool names_nothing(struct request *request, const struct write_item *item
            catalog_check_index_name(item->index, DIALECT_7, request->arena, &request->problem) != 0;
 }
 
-/* What a bulk request would answer for an action alone refuses all of them: nobody will be there to read an answer. */
+/* An error that a bulk request would report for one action refuses all of them: when they run, no client reads a response. */
 static int refuse_broken(struct request *request, const struct bulk *bulk)
 {
     for (size_t i = 0; i < bulk->count; i++) {
@@ -199,7 +199,7 @@ int handle_session_close(struct request *request)
     return request_submit(request, command, close_done);
 }
 
-/* --- What was put aside ------------------------------------------------------------------------------------------- */
+/* --- Actions that were put aside ------------------------------------------------------------------------------------ */
 
 static int aside_done(struct request *request, struct command *command)
 {

@@ -101,7 +101,7 @@ static int ask_next(struct request *request, struct status_list *list)
     return failed ? REQUEST_REFUSED : 0;
 }
 
-/* On a worker: nobody is kept waiting by it but who asked. */
+/* On a worker: only this request waits for it. */
 static int read_rest(struct request *request)
 {
     struct status_list *list = request->context;

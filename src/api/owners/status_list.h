@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of sessions and transactions, and the locks of one session, put together from the pieces in which the core tells them.
+ * Lists of sessions and transactions, and the locks of one session, assembled from the pieces in which the core returns them.
  */
 #ifndef TL_API_STATUS_LIST_H
 #define TL_API_STATUS_LIST_H
@@ -8,7 +8,7 @@
 #include "api/request/request.h"
 #include "core/step/command.h"
 
-/* What is done with the status, a JSON object that lives as long as the request. */
+/* Receives the status, a JSON object that lives as long as the request. */
 typedef int status_taker(struct request *request, struct slice body);
 
 /*

@@ -218,7 +218,7 @@ static int rollback_done(struct request *request, struct command *command)
     return reply_rolled_back(request);
 }
 
-/* Does not queue behind the transaction's other requests: it is how a request that waits for a lock is given up. */
+/* Does not queue after the transaction's other requests: a rollback ends a request that waits for a lock. */
 static const struct own_form rollback_form = {"a rollback", "", NULL};
 
 int handle_txn_rollback(struct request *request)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server is doing, for who looks on; see events.h. */
+/* The server's activity, for viewers; see events.h. */
 #include "api/page/events.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ enum {
 enum section { SECTION_LOCKS, SECTION_SESSIONS, SECTION_TRANSACTIONS, SECTION_LOCK_EVENTS, SECTION_COUNT };
 static const char *const section_names[SECTION_COUNT] = {"locks", "sessions", "transactions", "stories"};
 
-/* What was done in one second, and how many waited at its end. */
+/* The work of one second, and the number of waiters at its end. */
 struct sample {
     uint64_t writes, reads, commits, waiters;
 };
@@ -56,17 +56,17 @@ struct events {
     /* The thread's. */
     struct list viewers;
     struct frame_section sections[SECTION_COUNT];
-    tl_ts ts;               /* of the sections; 0: there are none */
-    uint64_t stamp;         /* of all that may change what they say, as it was then */
+    tl_ts ts;               /* of the sections; 0: none has been read */
+    uint64_t stamp;         /* of all that may change the rows, as of `ts` */
     uint64_t next_frame_us; /* by clock_boot_us(), as all of these */
     uint64_t next_sample_us;
     struct sample samples[SAMPLES]; /* by sample_count modulo SAMPLES */
     uint64_t sample_count;
-    struct sample totals; /* of the last one: what it counts from */
+    struct sample totals; /* of the last sample, from which the next one counts */
     uint64_t disk_free, disk_bytes;
 };
 
-/* --- Figures ------------------------------------------------------------------------------------------------------ */
+/* --- Samples -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t count_reads(struct events *events)
 {
@@ -81,7 +81,7 @@ static uint64_t count_reads(struct events *events)
     return reads;
 }
 
-/* An index that was deleted takes its figures along. */
+/* The counts of a deleted index are gone with it, so that a total may sink. */
 static uint64_t more(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;
@@ -176,7 +176,7 @@ static void write_server(const struct events *events, struct buf *to)
     buf_printf(to, ",\"version\":\"%s\",\"started\":%" PRIu64 "}", TIDELOCK_VERSION, events->api->started_us);
 }
 
-/* Changes whenever something was done that the rows may tell of. Who looks, and upkeep, does nothing of the kind. */
+/* Changes whenever an operation may have changed the rows. Viewers and upkeep do not change it. */
 static uint64_t read_stamp(const struct events *events)
 {
     static const enum command_type silent[] = {COMMAND_STATUS,   COMMAND_PLACES_WATCH, COMMAND_TICK,
@@ -209,8 +209,9 @@ static struct command *ask(struct events *events, enum status_what what)
 }
 
 /*
- * Ends of leases and waits are told by the timestamps of the moment, which are not the clock that they go by: they tremble by microseconds, and rows would change with each
- * look. So they are told in tenths of a second. Within a text of a client's the member's quotes would be escaped.
+ * Ends of leases and waits are computed from the present timestamp, which is not the clock that decides on them: they vary by
+ * microseconds, and rows would change with each frame. So they are rounded to tenths of a second. The member is recognized by its
+ * quotes, which would be escaped within a text of a client.
  */
 static void steady(struct buf *text, const char *member)
 {
@@ -243,7 +244,7 @@ static void take_locks(const struct command *command, struct frame_section *next
     buf_deinit(&text);
 }
 
-/* An array of objects, each of which goes by a number; those that have the same one are told apart by their order. */
+/* An array of objects, each identified by a number; those with an equal number are distinguished by their order. */
 static void take_array(struct slice array, const char *number, struct frame_section *next)
 {
     struct arena arena = ARENA_INIT;
@@ -374,7 +375,7 @@ static void let_go(struct viewer *viewer, struct slice snapshot)
     INSIST(r == REQUEST_PENDING);
 }
 
-/* Made for all of them; a snapshot only where somebody wants one. */
+/* Sent to all viewers; a snapshot only to those that want one. */
 static void show(struct events *events, bool rows, bool bar)
 {
     struct buf change = BUF_INIT(BUF_UNLIMITED), snapshot = BUF_INIT(BUF_UNLIMITED);
@@ -405,7 +406,7 @@ static void show(struct events *events, bool rows, bool bar)
 
 /* --- The thread --------------------------------------------------------------------------------------------------- */
 
-/* Somebody has come who has nothing yet, or something may have changed. */
+/* Whether a new viewer has nothing yet, or the rows may have changed. */
 static bool wants_rows(const struct events *events)
 {
     bool anybody_fresh = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows and what has become of them; see frame.h. */
+/* Rows and their changes; see frame.h. */
 #include "api/page/frame.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows that are told to who looks on: what there is by now, what of it is new, and what has gone since (events.h). Plain data, of one thread at a time.
+ * The rows that viewers see: the current ones, which of them are new, and which were dropped (events.h). Plain data, used by one
+ * thread at a time.
  */
 #ifndef TL_API_FRAME_H
 #define TL_API_FRAME_H
@@ -11,8 +12,8 @@
 struct frame_row {
     struct slice key;  /* by which it is the same row the next time; unique */
     struct slice text; /* members of a JSON object, without braces; not empty */
-    uint64_t number;   /* under which it is told */
-    bool fresh;        /* as such, or its text is, since the section before */
+    uint64_t number;   /* of the row in frames */
+    bool fresh;        /* the row or its text is new since the previous section */
 };
 
 /* One list of them. All zero is an empty one. */
@@ -32,15 +33,15 @@ void frame_section_deinit(struct frame_section *section);
 void frame_add(struct frame_section *section, struct slice key, struct slice text);
 
 /*
- * The rows of `next` take the place of those of `section`, sorted by their keys: who was there keeps its number, and `fresh` and `dropped` say what has
- * changed. Of rows with one key the first counts. `next` is empty afterwards.
+ * The rows of `next` replace those of `section`, sorted by their keys: a row that existed keeps its number, and `fresh` and `dropped`
+ * are the changes. Of rows with one key the first counts. `next` is empty afterwards.
  */
 void frame_take(struct frame_section *section, struct frame_section *next);
 
 /* Returns: whether the last frame_take() changed anything. */
 bool frame_changed(const struct frame_section *section);
 
-/* Appends {"put": […], "drop": […]}: what has changed, or with `all` all there is. */
+/* Appends {"put": […], "drop": […]}: the changes, or with `all` all rows. */
 void frame_write(const struct frame_section *section, bool all, struct buf *to);
 
 #endif

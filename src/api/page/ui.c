@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_ui/: the page. What it shows it asks for by the calls that everybody has; nothing is put into it here, so it is the same bytes for all.
+ * GET /_ui/: the page. It reads all data by public calls; nothing is put into it here, so its bytes are the same for all.
  */
 #include "api/page/ui_page.h"
 #include "api/request/handlers.h"

@@ -78,7 +78,7 @@ static int read_header(struct request *request, struct slice line, struct search
     return 0;
 }
 
-/* A search has the dialect that it would have as a request of its own, whatever the searches beside it are about. */
+/* A search has the dialect that it would have as a request of its own, independent of the other searches. */
 static int settle_dialect(struct request *request, const struct msearch *all, struct search_call *call)
 {
     const struct search_call *last = all->count == 0 ? &all->defaults : &all->items[all->count - 1]->call;
@@ -92,7 +92,7 @@ static int settle_dialect(struct request *request, const struct msearch *all, st
     return 0;
 }
 
-/* What is wrong with one body as JSON ends the request; what is wrong with its query is the item's. */
+/* A body that is no JSON fails the request; an error in its query fails the item. */
 static int read_item(struct request *request, struct msearch *all, struct slice header, struct slice body)
 {
     struct msearch_item *item = arena_zalloc(request->arena, sizeof *item);

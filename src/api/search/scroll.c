@@ -2,7 +2,7 @@
 /*
  * Scrolls: a search read page by page at the timestamp at which it began.
  *
- * A page is written by a worker straight from the documents behind the last one; nothing is read twice.
+ * A page is written by a worker directly from the documents that follow the previous page's last; nothing is read twice.
  */
 #include <ctype.h>
 
@@ -206,7 +206,7 @@ int scroll_begin(struct request *request)
     return request_read(request, targets, count, scroll_ready);
 }
 
-/* --- Going on ----------------------------------------------------------------------------------------------------- */
+/* --- The next page -------------------------------------------------------------------------------------------------- */
 
 static int refuse_member(struct request *request, struct slice name, yyjson_val *value)
 {
@@ -269,7 +269,7 @@ static int read_ids(struct request *request, bool several, struct slice **ret_id
     return 0;
 }
 
-/* Ids are said in an alphabet of 64; what is not written so says why. */
+/* Ids are base64; others are refused with the reason. */
 static int refuse_id(struct request *request, struct slice id)
 {
     struct problem *cause = arena_zalloc(request->arena, sizeof *cause);
@@ -309,7 +309,7 @@ static int read_next(struct request *request)
     r = read_page(request, job);
     r = r != 0 ? search_outcome(request, &job->keep->call, r) : commit_to_reply(request);
     if (r != 0)
-        search_cursor_repeat(job->keep->cursor); /* for who asks again */
+        search_cursor_repeat(job->keep->cursor); /* for a repeated request */
     search_keep_leave(searches, job->keep);
     if (job->last && r == 0)
         (void)search_keep_clear(searches, CONTEXT_SCROLL, job->id);

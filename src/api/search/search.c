@@ -90,8 +90,8 @@ static int search_long(struct request *request)
 }
 
 /*
- * While all who are there for long searches are at some, this one is tried by one who is there for short work, so that it does not have
- * to wait for them if it is not as long.
+ * While all workers for long searches are busy, this one is tried by a worker for short jobs, so that it does not have to wait for
+ * them if it is short.
  */
 static int search_attempt(struct request *request)
 {

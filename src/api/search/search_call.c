@@ -114,7 +114,7 @@ static int refuse_list(struct request *request, struct search_call *call)
     return REQUEST_REFUSED;
 }
 
-/* Where 7.10 has taken the first value and looks at what stands behind it. Returns: 0; REQUEST_REFUSED. */
+/* 7.10 reads the first value, then refuses a token that follows it. Returns: 0; REQUEST_REFUSED. */
 static int refuse_behind(struct request *request, struct search_call *call, struct slice body)
 {
     size_t at = place_first_value(body).len, line, column;
@@ -122,7 +122,7 @@ static int refuse_behind(struct request *request, struct search_call *call, stru
         at++;
     char c = at < body.len ? body.data[at] : '\0';
     const char *token = c == '{' ? "START_OBJECT" : c == '[' ? "START_ARRAY" : c == '"' ? "VALUE_STRING" : NULL;
-    if (token == NULL) /* no token of JSON, or a rare one: told when all of it is parsed */
+    if (token == NULL) /* no token of JSON, or a rare one: reported when the whole body is parsed */
         return 0;
     json_line_column(body, at, &line, &column);
     request_refuse(request, PROBLEM_PARSING, "Unexpected token [%s] found after the main object.", token);
@@ -322,7 +322,7 @@ static int read_fields(struct request *request, struct search_call *call)
     return 0;
 }
 
-/* Numbers of machinery that there is none of here; looked at so that nonsense is refused. */
+/* Numbers for parts of Elasticsearch that do not exist here; read so that invalid ones are refused. */
 static int read_idle(struct request *request)
 {
     static const char *const names[] = {"batched_reduce_size", "pre_filter_shard_size",
@@ -510,8 +510,8 @@ static double index_boost(const struct search_call *call, const struct catalog_t
 }
 
 /*
- * How many documents an index has. The newest count, which is at hand, is near enough for plans and scores; only a view
- * of the past, or of a transaction, has another.
+ * How many documents an index has. The newest count, which is in memory, is precise enough for plans and scores; only a view of
+ * the past, or of a transaction, has another.
  */
 static int count_documents(struct search_call *call, const struct catalog_index *from, struct search_index *index)
 {
@@ -678,7 +678,7 @@ void search_call_targets(struct request *request, const struct search_call *call
 {
     *ret_targets = NULL;
     *ret_count = 0;
-    if (request->transaction.len > 0 && request->query == NULL) /* who reads the past takes no locks */
+    if (request->transaction.len > 0 && request->query == NULL) /* reads of the past take no locks */
         *ret_targets = search_call_locks(call, request->arena, ret_count);
 }
 

@@ -55,7 +55,7 @@ int search_call_lucene(struct request *request, struct search_call *call) TL_MUS
  */
 int search_call_open(struct search_call *call, struct problem *ret_problem) TL_MUST_USE;
 
-/* Counts a search, or a page of one, that has been answered, in the figures of its indices. */
+/* Counts a search, or a page of one, that has been answered, in the statistics of its indices. */
 void search_call_note(const struct search_call *call, int64_t begun_us);
 
 /*
@@ -63,12 +63,12 @@ void search_call_note(const struct search_call *call, int64_t begun_us);
  * to. Returns: the targets, in `arena`; what they name is the call's.
  */
 struct lock_target *search_call_locks(const struct search_call *call, struct arena *arena, size_t *ret_count);
-/* The same of a request; none outside of a transaction. */
+/* Returns the locks that the search of a request takes; none outside of a transaction. */
 void search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
                          size_t *ret_count);
 
 /*
- * Turns an outcome of src/query into one of a handler. `call` is the opened one, for the words of what was cancelled; NULL: none was
+ * Turns an outcome of src/query into one of a handler. `call` is the opened one, for the text of a cancellation; NULL: none was
  * opened.
  */
 int search_outcome(struct request *request, const struct search_call *call, int outcome);

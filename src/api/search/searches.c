@@ -33,7 +33,7 @@ struct searches {
     uint64_t last_number;
     pthread_mutex_t script_lock;
     struct script_cache *scripts;
-    metric_value script_count; /* of it; for who does not wait for the lock */
+    metric_value script_count; /* of it; readable without the lock */
     struct tasks *tasks;
 };
 
@@ -97,7 +97,7 @@ void search_keep_unref(struct searches *searches, struct search_keep *keep)
         keep_free(searches, keep);
 }
 
-/* What it holds beside its view, its request included. Requires: nobody reads it. */
+/* The bytes that it holds in addition to its view, its request included. Requires: no thread reads from it. */
 static size_t bytes_of(const struct search_keep *keep)
 {
     return arena_held(&keep->arena) + (keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0) +
@@ -470,7 +470,7 @@ int search_default_timeout(struct request *request, struct search_call *call)
     return r;
 }
 
-/* A time as TimeValue prints it: one digit behind the point, cut, of the largest unit that it fills. */
+/* A time as TimeValue prints it: one digit after the point, truncated, of the largest unit that it fills. */
 static const char *java_time(struct arena *arena, uint64_t us)
 {
     static const struct {

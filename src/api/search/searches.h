@@ -22,14 +22,14 @@
 struct searches;
 struct tasks;
 
-/* Starts the thread that ends contexts nobody uses any more. Returns: 0, TL_ERR_IO. Owns: the caller;
+/* Starts the thread that ends contexts whose keep-alive is over. Returns: 0, TL_ERR_IO. Owns: the caller;
  * searches_close. */
 int searches_open(struct api *api, struct searches **ret_searches) TL_MUST_USE;
 /* Requires: no request is at work. NULL is fine. */
 void searches_close(struct searches *searches);
 struct tasks *searches_tasks(struct searches *searches);
 
-/* The server stops: contexts end, and so do tasks that nobody waits for. Searches go on. */
+/* The server stops: contexts end, and so do tasks without a waiting request. Running searches are finished. */
 void searches_stop(struct searches *searches);
 /* It stops now: searches that run are cancelled, and tasks are, and waited for. */
 void searches_cancel(struct searches *searches);
@@ -91,7 +91,7 @@ int search_keep_view(struct request *request, struct search_keep *keep) TL_MUST_
 int search_keep_allow(struct request *request, enum context_kind kind, struct slice id,
                       request_handler *then) TL_MUST_USE;
 /*
- * Finds a context and keeps it for the caller, a scroll for nobody else meanwhile; `keep_alive_us` 0 leaves
+ * Finds a context and keeps it for the caller, a scroll exclusively; `keep_alive_us` 0 leaves
  * its keep-alive. Returns: 0; CONTEXT_BAD_ID; CONTEXT_MISSING, with the number that the id names. Owns: the
  * caller; search_keep_leave, on the same thread for a scroll.
  */

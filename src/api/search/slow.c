@@ -12,7 +12,7 @@
 #include "core/catalog/catalog.h"
 #include "query/search.h"
 
-/* What is told of a body; the log cuts longer lines. */
+/* Logged bytes of a body; the log cuts longer lines. */
 #define SOURCE_BYTES_TOLD 1000
 
 /* Elasticsearch's levels of the thresholds, the highest first. */
@@ -25,7 +25,7 @@ static const struct level {
 
 enum { LEVELS = sizeof levels / sizeof *levels };
 
-/* A time as index_settings.def lets it through. Returns: false: there is none, or it is -1, off. */
+/* A time that index_settings.def has accepted. Returns: false: it is absent, or -1, off. */
 static bool read_time(struct slice text, uint64_t *ret_us)
 {
     static const struct {

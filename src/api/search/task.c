@@ -49,7 +49,7 @@ struct task_get {
 
 static int get_task(struct request *request);
 
-/* Requires: the lock is held. Goes on with those who wait for a task (0: none), and those whose time is up or who have left. */
+/* Requires: the lock is held. Resumes the requests that wait for a task (0: none), and those whose timeout is over or whose client is gone. */
 static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
 {
     list_for_each_safe(link, following, &tasks->parked)
@@ -188,7 +188,7 @@ struct task *task_new(struct tasks *tasks, struct request *request, const char *
     return task;
 }
 
-/* Requires: the lock is held. Drops the oldest results that nobody looks at. */
+/* Requires: the lock is held. Drops the oldest results that no request is reading. */
 static void drop_old(struct tasks *tasks)
 {
     list_for_each_safe(link, following, &tasks->items)
@@ -349,7 +349,7 @@ static void text_member(struct json_writer *writer, const char *key, struct slic
     json_string(writer, text);
 }
 
-/* What is shown of a task, running or done. */
+/* The visible state of a task, running or done. */
 struct task_shown {
     uint64_t number;
     struct slice action;
@@ -394,7 +394,7 @@ static void write_task(const struct api *api, struct json_writer *writer, const 
     json_end(writer, '}');
 }
 
-/* Requires: the lock is held; what it shows lives in `arena`. */
+/* Requires: the lock is held. The result is allocated from `arena`. */
 static struct task_shown shown_of(struct task *task, struct arena *arena)
 {
     return (struct task_shown){
@@ -757,7 +757,7 @@ static int look_at_task(struct tasks *tasks, struct task_get *get, struct task *
     return REQUEST_DONE;
 }
 
-/* The same. A search leaves nothing behind but that it was there. */
+/* The same for a search: of an ended one only its existence is known. */
 static int look_at_work(struct tasks *tasks, struct task_get *get, const struct task_work *work)
 {
     struct request *request = get->request;
@@ -813,8 +813,8 @@ int handle_task_get(struct request *request)
 /* --- Cancelling, rethrottling ------------------------------------------------------------------------------------- */
 
 /*
- * What the node of a task said instead of doing as asked: the call succeeds, as every call to a set of nodes does,
- * and lists who failed. A task that ended a moment ago is met here, so this is no error of the client's.
+ * The error of a task's node: the call succeeds, as every call to a set of nodes does, and lists the nodes that failed. A task that
+ * has just ended is reported so, so this is no error of the client's.
  */
 static int reply_node_failure(struct request *request, struct slice node, uint64_t number, const char *what)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: the by-query calls at work, each with a thread of its own, and what became of those nobody waited
- * for; and the searches that workers are at.
+ * Tasks: the running by-query calls, each with a thread of its own, and the results of those without a waiting request; and the
+ * searches that run on workers.
  *
  * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is
- * throttled; cancelling and rethrottling wake it. Results that nobody waited for are kept as documents of the
+ * throttled; cancelling and rethrottling wake it. Results without a waiting request are kept as documents of the
  * index .tasks, and the last TASKS_KEPT_MAX of them in memory too.
  */
 #ifndef TL_API_TASK_H
@@ -25,9 +25,9 @@ struct task;
 /* Owns: the caller; tasks_free, which cancels what runs and waits for it. NULL is fine. */
 struct tasks *tasks_new(struct api *api);
 void tasks_free(struct tasks *tasks);
-/* Cancels what nobody waits for, or everything; no task begins any more. */
+/* Cancels the tasks without a waiting request, or all; no task begins any more. */
 void tasks_stop(struct tasks *tasks, bool all);
-/* Once a second or so: goes on with requests that have waited for the end of one as long as they wanted. */
+/* About once a second: resumes requests whose timeout for the end of a task is over. */
 void tasks_beat(struct tasks *tasks, uint64_t now_us);
 /* Waits until none runs. */
 void tasks_wait(struct tasks *tasks);
@@ -46,11 +46,11 @@ struct task {
     struct command_waiter waiter; /* of the commands of its work; it leaves when the task is cancelled */
     struct arena arena;
 
-    /* The work; runs on the task's thread, and leaves what it has come to in `result` or `problem`. */
+    /* The work; runs on the task's thread, and leaves its outcome in `result` or `problem`. */
     void (*run)(struct task *task);
     void (*free)(void *context); /* once it has run */
     void *context;
-    struct request *request; /* who waits for it; NULL: nobody. Gone once `run` has answered it */
+    struct request *request; /* the request that waits for it; NULL: none. Gone once `run` has answered it */
 
     bool waited_for; /* by a request */
 
@@ -94,9 +94,9 @@ struct task *task_new(struct tasks *tasks, struct request *request, const char *
  */
 int task_start(struct task *task, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
-/* For the task's own thread: where it stands, for whoever asks. */
+/* For the task's own thread: publishes its progress. */
 void task_set_status(struct task *task, struct slice json);
-/* Leaves the result or the error of a task nobody waits for. */
+/* Leaves the result or the error of a task without a waiting request. */
 void task_set_result(struct task *task, struct slice json);
 void task_set_error(struct task *task, struct slice json);
 /* Sleeps `us` or until it is cancelled or rethrottled. Returns: microseconds slept. */

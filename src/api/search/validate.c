@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _validate/query: whether a query would be run, index by index, and what it comes to there.
+ * _validate/query: whether a query would be run, index by index, and the query that it becomes there.
  *
- * What is wrong is no error here but the answer: {"valid": false}. Nothing is searched; an index's mapping is all that is read.
+ * An invalid query is no error here but the response: {"valid": false}. Nothing is searched; only the mapping of an index is read.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -11,7 +11,7 @@
 #include "api/request/place.h"
 #include "api/search/searches.h"
 
-enum { INLINE_BYTES = 4096 }; /* of a query, for all indices together: what is longer is a worker's */
+enum { INLINE_BYTES = 4096 }; /* of a query, for all indices together: longer ones run on a worker */
 
 struct validation {
     struct search_call call;
