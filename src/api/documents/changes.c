@@ -44,7 +44,7 @@ struct changes {
     tl_ts since;
     int32_t limit;
     bool source;
-    bool expand; /* a rename is listed as the changes of each document */
+    bool expand;             /* a rename is listed as the changes of each document */
     bool previous_routing;   /* each document is compared with its version before the commit */
     struct slice expression; /* data NULL: all indices */
     uint32_t *numbers;       /* of the indices that the expression names now, or named at `since`, sorted */

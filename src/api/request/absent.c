@@ -3,8 +3,8 @@
 #include "api/request/absent.h"
 
 /*
- * By Elasticsearch 7.10's reference, its default distribution included. A name of two segments needs both; what lies
- * below a name is absent too.
+ * By Elasticsearch 7.10's reference, its default distribution included. A name of two segments needs both; all paths
+ * below a name are absent too.
  */
 static const char *const names[] = {
     "_async_search",
@@ -90,7 +90,7 @@ static struct slice take_segment(struct slice *path)
     return segment;
 }
 
-/* Whether the segment `first`, with `rest` behind it, begins with the name. */
+/* Whether the segment `first`, followed by `rest`, begins with the name. */
 static bool begins_with(struct slice first, struct slice rest, struct slice name)
 {
     size_t len = slice_find_byte(name, '/');

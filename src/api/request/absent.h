@@ -3,7 +3,7 @@
  * The APIs that Elasticsearch has and this server does not.
  *
  * Without this their paths would be taken for something else: GET /_cat/allocation for a search for the methods of an index
- * called "_cat", GET /INDEX/_validate/query for a document of a type called "_validate". Who asks for one is told so instead.
+ * called "_cat", GET /INDEX/_validate/query for a document of a type called "_validate". A request for one is refused with this reason.
  */
 #ifndef TL_API_ABSENT_H
 #define TL_API_ABSENT_H

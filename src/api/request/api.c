@@ -111,7 +111,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 
 void api_stop(struct api *api)
 {
-    journal_end_waits(api->journal); /* nobody can give back a lock any more */
+    journal_end_waits(api->journal); /* no request can release a lock any more */
     attachments_stop(api->attachments);
     followers_stop(api->followers);
     head_waits_stop(api->head_waits);
@@ -315,8 +315,8 @@ static int read_form(struct request *request)
 }
 
 /*
- * An owner by a parameter, else by a header. An empty one is a mistake of the client's, not nobody: what it wants done under
- * a lock or in a transaction must not happen outside of it.
+ * An owner by a parameter, else by a header. An empty one is an error of the client, not the absence of an owner: what must happen
+ * under a lock or in a transaction must not happen outside of it.
  */
 static int read_named(struct request *request, const char *name, const char *header, struct slice *ret_id)
 {
@@ -339,9 +339,9 @@ static int read_token(struct request *request)
 }
 
 /*
- * Of the calls of our own, locks are taken, renames and commits made, directories listed in the name of a transaction.
- * To the others it means nothing. Who says by the parameter that one is meant is told so; a client that names it on all that it sends, by
- * the header, need not know: they are not to queue behind its requests.
+ * Of Tidelock's own calls, locks, renames, commits and lists of directories belong to a transaction. The others have no use for
+ * one: the parameter is refused there; the header is ignored, since clients send it with all requests, and these calls need not
+ * queue after the transaction's requests.
  */
 static bool is_made_in_transaction(const struct request *request)
 {
@@ -373,7 +373,7 @@ static int read_owner(struct request *request)
     return 0;
 }
 
-/* What lies between a matched route and its handler. */
+/* The checks between a matched route and its handler. */
 static int prepare(struct request *request, const struct route_match *match)
 {
     int r;
@@ -452,7 +452,7 @@ static int enter(struct request *request)
     int r = memory_admit(request);
     if (r != 0)
         return r;
-    if (request->on_worker && !account_poll(&request->account)) /* nobody has waited until its turn came */
+    if (request->on_worker && !account_poll(&request->account)) /* the client left before its turn came */
         return memory_refuse(request);
     return awaited_timestamp(request, request->after, pass_gate);
 }

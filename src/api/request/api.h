@@ -20,7 +20,7 @@ struct api_options {
     struct slice node_name;
     struct slice cluster_secret; /* of the cluster's hosts, which get checkpoints for it; empty: no request gets one */
     struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
-    struct slice backups;        /* a folder for them, of backup_folder_open(); empty: there are none */
+    struct slice backups;        /* their folder, from backup_folder_open(); empty: backups are off */
     struct slice zoneinfo;       /* a folder of TZif files, read when the api is opened; empty: none */
     size_t body_bytes_max;       /* for texts; src/http enforces it. Default 100 MiB */
     struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
@@ -37,8 +37,8 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 void api_close(struct api *api);
 
 /*
- * Ends the responses that stay open and the requests that wait for locks, so that connections can come to rest before
- * api_close(): sessions that are attached are left to their leases; scrolls, points in time and tasks that nobody waits for
+ * Ends the responses that stay open and the requests that wait for locks, so that connections become idle before
+ * api_close(): sessions that are attached are left to their leases; scrolls, points in time and tasks without a waiting request
  * end. Requests are still answered, and may begin to wait: called again, it ends these too.
  */
 void api_stop(struct api *api);

@@ -34,11 +34,11 @@ struct api {
     struct workers *workers;
     struct gate *gate;
     struct attachments *attachments;
-    struct followers *followers;       /* who waits for changes */
+    struct followers *followers;       /* requests that wait for changes */
     struct consistency *consistency;   /* settings of a cluster */
     struct head_waits *head_waits;     /* reads that wait for the log's head; NULL: no cluster */
     struct distribution *distribution; /* answers of writes that wait for other hosts; NULL: no cluster */
-    struct events *events;             /* who looks on */
+    struct events *events;             /* viewers of the page */
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
     atomic_bool merging;       /* a worker is at the store's compaction */
@@ -48,7 +48,7 @@ struct api {
     uint16_t host;              /* its number in its cluster; 0: it is alone */
     struct traffic *traffic; /* by route_line() */
     uint64_t started_us;     /* of the clock that is set */
-    tl_ts locks_from;        /* since when it is known what was locked */
+    tl_ts locks_from;        /* the oldest timestamp whose locks are known */
 };
 
 /*

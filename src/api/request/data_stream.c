@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_data_stream: there are none. Client libraries of 8.x and later ask before they write in bulk to a name, and take
+ * GET /_data_stream: data streams do not exist here. Client libraries of 8.x and later ask before they write in bulk to a name, and take
  * only a 404 for the answer that it is an index.
  */
 #include "api/request/api_internal.h"

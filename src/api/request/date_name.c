@@ -63,7 +63,7 @@ static int write_date(struct date_name *d, struct slice placeholder)
     return 0;
 }
 
-/* Behind '{': up to the '}' that closes it. */
+/* After '{': up to the '}' that closes it. */
 static int take_placeholder(struct date_name *d)
 {
     size_t start = d->at, depth = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dialect of calls whose path does not tell.
+ * The dialect of calls whose path does not decide it.
  */
 #include "api/request/dialect.h"
 
@@ -9,13 +9,13 @@
 #include "json/filter.h"
 #include "mapping/mapping.h"
 
-/* What has been seen of some indices. */
+/* Observations of some indices. */
 struct survey {
     size_t typed;
     size_t typeless;
 };
 
-/* An index that has no type yet says nothing of who asks for it: 7.10 is the safer guess. */
+/* An index that has no type yet does not decide the dialect: 7.10 is the safer guess. */
 static void survey_add(struct survey *survey, const struct catalog_index *index)
 {
     if (index->dialect == DIALECT_5 && mapping_type_count(index->mapping) > 0)

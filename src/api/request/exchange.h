@@ -53,12 +53,12 @@ struct exchange_ops {
     void (*respond)(struct exchange *exchange);
     void (*stream_open)(struct exchange *exchange);
     void (*stream_write)(struct exchange *exchange, struct slice bytes);
-    /* Returns: how much of the stream is written and not sent yet; what is beyond a limit breaks it. */
+    /* Returns: the bytes of the stream that are written and not sent yet; more than a limit breaks it. */
     size_t (*stream_behind)(struct exchange *exchange);
     void (*stream_close)(struct exchange *exchange);
-    /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: nobody knows it. */
+    /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: it is unknown. */
     size_t (*peer)(struct exchange *exchange, char *to, size_t room);
-    /* Tells how the server of the exchange is doing. NULL: nobody knows. */
+    /* Returns statistics of the exchange's server. NULL: they are unknown. */
     void (*server)(struct exchange *exchange, struct server_figures *ret_figures);
 };
 
@@ -72,14 +72,14 @@ struct exchange {
     struct slice path;        /* as sent, percent escapes included, without the query */
     struct slice query;       /* after the '?', as sent; data NULL: no '?' */
     struct slice body;        /* whole; empty: none, or forgotten */
-    bool local; /* from this host itself, and neither by a browser nor through a proxy, as far as its headers tell */
-    bool lone; /* the calling thread may stay with it until it is durable: nobody waits behind it */
+    bool local; /* from this host itself, and by its headers neither from a browser nor through a proxy */
+    bool lone; /* the calling thread may wait until it is durable: no other request waits for the thread */
 
     /* The response. */
     int status;
-    uint32_t silence_ms; /* stream: it breaks when what it sends is left unconfirmed for longer; 0: when TCP gives up */
+    uint32_t silence_ms; /* stream: it breaks when sent data is not acknowledged for longer; 0: when TCP gives up */
     const char *content_type;        /* static or in the arena; NULL: application/json; charset=UTF-8 */
-    tl_ts timestamp;                 /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
+    tl_ts timestamp;                 /* for Tidelock-Timestamp; 0: the current stable timestamp, set by the api */
     struct response_header *headers; /* room for RESPONSE_HEADERS_MAX in the arena; NULL: none */
     size_t header_count;
     struct buf response; /* the body; src/http frees it and fills it for a stream. HEAD: sent as its length only */

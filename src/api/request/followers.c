@@ -24,12 +24,12 @@ struct followers {
     size_t once_count;    /* requests in `waiting` with `once` */
     tl_ts once_seen_min;  /* the lowest `seen` of those; TL_TS_MAX: none */
     uint64_t quiet_until; /* boot clock: until then only requests with `once` are handed on */
-    atomic_bool any; /* of them; for who is at the journal */
+    atomic_bool any; /* whether a request waits; read by the journal's thread */
     bool moved;      /* the stable timestamp has, since the last round */
     bool stopping, closing;
 };
 
-/* Under the journal's lock: as good as nothing, where nobody waits. */
+/* Runs under the journal's lock: costs one atomic read if no request waits. */
 static void stable_moved(void *context)
 {
     struct followers *followers = context;
@@ -53,7 +53,7 @@ static bool is_due(const struct followers *followers, const struct follower *fol
            atomic_load(&follower->request->abandoned);
 }
 
-/* Takes out who is due. Returns: when to look again at the latest. Requires: the lock. */
+/* Takes out the requests that are due. Returns: when to look again at the latest. Requires: the lock. */
 static uint64_t take_due(struct followers *followers, struct list *due)
 {
     tl_ts stable = journal_stable(followers->journal);
@@ -184,7 +184,7 @@ int followers_wait(struct followers *followers, struct follower *follower)
         if (follower->once && follower->seen < followers->once_seen_min)
             followers->once_seen_min = follower->seen;
         atomic_store_explicit(&followers->any, true, memory_order_release);
-        followers->moved = true; /* it may have moved before anybody looked */
+        followers->moved = true; /* it may have moved before the first look */
         pthread_cond_signal(&followers->wake);
     }
     pthread_mutex_unlock(&followers->lock);

@@ -2,9 +2,10 @@
 /*
  * Requests that wait for something new in the store: GET /_changes?wait=, and reads that wait for a timestamp (awaited.h).
  *
- * They wait without a thread, and without a moment of the store kept for them. One thread of the module's looks after all of them: when the stable
- * timestamp has moved past what a request has seen, when its time is over, its connection broken, or the server stops, it hands the request to a
- * worker, which looks again, and may come back. However much is written, it hands them on only so often, the more of them there are the seldomer.
+ * They wait without a thread, and hold no snapshot of the store. One thread of this module watches all of them: when the stable
+ * timestamp has passed the one that a request has seen, when its timeout is over, its connection broken, or the server stops, the
+ * thread hands the request to a worker, which looks again, and may let it wait again. The rate of handing over is bounded,
+ * however much is written; the more requests wait, the longer the interval of each.
  *
  * A request that waits once, for one timestamp (`once`), is handed on as soon as that timestamp is stable, to a worker for short work.
  */
@@ -27,7 +28,7 @@ struct follower {
 
 /* Returns: 0; TL_ERR_IO. Owns: the caller; followers_close(). */
 int followers_open(struct journal *journal, struct followers **ret_followers) TL_MUST_USE;
-/* Nobody waits any more: who does is handed on, and who comes is turned away. From any thread, again and again. */
+/* Hands over all waiting requests and refuses later ones. From any thread, any number of times. */
 void followers_stop(struct followers *followers);
 /* Requires: none waits or comes any more. NULL is fine. */
 void followers_close(struct followers *followers);

@@ -12,7 +12,7 @@
 
 static const char id_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* Asked for so few at a time, the kernel gives all of them once it has been up for a moment; a signal may come in before that. */
+/* The kernel returns so few bytes at once, except early after boot, when a signal may interrupt. */
 static bool draw(void *bytes, size_t len)
 {
     ssize_t drawn;
@@ -61,7 +61,7 @@ struct slice id_document(struct id_source *source, uint64_t now, struct arena *a
     uint32_t host = source->host;
     pthread_mutex_unlock(&source->lock);
 
-    /* Seven bytes of time, four of a counter that tells ids of one microsecond apart, four of this process. */
+    /* Seven bytes of time, four of a counter that makes ids of one microsecond differ, four of this process. */
     unsigned char bytes[15];
     for (int i = 0; i < 7; i++)
         bytes[i] = (unsigned char)(tick >> (48 - 8 * i));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids that the server makes up: of documents, indices, sessions and transactions.
+ * Ids that the server generates: of documents, indices, sessions and transactions.
  *
  * Made outside the core and fixed in the command before the core sees it. A document's id has 20 characters and begins with
- * what changes slowest, so that ids made one after another lie side by side in the store; the others are 22 characters from the
- * kernel's randomness (getrandom(2)): who knows some of them knows nothing of the next.
+ * the part that changes slowest, so that ids made in sequence are adjacent in the store; the others are 22 characters from the
+ * kernel's randomness (getrandom(2)): the next cannot be guessed from previous ones.
  */
 #ifndef TL_API_ID_H
 #define TL_API_ID_H

@@ -42,7 +42,7 @@ static int read_expand(struct request *request, struct catalog_options *options)
     return 0;
 }
 
-/* 7.10 says which option it could not read, and then what was wrong. */
+/* 7.10 names the option that it could not read, and then the error. */
 static int read_flag(struct request *request, const char *name, bool *ret_value)
 {
     int r = request_bool(request, name, ret_value);

@@ -22,7 +22,7 @@ int index_options_read(struct request *request, const struct catalog_options *de
                        struct catalog_options *ret_options) TL_MUST_USE;
 
 /*
- * Resolves the path's {index} (none: all) in the request's catalog, which it takes if there is none, with options as
+ * Resolves the path's {index} (none: all) in the request's catalog, which it takes if the request has none, with options as
  * index_options_read reads them.
  * Returns: 0, REQUEST_REFUSED.
  */
@@ -40,11 +40,11 @@ int index_set_submit(struct request *request, const struct index_set *set, index
 /* Returns: copies of all shards of the set as replies count them: shards times replicas and the primary. */
 unsigned index_set_copies(const struct index_set *set);
 unsigned index_set_primaries(const struct index_set *set);
-/* The copies of all shards without bound, for who makes something of each; more than INDEX_SET_SHORT are a worker's work. */
+/* The copies of all shards without bound, for callers that process each; more than INDEX_SET_SHORT need a worker. */
 enum { INDEX_SET_SHORT = 1000 };
 uint64_t index_set_rows(const struct index_set *set);
 
-/* Returns: whether an index is shown with its types; `include_type_name` decides, else who made it. */
+/* Returns: whether an index is shown with its types; `include_type_name` decides, else the dialect that made it. */
 bool index_is_typed(const struct catalog_index *index, const bool *include_type_name);
 
 /* Returns: whether "mappings" are {"doc": {"properties": …}}, what clients of 5.x send. */

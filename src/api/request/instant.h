@@ -12,7 +12,7 @@
 enum { INSTANT_INVALID = 1 };
 
 /*
- * Reads "2026-11-20", "2026-11-20T10:00", "2026-11-20T10:00:00.123456Z", "…+02:00"; what is left out is zero, no zone
+ * Reads "2026-11-20", "2026-11-20T10:00", "2026-11-20T10:00:00.123456Z", "…+02:00"; omitted parts are zero, no zone
  * is UTC. Years 1970 to 2199.
  * Returns: 0, INSTANT_INVALID.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Media types: what a request says its body is, and what it wants back.
+ * Media types: Content-Type of a request's body, and Accept for its response.
  */
 #ifndef TL_API_MEDIA_H
 #define TL_API_MEDIA_H

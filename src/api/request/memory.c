@@ -97,7 +97,7 @@ static size_t count_slashes(struct slice text)
 }
 
 /*
- * The places of what is locked: a lock, a write that waits and one of a transaction hold one for each level of their paths, many
+ * The levels of locked paths: a lock, a write that waits and one of a transaction hold one for each level of their paths, many
  * times the bytes that name it.
  */
 static size_t cost_of_places(const struct request *request)
@@ -109,7 +109,7 @@ static size_t cost_of_places(const struct request *request)
     return levels * PLACE_BYTES;
 }
 
-/* What becomes of the body beside itself. What comes to little is not worth to be asked for. */
+/* The memory for parsing the body, in addition to the body. Small amounts are not reserved. */
 static size_t cost_of_body(const struct request *request)
 {
     struct slice body = request->exchange->body;

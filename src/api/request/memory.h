@@ -2,18 +2,18 @@
 /*
  * A request's account: its part in the budget of memory (base/budget.h), and its time (base/account.h).
  *
- * Admission: when its route is known a request asks for what its body will take when it has been parsed. What is kept beyond
- * the request (locks, sessions, scrolls, writes of transactions, tasks) is refused first, what gives memory back or shows how
- * things are never, as long as it is small; memory_level() says which is which.
+ * Admission: when its route is known a request asks for what its body will take when it has been parsed. Requests whose data
+ * outlives them (locks, sessions, scrolls, writes of transactions, tasks) are refused first; those that release memory or show the
+ * server's state never, as long as they are small; memory_level() decides which is which.
  *
- * Growth: the request's arena and its response ask for each chunk. When they are refused the work goes on until somebody looks
- * (memory_refused()), and the request is answered with 429 whatever has come of it: by request_submit() before a command is
- * submitted, else by reply_finish(). A request that has changed something is answered as it is: from the submission of a command
- * that changes anything its reply is not asked for any more (memory_committed()), so its size is asked for before.
+ * Growth: the request's arena and its response ask for each chunk. When they are refused the work continues until the next check
+ * (memory_refused()), and the request is answered with 429 whatever its outcome: by request_submit() before a command is
+ * submitted, else by reply_finish(). A request that has changed something gets its real response: from the submission of a command
+ * that changes anything its response is not charged any more (memory_committed()), so its size is reserved before.
  *
- * Time: the account goes along with the guard, so whoever fills an arena or a buffer of the request's, or loops, finds it there
+ * Time: the guard has the account, so code that fills an arena or a buffer of the request, or loops, finds it there
  * (budget_account()). It ends a request whose connection broke, that was cancelled, that takes longer than --request-time or that
- * the stopping server cannot wait for; which is looked at and answered in the same places as a refusal of memory.
+ * the stopping server cannot wait for; it is checked and answered in the same functions as a refusal of memory.
  */
 #ifndef TL_API_MEMORY_H
 #define TL_API_MEMORY_H
@@ -23,7 +23,7 @@
 /* Lets the request in. Requires: request->route is set. Returns: 0; REQUEST_REFUSED. */
 int memory_admit(struct request *request) TL_MUST_USE;
 
-/* Asks for `bytes` that the reply and what it is made of are about to take, bit by bit. Returns: 0; REQUEST_REFUSED. */
+/* Reserves `bytes` that the reply and its parts are going to take, piece by piece. Returns: 0; REQUEST_REFUSED. */
 int memory_take(struct request *request, size_t bytes) TL_MUST_USE;
 
 /* Whether it takes more memory or time than it may: for loops over what a client sent or asked for, which then end. */

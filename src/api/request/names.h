@@ -18,7 +18,7 @@ bool names_match(struct slice list, struct slice name);
 /* Returns: the names sorted, apart by commas; "" of none. Sorts `names` in place. */
 struct slice names_sorted(struct arena *arena, struct slice *names, size_t count);
 
-/* Returns: a JSON text as it is, texts of an array apart by commas; SLICE_NONE for what is neither. */
+/* Returns: a JSON text unchanged, the texts of an array separated by commas; SLICE_NONE for other values. */
 struct slice names_of_json(struct arena *arena, yyjson_val *value);
 
 #endif

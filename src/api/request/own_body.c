@@ -25,7 +25,7 @@ static size_t split_names(const char *list, struct slice *names)
     return count;
 }
 
-/* ", as in {…}", behind what is wrong with a body. */
+/* ", as in {…}", after the error in a body. */
 static struct slice example_of(struct request *request, const struct own_form *form)
 {
     if (form->example == NULL)
@@ -34,8 +34,8 @@ static struct slice example_of(struct request *request, const struct own_form *f
 }
 
 /*
- * Refuses members of an object that `members` does not list. `what` says of what: "lock request", "[locks]"; `advice` goes
- * behind all.
+ * Refuses members of an object that `members` does not list. `what` names the object: "lock request", "[locks]"; `advice` is
+ * appended.
  */
 static int check_members(struct request *request, yyjson_val *object, const char *what, const char *members,
                          struct slice advice)

@@ -10,7 +10,7 @@
 #include "api/request/url.h"
 #include "json/time_value.h"
 
-/* What every call accepts and proposes, and what it accepts besides. */
+/* Parameters that every call accepts and proposes, and those that it accepts only. */
 static const char common_names[] = "pretty human error_trace filter_path format +session +transaction "
                                    "+timestamp +as_of +fencing_token";
 
@@ -45,7 +45,7 @@ static int params_piece(struct arena *arena, struct slice piece, struct params *
 {
     struct slice reason, name, value = SLICE_LIT("");
     size_t equals = slice_find_byte(piece, '=');
-    if (equals == 0 && piece.len > 0) /* "=a=b": the name is what lies before the second one */
+    if (equals == 0 && piece.len > 0) /* "=a=b": the name ends before the second one */
         return params_piece(arena, slice_from_offset(piece, 1), params, ret_problem);
     if (piece.len == 0)
         return 0;
@@ -157,7 +157,7 @@ int params_time(const struct params *params, const char *name, enum dialect dial
     return time_value_parse(text, slice_from(name), dialect, arena, ret_value, ret_problem) == 0 ? 0 : PARAMS_REFUSED;
 }
 
-/* --- What is accepted --------------------------------------------------------------------------------------------- */
+/* --- Accepted parameters -------------------------------------------------------------------------------------------- */
 
 enum standing { PROPOSED, SILENT, OWN, BARRED };
 
@@ -205,7 +205,7 @@ static bool is_given(const struct params *params, struct slice name)
     return false;
 }
 
-/* The companions of `q`, which nobody looks at without it. */
+/* The companions of `q`, which are not read without it. */
 static bool only_with_query(struct slice name)
 {
     static const char *const names[] = {"df", "analyzer", "analyze_wildcard", "default_operator", "lenient"};

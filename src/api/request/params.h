@@ -66,10 +66,10 @@ bool params_barred(const char *accepted, const char *name);
 bool params_known(const struct params *params, const char *accepted);
 
 /*
- * Refuses parameters that `accepted` does not list (names apart by spaces).
+ * Refuses parameters that `accepted` does not list (names separated by spaces).
  *
- * A name with a leading '~' is accepted but never proposed: Elasticsearch looks at some parameters only when
- * they are there, and proposes what it has looked at. One with a '+' is our own, proposed for a near miss only. Names of
+ * A name with a leading '~' is accepted but never proposed: Elasticsearch reads some parameters only when
+ * others are present, and proposes only those that it has read. One with a '+' is our own, proposed for a near miss only. Names of
  * the path's parts are proposed, too.
  *
  * Returns: 0, PARAMS_REFUSED: "request [/x] contains unrecognized parameter: [foo] -> did you mean [bar]?".

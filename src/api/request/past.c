@@ -14,7 +14,7 @@ static request_handler *const documents[] = {
     handle_count,          handle_msearch,
     handle_validate_query, handle_pit_open,
     handle_tree,           handle_task_get /* its results are documents */,
-    handle_lock_status /* of which the core knows what was */,
+    handle_lock_status /* whose past the core knows */,
 };
 
 static request_handler *const catalogs[] = {
@@ -24,17 +24,17 @@ static request_handler *const catalogs[] = {
     handle_script_get,        handle_cat_aliases,        handle_cat_templates, handle_cluster_settings_get,
 };
 
-/* What these tell is guarded by no lock. */
+/* No lock guards the contents of these responses. */
 static request_handler *const unguarded[] = {handle_analyze,       handle_template_get,  handle_index_template_get,
                                              handle_component_get, handle_cat_templates, handle_cluster_settings_get};
 
-/* They tell of indices and documents as they are now, ... */
+/* They show the present state of indices and documents, ... */
 static request_handler *const present[] = {
     handle_changes, handle_cat_count, handle_cat_indices, handle_cat_shards, handle_stats, handle_cluster_state,
 };
 /*
- * ... and these are part of no transaction: they tell of other things, or of nothing that changes; they do what changes no document. Who
- * means them to be part of one is told so. A client that names its transaction on all that it sends, by the header, need not know.
+ * ... and these belong to no transaction: they show other things, or nothing that changes, or make changes that are no documents'. The
+ * parameter of a transaction is refused there; its header is ignored, since clients send it with all requests.
  */
 static request_handler *const elsewhere[] = {
     handle_index_refresh, handle_index_flush,       handle_index_forcemerge,
@@ -54,7 +54,7 @@ static bool is_one_of(request_handler *handler, request_handler *const *handlers
     return false;
 }
 
-/* Another moment is asked for. The [timestamp] of writes of 5.x is another thing, of which nothing was kept there either. */
+/* A past timestamp is asked for. The [timestamp] of writes of 5.x is another parameter, which 5.x did not store either. */
 static bool names_moment(const struct request *request)
 {
     bool writes_5 = request->dialect == DIALECT_5 && (request->route->methods & (1u << HTTP_GET)) == 0;
@@ -100,7 +100,7 @@ static struct lock_target *catalog_lock(struct request *request)
 static int read_within(struct request *request)
 {
     request_handler *handler = request->route->handler;
-    if (request->query != NULL) /* who reads the past takes no locks */
+    if (request->query != NULL) /* reads of the past take no locks */
         return request_read(request, NULL, 0, handler);
     if (is_one_of(handler, unguarded, COUNT_OF(unguarded)))
         return request_refuse(
@@ -111,7 +111,7 @@ static int read_within(struct request *request)
     return request_read(request, catalog_lock(request), 1, handler);
 }
 
-/* What is neither part of a transaction nor guarded by its locks. */
+/* Calls that are neither part of a transaction nor guarded by its locks. */
 static int refuse_apart(struct request *request)
 {
     request_handler *handler = request->route->handler;

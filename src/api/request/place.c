@@ -13,7 +13,7 @@ static size_t skip_blank(struct slice text, size_t at)
     return at;
 }
 
-/* The string that opens at `at`. Returns: the offset behind its closing quote. */
+/* The string that opens at `at`. Returns: the offset after its closing quote. */
 static size_t skip_string(struct slice text, size_t at)
 {
     for (at++; at < text.len && text.data[at] != '"'; at++)

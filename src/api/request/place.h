@@ -12,13 +12,13 @@
 /* Offset of the opening quote of a string value or a key. */
 size_t place_of_string(const struct json_doc *doc, yyjson_val *string);
 
-/* Offset of the first byte of the value behind a key. */
+/* Offset of the first byte of a key's value. */
 size_t place_of_member(const struct json_doc *doc, yyjson_val *key);
 
 /* Offset of the first byte of the root. */
 size_t place_of_root(const struct json_doc *doc);
 
-/* Returns: the offset just behind the value that starts at `offset`. */
+/* Returns: the offset just after the value that starts at `offset`. */
 size_t place_behind(const struct json_doc *doc, size_t offset);
 
 /* Returns: offset of the bracket that closes the object or array which starts at `offset`. */

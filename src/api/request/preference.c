@@ -70,7 +70,7 @@ static int check_nodes(const struct wish *wish, struct slice list)
     return REQUEST_REFUSED;
 }
 
-/* 5.6's "_replica": there are none. */
+/* 5.6's "_replica": replicas do not exist here. */
 static int refuse_replica(const struct wish *wish)
 {
     if (wish->shard == PREFERENCE_ANY_SHARD) {

@@ -15,7 +15,7 @@ struct catalog_index;
 
 /*
  * Refuses an unknown preference, and one that leaves no copy of this shard. `dialect` is that of the reply, which in _mget
- * an item has of its own; `type`, `id`, `routing`: what is read, for the words of the error.
+ * an item has of its own; `type`, `id`, `routing`: of the document, for the text of the error.
  * Returns: 0, REQUEST_REFUSED with *ret_problem.
  */
 int preference_check(struct request *request, enum dialect dialect, const struct catalog_index *index, uint32_t shard,

@@ -42,7 +42,7 @@ static bool failed_without_shards(const struct problem *problem)
 }
 
 /*
- * Returns: the problem whose members "root_cause" shows. A search_phase_execution_exception stands for what its shards say.
+ * Returns: the problem whose members "root_cause" shows. A search_phase_execution_exception is replaced by its shards' errors.
  */
 static const struct problem *root_cause(const struct problem *problem)
 {
@@ -52,7 +52,7 @@ static const struct problem *root_cause(const struct problem *problem)
         const struct problem *cause = problem->caused_by;
         bool inner = problem->type == PROBLEM_X_CONTENT_PARSE && cause != NULL &&
                      (cause->type == PROBLEM_X_CONTENT_PARSE || !is_java(cause));
-        return inner ? root_cause(cause) : problem; /* the innermost of the parser, or what it met */
+        return inner ? root_cause(cause) : problem; /* the innermost error of the parser, or its cause */
     }
     while (problem->caused_by != NULL && !is_java(problem->caused_by))
         problem = problem->caused_by;
@@ -196,7 +196,7 @@ static int status_of(const struct problem *problem, enum dialect dialect)
     return problem_status(problem);
 }
 
-/* What was taken for the name of an index, and is none, may have been meant for one of our own calls. */
+/* A path segment that was read as an index's name, and is invalid as such, may be a mistyped name of one of our own calls. */
 static struct problem with_advice(struct request *request, const struct problem *problem)
 {
     struct problem advised = *problem;

@@ -110,7 +110,7 @@ int request_accept(struct request *request)
     if (!params_known(&request->params, request->route->params) &&
         params_check(&request->params, accepted_names(request), path, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
-    bool may_be_body = request->route->form != FORM_OWN; /* in calls of our own it is what it says */
+    bool may_be_body = request->route->form != FORM_OWN; /* in our own calls `source` is an ordinary parameter */
     return may_be_body && params_listed(request->route->params, "source") ? check_source(request) : 0;
 }
 
@@ -166,7 +166,7 @@ struct slice request_zones(struct request *request)
     return catalog_zones(request->zones);
 }
 
-/* The timestamp that ?timestamp= or ?as_of= names. Returns: 0 with 0 where there is none; REQUEST_REFUSED. */
+/* The timestamp that ?timestamp= or ?as_of= names. Returns: 0, with 0 if it is absent; REQUEST_REFUSED. */
 static int named_timestamp(struct request *request, tl_ts *ret_ts)
 {
     uint64_t ts = 0;
@@ -192,7 +192,7 @@ static bool is_recent_in(struct journal *journal, tl_ts ts, uint64_t unit_us)
     return ts <= TL_TS_MAX / unit_us && ts * unit_us + year_us > now && ts * unit_us < now + year_us;
 }
 
-/* What to say to one who counts time in another unit. */
+/* The hint for a timestamp in another unit of time. */
 static const char *unit_advice(struct journal *journal, tl_ts ts)
 {
     if (is_recent_in(journal, ts, TL_SECOND))
@@ -241,7 +241,7 @@ static int read_awaited(struct request *request)
 }
 
 /*
- * Makes a view of the past. Its catalog is that of the same moment. In a cluster, another host may
+ * Makes a view of the past. Its catalog is that of the same timestamp. In a cluster, another host may
  * have a newer timestamp than this one, which waits for it.
  */
 static int read_past(struct request *request, tl_ts ts, request_handler *then)
@@ -301,7 +301,7 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
     return request_submit(request, command, read_locked);
 }
 
-/* A session means nothing to a read outside of transactions; but who names one that has ended relies on locks it has lost. */
+/* A read outside of transactions has no use for a session; but a client that names an ended one relies on locks that it has lost. */
 static int check_session(struct request *request)
 {
     if (request->session.len == 0 || request->transaction.len > 0)
@@ -508,8 +508,8 @@ void request_ask(struct api *api, struct command *command)
 }
 
 /*
- * What is read on a worker may take longer than the history is kept: it stays until the request is over. A point in time, a
- * scroll and a transaction see to that themselves.
+ * A read on a worker may take longer than the history is kept: a pin keeps it until the request is over. A point in time, a scroll
+ * and a transaction have pins of their own.
  */
 static void pin_view(struct request *request)
 {
@@ -622,7 +622,7 @@ void request_count(const struct request *request)
                    request->exchange->status, clock_boot_us() - request->begun_us);
 }
 
-/* Who writes may look at a view, too, but what came of that was ordered. */
+/* Writes may read a view, too, but their effects are ordered by the log. */
 static bool shows_what_it_read(const struct exchange *exchange)
 {
     static const char *const reads[] = {"_search", "_msearch", "_count", "_mget"};
@@ -643,7 +643,7 @@ static bool is_miss(const struct request *request)
            shows_what_it_read(exchange) && consistency_is_fast(request->api);
 }
 
-/* Whether this host was in is looked at behind the view, and not before. */
+/* Whether this host holds its lease is checked after the view was taken, not before. */
 void request_settle(struct request *request, int result)
 {
     if (result == REQUEST_PENDING)

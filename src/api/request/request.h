@@ -51,10 +51,10 @@
 #include "json/json.h"
 #include "store/view.h"
 
-/* What a handler, a completion or a worker leaves behind; acted upon by request_settle(). Fatal codes are negative. */
+/* The outcome of a handler, a completion or a worker; processed by request_settle(). Fatal codes are negative. */
 enum request_result {
     REQUEST_DONE = 0,     /* the response is in the exchange */
-    REQUEST_PENDING = 1,  /* someone else has the request now; it must not be touched any more */
+    REQUEST_PENDING = 1,  /* another thread owns the request now; the caller must not access it any more */
     REQUEST_REFUSED = 2,  /* request->problem says why */
     REQUEST_ANSWERED = 3, /* as REQUEST_DONE, from a check before the handler: go no further */
 };
@@ -78,7 +78,7 @@ struct request {
     struct api *api;
     struct exchange *exchange;
     struct arena *arena; /* the exchange's */
-    const struct route *route; /* NULL: there is none */
+    const struct route *route; /* NULL: no route matched */
     uint64_t begun_us;         /* by clock_boot_us() */
     const struct slice *parts; /* PART_COUNT of them, decoded; data NULL: not in the path */
     struct params params;
@@ -99,7 +99,7 @@ struct request {
     bool gated;               /* owner's: the request is at the gate or has passed it */
 
     struct problem problem;     /* with REQUEST_REFUSED */
-    struct budget_guard memory; /* what it may take; memory.h */
+    struct budget_guard memory; /* its share of the memory budget; memory.h */
     struct account account;     /* of its time; every loop over what a client sent draws on it, or on one made like it */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
@@ -114,13 +114,13 @@ struct request {
     struct overlay *overlay; /* of its transaction, referenced; the same */
     bool pinned;             /* view.ts is pinned in the journal until the request is settled */
 
-    request_handler *next;   /* where a worker or the gate goes on */
+    request_handler *next;   /* where a worker or the gate continues */
     request_handler *reader; /* the argument of request_read(), while the read waits for its timestamp */
     struct awaited *awaited; /* the wait for a timestamp (awaited.h); NULL: none */
     struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
     tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
     struct list link;        /* in the queue of the workers or of the gate */
-    atomic_bool abandoned;   /* the connection broke while it was worked at: nobody waits for the answer */
+    atomic_bool abandoned;   /* the connection broke while the request was processed: no client waits for the response */
     atomic_bool cancelled;   /* by another request: _tasks/_cancel */
     struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */
     void *context;           /* the handler's */
@@ -174,10 +174,10 @@ int request_json(struct request *request, unsigned json_flags, struct json_doc *
 /* Refuses a body of blanks in the words of a parser of 7.10. Returns: 0, REQUEST_REFUSED. */
 int request_blank(struct request *request, const char *parser) TL_MUST_USE;
 
-/* As request_json(), for calls that stop reading at the end of the first value: what stands behind it is passed over, as by 7.10. */
+/* As request_json(), for calls that stop reading at the end of the first value: bytes after it are ignored, as by 7.10. */
 int request_first_json(struct request *request, struct json_doc *ret_doc) TL_MUST_USE;
 
-/* --- What it reads ------------------------------------------------------------------------------------------------ */
+/* --- Views ---------------------------------------------------------------------------------------------------------- */
 
 /*
  * Gives the request a view and a catalog, then runs `then`: at once, or, inside a transaction, once the locks on
@@ -197,21 +197,21 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
 bool request_must_catch_up(struct request *request);
 
 /*
- * For a request that waits for something newer than it has seen: gives back the moment that it reads, ...
+ * For a request that waits for something newer than it has seen: releases its view, ...
  */
 void request_look_away(struct request *request);
 /* ... and gives it the stable one, which is pinned. Its time counts from now. Requires: a worker. */
 void request_look_again(struct request *request);
 
-/* Whether a moment can be read. Returns: 0; REQUEST_REFUSED: it is in the future, or its history is gone. */
+/* Whether a timestamp can be read. Returns: 0; REQUEST_REFUSED: it is in the future, or its history is gone. */
 int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
 
-/* The catalog of this moment, for requests that need no view. Returns: it; the request keeps the reference. */
+/* The current catalog, for requests that need no view. Returns: it; the request keeps the reference. */
 struct catalog *request_catalog(struct request *request);
 /* Returns: the newest database of time zones, for reading the request, whatever it is to see. Lives: until it is settled. */
 struct slice request_zones(struct request *request);
 
-/* --- What it makes ------------------------------------------------------------------------------------------------ */
+/* --- The response --------------------------------------------------------------------------------------------------- */
 
 /*
  * The request owns something that would outlive it: a task that is not started, a scroll or point in time that is not in the table. However the
@@ -219,7 +219,7 @@ struct slice request_zones(struct request *request);
  * settled, unless request_pass_on() was called before. Requires: it owns nothing yet.
  */
 void request_own(struct request *request, void (*give_back)(struct request *request, void *made), void *made);
-/* What it owned is another's. */
+/* Its resources belong to the response or to another request. */
 void request_pass_on(struct request *request);
 
 /* --- Handing over ------------------------------------------------------------------------------------------------- */
@@ -231,7 +231,7 @@ struct command_owner request_terms(const struct request *request, int64_t timeou
 
 /*
  * Submits a command; `then` runs when it is complete, unless it failed as a whole: then its problem is the request's.
- * The command is freed when `then` returns, and what it left in its arena with it.
+ * The command is freed when `then` returns, and its arena with it.
  * Returns: REQUEST_PENDING.
  */
 typedef int request_completion(struct request *request, struct command *command);
@@ -256,25 +256,25 @@ int request_work_short(struct request *request, request_handler *then) TL_MUST_U
 /*
  * Has src/http report when the connection breaks: request->abandoned is set then, the command that the request waits for is cancelled, and those
  * that it submits later are refused (journal_cancel_waiter()). Called before the request is first passed on, so that no hang-up is lost; not for a by-query call,
- * which goes on.
+ * which continues.
  */
 void request_watch(struct request *request);
 
 /*
- * Leaves the request to whoever will go on with it by request_work(): it waits without a thread, and is watched (request_watch()).
+ * Parks the request until another thread resumes it by request_work(): it waits without a thread, and is watched (request_watch()).
  * Returns: REQUEST_PENDING.
  */
 int request_park(struct request *request) TL_MUST_USE;
 
 /*
  * Ends a response that stayed open (exchange_stream_open): drops what the request holds and closes the stream.
- * The request is gone afterwards. Requires: nobody else has the request.
+ * The request is gone afterwards. Requires: the calling thread owns the request.
  */
 void request_end_stream(struct request *request);
 
 /*
- * The work at the request begins, or goes on after a wait for somebody else: its time counts from now. Not for one that has changed
- * something, whose answer is wanted however long it takes.
+ * Processing of the request begins, or continues after a wait for another request: its time counts from now. Not for one that has
+ * changed something, whose response is wanted however long it takes.
  */
 void request_clock(struct request *request);
 

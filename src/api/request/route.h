@@ -87,8 +87,8 @@ int route_find(const struct route_table *table, enum http_method method, struct 
 void route_each(void (*look)(const struct route *row, void *context), void *context);
 
 /*
- * Lines, for counting: each method of each row has one, and each method has one for requests that no row was found for (`route`
- * NULL), behind all others. Numbered from 0 to route_line_count().
+ * Lines, for counting: each method of each row has one, and each method has one for requests that match no row (`route`
+ * NULL), after all others. Numbered from 0 to route_line_count().
  */
 size_t route_line(const struct route *route, enum http_method method);
 size_t route_line_count(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the log says of requests; see tell.h. */
+/* Log lines about requests, see tell.h. */
 #include "api/request/tell.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@
 enum {
     NAME_BYTES_SHOWN = 80,
     PATH_BYTES_SHOWN = 500,
-    ID_BYTES_MIN = 16,  /* what is shorter is a public number */
-    ID_BYTES_SHOWN = 4, /* of a session or a transaction: enough to tell them apart, and no key to it */
+    ID_BYTES_MIN = 16,  /* a shorter one is a public number */
+    ID_BYTES_SHOWN = 4, /* of a session or a transaction: enough to distinguish them, and no access to it */
 };
 
 static int shown(struct slice text, size_t max)
@@ -21,7 +21,7 @@ static int shown(struct slice text, size_t max)
     return (int)(text.len < max ? text.len : max);
 }
 
-/* Whoever reads a log must not be able to speak for somebody's session: of an id its beginning is shown. Returns: how much of it there is. */
+/* A reader of the log must not be able to use a client's session: only the begin of an id is shown. Returns: its length. */
 static size_t id_behind(struct slice text, size_t at)
 {
     static const char *const before[] = {"/_session/", "/_transaction/", "session=", "transaction="};
@@ -80,7 +80,7 @@ void tell_index(struct request *request, const struct command *command)
         log_info("index [%.*s] %s by %s", SLICE_ARG(command->index.name), what, tell_who(request, by));
 }
 
-/* Whether others will ask who did that. */
+/* Whether the request is one that operators want to attribute: it removed, closed or overruled something. */
 static bool is_drastic(const struct request *request)
 {
     static request_handler *const drastic[] = {

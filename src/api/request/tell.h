@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log says of requests: at `info` who removed, closed or overruled what; at `debug` every request with its outcome.
+ * Log lines about requests: at `info` those that removed, closed or overruled something, with the client; at `debug` every request
+ * with its outcome.
  */
 #ifndef TL_API_TELL_H
 #define TL_API_TELL_H
@@ -12,7 +13,7 @@ struct command;
 /* A command of a request that works on many indices is done. Requires: before it is freed. */
 void tell_index(struct request *request, const struct command *command);
 
-/* Writes who asks: "127.0.0.1:4711, session …, opaque id …", as far as there is any. Returns: `to`. */
+/* Writes the client: "127.0.0.1:4711, session …, opaque id …", as far as known. Returns: `to`. */
 enum { TELL_WHO_BYTES = 256 };
 const char *tell_who(struct request *request, char to[static TELL_WHO_BYTES]);
 

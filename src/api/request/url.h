@@ -16,7 +16,7 @@ enum {
 };
 
 /*
- * Decodes a path segment or a piece of a query. `plus_is_space` tells 5.6's paths and every query from 7.10's paths.
+ * Decodes a path segment or a piece of a query. `plus_is_space`: for 5.6's paths and every query, not for 7.10's paths.
  * Returns: 0, URL_BAD_ESCAPE. Owns: the text is `raw` itself when nothing needed decoding, else in `arena`.
  */
 int url_decode(struct arena *arena, struct slice raw, bool plus_is_space, struct slice *ret_text,
@@ -25,7 +25,7 @@ int url_decode(struct arena *arena, struct slice raw, bool plus_is_space, struct
 /* Appends `text` as java.net.URLEncoder writes it: letters, digits and ".-*_" stay, a space becomes '+'. */
 void url_encode(struct buf *buf, struct slice text);
 
-/* Returns: `text` with bytes that are no UTF-8 replaced by U+FFFD; `text` itself where there are none. */
+/* Returns: `text` with bytes that are no UTF-8 replaced by U+FFFD; `text` itself if all are UTF-8. */
 struct slice url_utf8_repair(struct arena *arena, struct slice text);
 
 #endif

@@ -22,7 +22,7 @@ struct workers {
     pthread_t threads[THREADS_MAX];
 };
 
-/* Requires: the lock is held. Returns: the oldest request of a kind; NULL: there is none. */
+/* Requires: the lock is held. Returns: the oldest request of a kind; NULL: none is queued. */
 static struct request *take(struct workers *workers, enum work_kind kind)
 {
     if (list_empty(&workers->queues[kind]))
@@ -40,7 +40,7 @@ static struct request *choose(struct workers *workers, enum work_kind kind)
     return request != NULL || kind == WORK_SHORT ? request : take(workers, WORK_SHORT);
 }
 
-/* Takes the next request. Returns: NULL when there is none left and the workers end. */
+/* Takes the next request. Returns: NULL when the queue is empty and the workers end. */
 static struct request *workers_take(struct workers *workers, enum work_kind kind)
 {
     struct request *request;

@@ -24,7 +24,7 @@
 struct file_scripts {
     struct journal *journal;
     char *folder;
-    uint64_t signature; /* of what was handed to the core last */
+    uint64_t signature; /* of the files that were last submitted to the core */
     bool stopping;
     unsigned under_way; /* commands submitted and not yet done */
     pthread_mutex_t lock;
@@ -91,7 +91,7 @@ static bool read_file(const char *folder, const char *name, struct arena *arena,
 {
     struct slice path = arena_printf(arena, "%s/%s", folder, name);
     struct stat info;
-    int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would have nobody to write to it */
+    int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* O_NONBLOCK: opening a FIFO without a writer would block */
     if (file < 0)
         return false;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
