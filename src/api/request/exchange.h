@@ -72,7 +72,7 @@ struct exchange {
     struct slice path;        /* as sent, percent escapes included, without the query */
     struct slice query;       /* after the '?', as sent; data NULL: no '?' */
     struct slice body;        /* whole; empty: none, or forgotten */
-    bool local; /* from this host itself, and by its headers neither from a browser nor through a proxy */
+    bool local;               /* from this host itself, and by its headers neither from a browser nor through a proxy */
     bool lone; /* the calling thread may wait until it is durable: no other request waits for the thread */
 
     /* The response. */

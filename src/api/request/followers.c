@@ -24,7 +24,7 @@ struct followers {
     size_t once_count;    /* requests in `waiting` with `once` */
     tl_ts once_seen_min;  /* the lowest `seen` of those; TL_TS_MAX: none */
     uint64_t quiet_until; /* boot clock: until then only requests with `once` are handed on */
-    atomic_bool any; /* whether a request waits; read by the journal's thread */
+    atomic_bool any;      /* whether a request waits; read by the journal's thread */
     bool moved;      /* the stable timestamp has, since the last round */
     bool stopping, closing;
 };

@@ -9,11 +9,16 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static request_handler *const documents[] = {
-    handle_doc_get,        handle_doc_source,
-    handle_mget,           handle_search,
-    handle_count,          handle_msearch,
-    handle_validate_query, handle_pit_open,
-    handle_tree,           handle_task_get /* its results are documents */,
+    handle_doc_get,
+    handle_doc_source,
+    handle_mget,
+    handle_search,
+    handle_count,
+    handle_msearch,
+    handle_validate_query,
+    handle_pit_open,
+    handle_tree,
+    handle_task_get /* its results are documents */,
     handle_lock_status /* whose past the core knows */,
 };
 

@@ -120,7 +120,7 @@ struct request {
     struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
     tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
     struct list link;        /* in the queue of the workers or of the gate */
-    atomic_bool abandoned;   /* the connection broke while the request was processed: no client waits for the response */
+    atomic_bool abandoned; /* the connection broke while the request was processed: no client waits for the response */
     atomic_bool cancelled;   /* by another request: _tasks/_cancel */
     struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */
     void *context;           /* the handler's */

@@ -91,7 +91,8 @@ static bool read_file(const char *folder, const char *name, struct arena *arena,
 {
     struct slice path = arena_printf(arena, "%s/%s", folder, name);
     struct stat info;
-    int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* O_NONBLOCK: opening a FIFO without a writer would block */
+    int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+                                   O_NOCTTY); /* O_NONBLOCK: opening a FIFO without a writer would block */
     if (file < 0)
         return false;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
