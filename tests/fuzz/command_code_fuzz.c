@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands as bytes, from a log or another host.
+ * Encoded commands, from a log or another host.
  *
- * The input is commands, each behind its length in two bytes, low one first. What decodes and is of the version of now is the only form of what it says, and a
- * core takes it, whatever it is: nothing that stands in a log ends the process.
+ * The input is commands, each preceded by its length in two bytes, low one first. A command that decodes and has the current version encodes to the same bytes,
+ * and a core executes it, whatever it is: no contents of a log end the process.
  */
 #include "fuzz.h"
 

@@ -2,8 +2,8 @@
 /*
  * Date formats: the input's first line is a format, the second a date or date math, the rest a number of milliseconds.
  *
- * A format that is taken reads and prints; what it printed it reads again as the same moment, where the format names the
- * moment in whole, and prints again alike in any case.
+ * An accepted format parses and prints; a printed text parses as the same instant, if the format names the instant
+ * completely, and prints as the same text in any case.
  */
 #include "fuzz.h"
 
@@ -19,7 +19,7 @@ static struct slice take_line(struct slice *input)
     return line;
 }
 
-/* What was printed is read, and printed the same. */
+/* A printed text parses, and prints as the same text. */
 static void check_printed(const struct date_format *format, int64_t millis, bool whole)
 {
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a member of etcd answers, and what stands in its log. The first byte says which answer it is taken for. Whatever is taken out of it lies within it; an
- * envelope that is read is written again to the same bytes. And the input's bytes as fields of a message come back as they were written.
+ * Answers of a member of etcd, and entries of its log. The first byte chooses the kind of answer. Every slice taken from an answer is within it; an
+ * envelope that is decoded encodes to the same bytes. And the input's bytes as fields of a message are decoded as they were encoded.
  */
 #include "fuzz.h"
 
@@ -64,7 +64,7 @@ static void read_watch(struct slice reply)
     }
 }
 
-/* An entry with a checksum that is right, so that what stands behind it is looked at. */
+/* An entry with a valid checksum, so that the bytes after it are decoded. */
 static void read_framed(struct slice input)
 {
     const struct envelope envelope = {.life = input.len, .number = 7, .part = 2, .parts = (uint32_t)(input.len % 4)};

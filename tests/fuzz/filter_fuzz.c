@@ -2,8 +2,8 @@
 /*
  * Filter paths: the input's first line is patterns, commas between them, the second other patterns, the rest JSON.
  *
- * What is let through is JSON, no longer than what there was, and passes the same filter whole; what one list takes out is not
- * there, and a list of nothing changes nothing.
+ * The filtered text is JSON, no longer than the input, and the same filter does not change it; members that a list excludes are
+ * absent, and an empty list changes nothing.
  */
 #include "fuzz.h"
 

@@ -2,8 +2,8 @@
 /*
  * JSON from outside, in both dialects.
  *
- * What is taken must be written and read again as the same, be where json_locate() says, merge into itself
- * without change, and pass the scanner too, which reads it a second way. What is refused must say why.
+ * Accepted text must be written and read again as the same, be where json_locate() says, merge into itself
+ * without change, and pass the scanner, too, which is a second parser. A refusal must have a reason.
  */
 #include "fuzz.h"
 

@@ -3,9 +3,9 @@
  * Searches from outside: the body of _search, and query strings.
  *
  * The first byte chooses: '7' and '5' a body in that dialect, 'q' a query string, 's' one of
- * simple_query_string, 'r' a regular expression. A body that is taken is searched with over a few documents:
- * the plan and the full scan must find the same, and a cursor must come to an end. What is refused must say
- * why.
+ * simple_query_string, 'r' a regular expression. An accepted body is run over a few documents:
+ * the plan and the full scan must find the same, and a cursor must end. A refusal must have a
+ * reason.
  */
 #include "fuzz.h"
 

@@ -34,7 +34,7 @@ static int run_file(const char *folder, const char *name)
             bytes = realloc(bytes, capacity *= 2);
     }
     fclose(file);
-    uint8_t *exact = malloc(len); /* of the very size, so that a sanitizer sees a read behind it */
+    uint8_t *exact = malloc(len); /* of the very size, so that a sanitizer detects a read beyond it */
     memcpy(exact, bytes, len);
     free(bytes);
     LLVMFuzzerTestOneInput(exact, len);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what several owners see of each other is what docs/locking.md and README-locks.md say, in whatever order their
- * steps come.
- * Method: each spec is run in every interleaving of its actors, each on a fresh core with simulated time, and its story
- * compared with the one beside it. Of few interleavings all are told; of many, one for each outcome, with how many came
- * to it.
+ * Goal: the effects of several owners on each other are those of docs/locking.md and README-locks.md, in every order of their
+ * steps.
+ * Method: each spec is run in every interleaving of its actors, each on a fresh core with simulated time, and its trace
+ * is compared with the recorded one. Of few interleavings all are printed; of many, one for each outcome, with the number of
+ * interleavings that had it.
  *
  * usage: isolation SPEC OUT            compare
- *        isolation --write SPEC OUT    write the story
+ *        isolation --write SPEC OUT    write the trace
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum { STEPS_MAX = SPEC_ACTORS_MAX * SPEC_LINES_MAX, TOLD_WHOLE = 12, OUTCOMES_MAX = 400 };
 
-/* One way through a spec: at each step, which of those that could go on went on. */
+/* One interleaving of a spec: at each step, which of the runnable actors ran. */
 struct path {
     size_t choices[STEPS_MAX];
     size_t widths[STEPS_MAX];
@@ -70,7 +70,7 @@ static void note_order(struct buf *order, const char *name)
     buf_printf(order, "%s%s", order->len == 0 ? "" : " ", name);
 }
 
-/* Follows `path`, and where it ends goes on with the first choice; the path is then that of this run. */
+/* Follows `path`, and after its end always takes the first choice; the path is then that of this run. */
 static void play(const struct spec *spec, struct stage *stage, struct path *path, struct buf *order)
 {
     size_t done[SPEC_ACTORS_MAX] = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Isolation specs: who does what, in a small file.
+ * Isolation specs: actors and their statements, in a small file.
  *
- *     # The title: what this is about. Printed on top of the story.
+ *     # The title: condition, then outcome. Printed at the top of the trace.
  *     setup: index fs {"mappings":{"properties":{"path":{"type":"path"}}}}
  *     s1: lock X fs/1 wait 10s
  *     s1: unlock

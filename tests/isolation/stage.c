@@ -153,7 +153,7 @@ static unsigned long ms_of(tl_ts ts)
     return (unsigned long)((ts - STAGE_START) / TL_MS);
 }
 
-/* Public numbers say nothing in a trace: they are noted while their owners live, and told as ids. */
+/* Public numbers are meaningless in a trace: they are recorded while their owners exist, and printed as ids. */
 static void note_number(struct stage *stage, uint64_t number, struct slice id)
 {
     if (number >= STAGE_NUMBERS_MAX)
@@ -229,7 +229,7 @@ void stage_outcome(const struct stage *stage, struct buf *ret_text)
         buf_slice(ret_text, buf_as_slice(&stage->actors[i].results));
 }
 
-/* The stories that the core keeps: ends of sessions and deadlocks. */
+/* The lock events that the core keeps: ends of sessions and deadlocks. */
 static void tell_stories(struct stage *stage)
 {
     const struct lock_events *stories = &stage->core->owners->lock_events;
@@ -251,7 +251,7 @@ static const struct catalog_options scan_options = {
 
 static void print_problem(const struct problem *problem, struct buf *buf);
 
-/* The value of "v" in a source; the whole when there is none. */
+/* The value of "v" in a source; the whole source if it has no "v". */
 static void print_source(struct slice source, struct actor *actor, struct buf *buf)
 {
     const char *found = source.len < 4 ? NULL : memmem(source.data, source.len, "\"v\":", 4);
@@ -259,7 +259,7 @@ static void print_source(struct slice source, struct actor *actor, struct buf *b
         buf_slice(buf, source);
         return;
     }
-    /* A stored source has no NUL behind it. */
+    /* A stored source has no NUL at its end. */
     char digits[24];
     size_t rest = source.len - (size_t)(found + 4 - source.data);
     snprintf(digits, sizeof digits, "%.*s", (int)(rest < sizeof digits ? rest : sizeof digits - 1), found + 4);
@@ -422,7 +422,7 @@ static void complete(struct stage *stage, struct command *command)
     command_free(command);
 }
 
-/* Says who is in the way of a command that waits. */
+/* Prints the owners that block a waiting command. */
 static void tell_waiting(struct stage *stage, struct actor *actor)
 {
     struct lock_conflict conflicts[4];
@@ -763,7 +763,7 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
 
 enum { ACTIONS_MAX = 4 };
 
-/* leave RES JSON: what is to be indexed when the session dies; said with open, several times if need be. */
+/* leave RES JSON: a document to be indexed when the session dies; given with open, any number of times. */
 static void do_session(struct stage *stage, struct actor *actor, const char *statement)
 {
     static const struct {
@@ -807,7 +807,7 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
     check_failed("unknown statement", statement, __FILE__, __LINE__);
 }
 
-/* index, drop, map: what is not a setting of the stage may have options. */
+/* index, drop, map: DDL statements may have options. */
 static void do_index(struct stage *stage, struct actor *actor, const char *statement)
 {
     enum command_type type = statement[0] == 'd'                          ? COMMAND_INDEX_DELETE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stage: a core over a twin store, simulated time, and actors who do what statements say. What happens is told line by
- * line, with the time in milliseconds since the beginning.
+ * A stage: a core over an in-memory store, simulated time, and actors that execute statements. The trace has a line for each event,
+ * with the time in milliseconds since the beginning.
  */
 #ifndef TL_TESTS_ISOLATION_STAGE_H
 #define TL_TESTS_ISOLATION_STAGE_H
@@ -15,8 +15,8 @@ enum { STAGE_ACTORS_MAX = 10 };
 struct actor {
     const char *name;
     struct command *command; /* that waits; NULL: none */
-    char statement[512];     /* what it is doing */
-    bool waited;             /* the statement at hand */
+    char statement[512];     /* the statement under way */
+    bool waited;             /* the current statement */
     struct buf results;      /* of its statements, without times */
     long value;              /* the last number that it read */
     tl_ts token;             /* of its last grant */
@@ -45,7 +45,7 @@ size_t stage_add_actor(struct stage *stage, const char *name);
 /* Lets an actor do a statement, 10 ms after the last one. Requires: it waits for nothing. */
 void stage_do(struct stage *stage, size_t actor, const char *statement);
 
-/* Appends what all actors' statements came to, without times and whatever the order in which they came to it. */
+/* Appends the results of all actors' statements, without times and independent of their order. */
 void stage_outcome(const struct stage *stage, struct buf *ret_text);
 
 /* Lets time pass until something falls due. Returns: false when nothing ever will. */

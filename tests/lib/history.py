@@ -3,11 +3,11 @@
 
 A history is what elle-cli's model list-append takes: a list of events {"index", "process", "type", "time", "value"}, where type
 is invoke, ok, fail (it did not happen) or info (not known), and value a list of ["append", key, element] and
-["r", key, list]. Each element is appended to its key once at most, so a list tells who wrote before whom.
+["r", key, list]. Each element is appended to its key once at most, so a list shows the order of its writers.
 
 The rules are those of Adya's dependences, as Elle (Kingsbury and Alvaro, VLDB 2020) draws them from such histories:
-what one transaction appended right before another (ww), what it read of another (wr), what it did not read yet (rw), and
-that one had ended before another began (time). A circle of these is an order that cannot have been.
+one transaction appended directly before another (ww), read an element of another (wr), did not read it yet (rw), or
+that one had ended before another began (time). A cycle of these is an impossible order.
 """
 
 
@@ -174,7 +174,7 @@ def check(events):
     seen = {id(writers[key, element]) for key, value in longest.items() for element in value}
     committed += [t for t in everybody if t.state == "info" and id(t) in seen]
     for transaction in committed:
-        if transaction.state == "info":  # it happened; what it read is not known
+        if transaction.state == "info":  # it happened; its reads are unknown
             transaction.operations = [operation for operation in transaction.operations if operation[0] == "append"]
     check_whole(committed, writers)
     edges = list(dependences(committed, writers, longest)) + list(real_time(committed))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shorter rests for a program under test: preloaded (LD_PRELOAD), it sleeps for 20 ms where the program asks for half a second or more with usleep(). Shorter
- * sleeps stay as they are, so that what is tried again in a loop does not spin.
+ * sleeps are not changed, so that a loop that retries does not spin.
  *
- * The kernel is asked by system call, so that sanitizers, which answer for the same functions, are not met.
+ * The kernel is asked by system call, so that the interceptors of sanitizers are bypassed.
  */
 #include <sys/syscall.h>
 #include <time.h>

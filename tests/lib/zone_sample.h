@@ -25,7 +25,7 @@ static inline void zone_sample_head(struct buf *buf, uint32_t times, uint32_t ty
     zone_sample_u32(buf, 1);
 }
 
-/* Appends a TZif file: transitions to offsets, and the rule behind them. `types` are the offsets; the first is that of before. */
+/* Appends a TZif file: transitions to offsets, and the rule that follows them. `types` are the offsets; the first is that of before. */
 static inline void zone_sample_file(struct buf *buf, const int64_t *times, const uint8_t *to, uint32_t count, const int32_t *types,
                                     uint32_t type_count, const char *rule)
 {

@@ -35,7 +35,7 @@ const struct call_case call_cases[] = {
 
 const size_t call_case_count = sizeof call_cases / sizeof *call_cases;
 
-/* What stands in every server that is asked. */
+/* The contents of every server under test. */
 static const char *const world[] = {
     "PUT /w\n{\"settings\":{\"number_of_shards\":1},\"aliases\":{\"wa\":{}},\"mappings\":{\"properties\":{"
     "\"k\":{\"type\":\"keyword\"},\"t\":{\"type\":\"text\"},\"d\":{\"type\":\"date\"},\"n\":{\"type\":\"long\"}}}}",

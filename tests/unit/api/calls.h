@@ -47,7 +47,7 @@ struct call_names {
 
 void call_names_deinit(struct call_names *names);
 
-/* Appends a text up to the character `until`, within repetition `i` of n. Returns: where it stands. */
+/* Appends a text up to the character `until`, within repetition `i` of n. Returns: its position. */
 const char *calls_grow_into(struct buf *out, const char *text, char until, size_t n, size_t i,
                             const struct call_names *names);
 /* Returns: the text for n. Owns: the caller; mem_free. */
@@ -66,7 +66,7 @@ struct call_header {
  */
 int calls_ask(struct api_box *box, const char *method, const char *target, const char *body, struct call_header header,
               struct call_names *names, bool told);
-/* Asks "METHOD target", with a body behind the line's end, where there is one. */
+/* Sends "METHOD target", with a body if one follows the line's end. */
 int calls_ask_text(struct api_box *box, const char *text, size_t n, struct call_names *names, bool told);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every route, asked with n and with 2n of whatever a client can send more of: what is done for it grows in proportion.
+ * Every route, called with n and with 2n of everything that a client can send more of: the work grows in proportion.
  *
  * Generated from routes.def. The program is compiled once more with the compiler's coverage hook, which counts each basic block
- * that runs; bytes that are copied, compared or searched by the C library count as work too, and what is allocated is added up,
+ * that runs; bytes that are copied, compared or searched by the C library count as work too, and allocations are added up,
  * freed or not. Nothing is measured in time. Compared are
  *
  *  1. parts: the parts of each row's path, its parameters and headers, filled with n and 2n letters, names, patterns, escapes, …;
  *  2. bodies: of each handler the cases of complexity_cases.def, in which lists, keys, texts and depths are n and 2n long, and
- *     bodies that fit nothing. A handler without a line there fails the test: whoever adds a call says how its body grows;
+ *     bodies that fit nothing. A handler without a line there fails the test: each new call must define how its body grows;
  *  3. holdings: servers that hold n and 2n documents, indices, aliases, locks, …, and the same small request.
  *
- * Work and bytes grow by GROWTH at most. Cases that multiply two things of the request by their nature are marked and say why.
+ * Work and bytes grow by GROWTH at most. Cases that multiply two things of the request by their nature are marked with the reason.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@
 #define SIZE 40
 #endif
 
-/* --- What is counted ---------------------------------------------------------------------------------------------- */
+/* --- Counters ----------------------------------------------------------------------------------------------------- */
 
 struct counter {
     uint64_t work, bytes;
@@ -175,7 +175,7 @@ static bool told(void)
     return getenv("COMPLEXITY_TELL") != NULL;
 }
 
-/* Asks with n of something. Returns: false where it did not go as it should, which the caller has told. */
+/* Calls with n of something. Returns: false after an unexpected result, which the callee has printed. */
 typedef bool measure(void *context, size_t n, struct cost *ret_cost);
 
 static bool grows_too_much(struct cost one, struct cost two)
@@ -324,7 +324,7 @@ struct asking {
     struct call_names *names;
     const struct call_row *row;
     char method[8];
-    /* What is filled: one of these. */
+    /* The part that grows: one of these. */
     size_t part;       /* SIZE_MAX: none */
     const char *param; /* NULL: none */
     size_t param_len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of the stream GET /_events: whoever takes each frame's changes in their order has what there is, under numbers that never mean another row.
+ * Rows of the stream GET /_events: a viewer that applies each frame's changes in order has the current rows, under numbers that never mean another row.
  *
- * A model, a plain table, follows what is written; sections with random keys and texts come one after another.
+ * A model, a plain table, applies the frames; sections with random keys and texts follow each other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,14 +77,14 @@ static void test_changes_add_up(void **state)
             if (texts[key] != 0)
                 frame_add(&next, slice_from(name), slice_from(row));
             if (texts[key] != 0 && rng_below(&random, 8) == 0)
-                frame_add(&next, slice_from(name), slice_from(row)); /* told twice */
+                frame_add(&next, slice_from(name), slice_from(row)); /* added twice */
         }
         frame_take(&section, &next);
         assert_int_equal(frame_changed(&section), changed);
         write_terminated(&section, false, &text);
         follow(slice_from(text.data));
         expect(texts);
-        if (round % 50 == 0) { /* who comes anew */
+        if (round % 50 == 0) { /* a new viewer */
             memset(told, 0, sizeof told);
             write_terminated(&section, true, &text);
             follow(slice_from(text.data));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every call with too little memory, for too long, and left by its client, at each place where that can be noticed.
+ * Every call with too little memory, over its time, and with a client that has left, at each point where the call checks for that.
  *
  * An arena or a buffer that belongs to a request asks the request's guard when it grows (base/budget.h). Here they ask for each growth,
  * however small, and question number k fails, for k = 1, 2, 3 … until the call asks fewer than k: the budget refuses it, or the account of
  * the call's work has ended. Nothing may be written outside of what was allocated, nothing leaked (the sanitizers look), each call is
- * answered once, and what was refused has changed nothing: in the end the call is answered as it is where nothing failed before.
+ * answered once, and a refused call has changed nothing: in the end the call gets the answer that it gets without any failure.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,7 +149,7 @@ static void judge(const struct trial *trial, struct api_box *box, int status, ui
 
 /*
  * Asks question by question until nothing fails any more. A call that is answered as usual although something failed has done its work: the
- * next one is asked of a new server. Returns: the question at which to go on there; 0: the call asks no more.
+ * next one is asked of a new server. Returns: the question with which to continue there; 0: the call asks no more.
  */
 static uint64_t try_questions(const struct trial *trial, struct api_box *box, struct call_names *names,
                               uint64_t question)
@@ -316,7 +316,7 @@ static void compare_scrolls(const char *search, size_t count)
     mem_free(found);
 }
 
-/* A page that was refused, or whose client had left, is not lost: who asks again gets it. */
+/* A page that was refused, or whose client had left, is not lost: a repeated request gets it. */
 static void test_pages_of_a_scroll(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@
 
 enum {
     ROUNDS = 100,
-    DELAY_STEP = 400,         /* turns of an empty loop: spreads the moments at which the connection breaks */
+    DELAY_STEP = 400,         /* turns of an empty loop: spreads the times at which the connection breaks */
     SETTLE_MS = 5,            /* for a request to reach its lock: a shorter time makes the test weaker, not wrong */
     LARGE_BYTES = 200 * 1024, /* of a body that a worker reads */
 };
@@ -120,7 +120,7 @@ static void test_while_a_worker_submits(void **state)
     buf_deinit(&body);
 }
 
-/* --- A hang-up at a given moment: no request waits for a lock afterwards ------------------------------------------ */
+/* --- A hang-up at a given point: no request waits for a lock afterwards ------------------------------------------- */
 
 /* Where the connection of `sent` breaks: on the thread that submits its n-th command of the type, before that or in the middle of it. */
 static struct {
@@ -144,7 +144,7 @@ void __wrap_budget_guard_end(struct budget_guard *guard);
 void __real_journal_submit(struct journal *journal, struct command *command, bool lone);
 void __wrap_journal_submit(struct journal *journal, struct command *command, bool lone);
 
-/* What is submitted is no longer part of the request's own work, which a hang-up ends: the last look at that is over. */
+/* A submitted command is no longer part of the request's own work, which a hang-up ends: the last check of that is over. */
 void __wrap_budget_guard_end(struct budget_guard *guard)
 {
     come_by(break_at.type, BREAK_AS_WORK_ENDS);
@@ -239,7 +239,7 @@ static void test_while_a_worker_reads(void **state)
     buf_deinit(&body);
 }
 
-/* Between two pieces of a large bulk: what was done stays, the next piece is not handed in. */
+/* Between two pieces of a large bulk: executed items stay, the next piece is not submitted. */
 static void test_between_two_pieces(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids: length, alphabet, order and uniqueness, also when the clock stands or goes back.
+ * Ids: length, alphabet, order and uniqueness, also when the clock stops or moves back.
  */
 #include "../../lib/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timestamps as text: there and back, and what is no time.
+ * Timestamps as text: round trips, and invalid ones.
  */
 #include "../../lib/unit.h"
 
@@ -57,7 +57,7 @@ static void test_refused(void **state)
     }
 }
 
-/* Every day of many years, at odd moments. */
+/* Every day of many years, at odd times. */
 static void test_round_trip(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters: splitting a query string, reading values, refusing what is not listed.
+ * Parameters: splitting a query string, reading values, refusing unlisted names.
  */
 #include "../../lib/unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Query transactions read by many at once, and ended meanwhile.
+ * Query transactions read by many threads, and ended concurrently.
  *
- * Whoever reads in one gets the state at its timestamp or is told how it ended, never anything else and never of another
- * time; what it reads at stays in the history as long as anybody is at it. Made for the thread sanitizer, too.
+ * A read in one returns the state at its timestamp, or the reason of its end, and never the state of another timestamp; the history
+ * keeps that timestamp while a read uses it. Made for the thread sanitizer, too.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -63,14 +63,14 @@ static void end(struct api_box *box, const char *id, const char *how)
 
 /* --- Many at once ------------------------------------------------------------------------------------------------- */
 
-/* The transaction that is open, or was a moment ago, and the number in the document as it sees it. */
+/* The transaction that is or was just open, and the number in the document at its timestamp. */
 struct shared {
     struct api_box box;
     pthread_mutex_t lock;
     char id[ID_BYTES];
     int number;
     atomic_bool done;
-    _Atomic unsigned reads; /* of the transaction at hand, by all readers */
+    _Atomic unsigned reads; /* of the current transaction, by all readers */
 };
 
 static void look(struct shared *shared, char *ret_id, int *ret_number)
@@ -150,7 +150,7 @@ static void test_ends_while_it_is_read(void **state)
     api_box_close(&shared.box);
 }
 
-/* --- What it reads at --------------------------------------------------------------------------------------------- */
+/* --- Its timestamp ------------------------------------------------------------------------------------------------ */
 
 /* Upkeep, and that of a journal that stops, moves the cut-off as far as it may. */
 static void check_history(bool in_use)

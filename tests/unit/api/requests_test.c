@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests through the whole api, in-process: dialects, errors in one shape, forms of replies, owners, streams, and that every
- * request is settled once whatever happens. What the documents' replies look like in full, the recordings tell
+ * request is answered exactly once. Complete replies of documents are in the recordings
  * (tests/golden).
  */
 #include <stdio.h>
@@ -158,7 +158,7 @@ static void test_typed_mapping(void **state)
         "update to [mapped7] as the final mapping would have more than 1 type: [file, lock]\"}]*");
 }
 
-/* Made beside indices of 5.x by a call that all versions have, and then written to by a client of 7.x. */
+/* Created next to indices of 5.x by a call that all versions have, and then written to by a client of 7.x. */
 static void test_first_document_of_seven(void **state)
 {
     struct api_box five = {0};
@@ -185,7 +185,7 @@ static void test_eight(void **state)
     buf_byte(&sent->exchange.response, '\0');
     assert_null(strstr(sent->exchange.response.data, "_type"));
     box_exchange_free(sent);
-    /* whoever takes anything gets what it sent itself */
+    /* with Accept: any type, the answer has the type of the request's body */
     sent = box_exchange_new("PUT", "/eight/_doc/2", "{}");
     box_exchange_header(sent, "Content-Type", "application/vnd.elasticsearch+json; compatible-with=8");
     box_exchange_header(sent, "Accept", "*/*");
@@ -252,7 +252,7 @@ static void test_media_types_of_old(void **state)
     static const char form[] = "application/x-www-form-urlencoded";
     static const struct {
         const char *method, *path, *type;
-        int here, elsewhere; /* status, for a program on this host and for anybody */
+        int here, elsewhere; /* status, for a program on this host and for other clients */
     } cases[] = {
         {"POST", "/old/file", NULL, 201, 406},
         {"POST", "/old/file", form, 201, 406},
@@ -347,7 +347,7 @@ static uint64_t written_at(const char *path)
 
 enum { LARGE_COUNT = 5001, LARGE_REFUSED = 2500 };
 
-/* 5,001 actions of 500 bytes: every thousandth creates what is there, and one is refused before the core sees it. */
+/* 5,001 actions of 500 bytes: every thousandth creates an existing document, and one is refused before it reaches the core. */
 static void large_body(struct buf *body)
 {
     for (int i = 0; i < LARGE_COUNT; i++) {
@@ -404,7 +404,7 @@ static void test_atomic_bulk(void **state)
     assert_int_equal(api_box_ask(&box, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL),
                      200);
     assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 200);
-    /* Every conflict says what is there. */
+    /* Every conflict names the current version. */
     api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=items.*._id,items.*._version,items.*._seq_no",
                    "{\"index\":{\"_id\":\"1\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n"
                    "{\"index\":{\"_id\":\"2\"}}\n{}\n"
@@ -415,7 +415,7 @@ static void test_atomic_bulk(void **state)
                    "{\"create\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},{\"index\":{\"_id\":\"3\"}}]}");
 }
 
-/* A bulk whose response has no room for its entries, or for what is put before them, writes no byte beyond it. */
+/* A bulk whose response has no room for its entries, or for its head, writes no byte beyond it. */
 static void test_bulk_without_room(void **state)
 {
     (void)state;

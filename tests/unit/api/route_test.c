@@ -58,7 +58,7 @@ static void test_goes_back(void **state)
     find(HTTP_PUT, "/fs/lock/_bulk", handle_bulk);
 }
 
-/* The name of a call is no id, whatever stands before it; with a method that the call has not, it may be. */
+/* The name of a call is no id, whatever precedes it; with a method that the call lacks, it may be one. */
 static void test_names_of_calls(void **state)
 {
     (void)state;
