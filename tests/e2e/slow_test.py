@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.search.slowlog.* (docs/monitoring.md, "What was slow"): what reaches a threshold is in the log, at its level, once a phase; what does not is not."""
+"""index.search.slowlog.* (docs/monitoring.md, "Slow requests"): what reaches a threshold is in the log, at its level, once a phase; what does not is not."""
 import json
 import os
 import re
