@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The archive of a log: segments that the server needs no more, kept in a folder of their own under the names that they had, so that a backup can be
- * brought to any moment after it was made (restore.c). A segment is whole there or not at all. The oldest go by age or when they are too much.
+ * The archive of a log: segments that the server no longer needs, kept in a folder of their own under the names that they had, so that a backup can be
+ * brought to any timestamp after it was made (restore.c). A segment is complete there or absent. The oldest are removed by age, or when the archive is too large.
  */
 #ifndef TL_CLI_ARCHIVE_H
 #define TL_CLI_ARCHIVE_H
@@ -22,7 +22,7 @@ struct archive;
 
 /*
  * `log`: the folder of the log's segments. Makes the archive where it is missing.
- * Returns: 0; TL_ERR_IO with *ret_reason (mem_free), also where it lies in the data directory's log. Owns: the caller; archive_close(), NULL is fine.
+ * Returns: 0; TL_ERR_IO with *ret_reason (mem_free), also if it is in the data directory's log. Owns: the caller; archive_close(), NULL is fine.
  */
 int archive_open(const struct archive_options *options, const char *log, struct archive **ret_archive,
                  char **ret_reason) TL_MUST_USE;

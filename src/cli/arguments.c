@@ -185,13 +185,13 @@ static void check_options(const struct argp *argp, int argc, char **argv, unsign
 /* --- The ends of the process ---------------------------------------------------------------------------------------- */
 
 /*
- * Nobody ends the process below argp_parse(), neither argp nor a parser of ours: the thread sanitizer of GCC 14 looks on while
- * it runs, and takes an end in there for a mistake. What is to be the end is kept, and parsing stops with an error.
+ * Neither argp nor a parser of ours ends the process inside argp_parse(): the thread sanitizer of GCC 14 reports an exit there
+ * as a fault. The exit status is kept instead, and parsing stops with an error.
  */
 static bool arg_failed; /* the reason has been printed */
 static bool arg_helped;
 static const char *arg_file;                /* while it is parsed: a configuration file ... */
-static const struct config_line *arg_line; /* ... and the line at hand */
+static const struct config_line *arg_line; /* ... and the current line */
 
 enum { KEY_USAGE = -3 };
 
@@ -375,7 +375,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* Reads a number with one of `units` behind it; the entry with an empty name is for none. */
+/* Reads a number followed by one of `units`; the entry with an empty name is for a number alone. */
 static bool with_unit(const char *text, const struct unit *units, uint64_t *ret_value)
 {
     char *end;

@@ -20,8 +20,8 @@ struct config;
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
 /*
- * The same with a file in front of the environment: the one that the option `config` names, on the command line or in the environment. Each of its
- * lines is an option that takes a value, by its whole long name; what is wrong is said with its line. The option itself is handed to
+ * The same with a file that precedes the environment: the one that the option `config` names, on the command line or in the environment. Each of
+ * its lines is an option that takes a value, by its whole long name; errors name their line. The option itself is passed to
  * the parser, too. Owns: the caller, *ret_config, config_free(), when what the parser kept of the values is no longer used.
  */
 void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
@@ -31,8 +31,8 @@ void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsi
 bool arguments_given(const struct argp *argp, int argc, char **argv, const char *option);
 
 /*
- * Says what is wrong with the command line, and where help is, and has arguments_parse() end the process. It returns before:
- * the parser goes on to its end, and what it reports after that is left out.
+ * Prints an error of the command line, and a hint at --help, and has arguments_parse() end the process. It returns to its caller:
+ * the parser continues to its end, and further errors are not printed.
  */
 void arguments_error(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -42,7 +42,7 @@ void arguments_error(const struct argp_state *state, const char *format, ...) __
  */
 int arguments_end_output(const char *program, int status);
 
-/* Values; each is a usage error, naming option and value, and returns 0 when `text` is none. */
+/* Values; each is a usage error, naming option and value, and returns 0 when `text` is invalid. */
 uint64_t arguments_duration(const struct argp_state *state, const char *option, const char *text); /* microseconds */
 size_t arguments_size(const struct argp_state *state, const char *option, const char *text);       /* "64m" */
 uint64_t arguments_number(const struct argp_state *state, const char *option, const char *text, uint64_t min,
@@ -51,7 +51,7 @@ uint64_t arguments_number(const struct argp_state *state, const char *option, co
 /* Splits "HOST:PORT", "[::1]:PORT" or "PORT". Owns: the caller, *ret_host; mem_free. */
 void arguments_address(const struct argp_state *state, const char *text, char **ret_host, uint16_t *ret_port);
 
-/* Cuts "INDEX:PATH" behind INDEX. Returns: PATH, or NULL where there is none. */
+/* Cuts "INDEX:PATH" after INDEX. Returns: PATH, or NULL if it is absent. */
 char *arguments_path(char *text);
 
 /* A duration as the server takes it, "1500ms", in `to`. */

@@ -2,9 +2,9 @@
 /*
  * `tidelock cert`: a CA of one's own and certificates by it, for a first try of TLS, by GnuTLS.
  *
- * The CA stays once it is made; server and client certificates are made by it, again and again with --renew. A file is written beside its
- * name and then put in its place, so a server that is told to read it again finds the one or the other; key before certificate. Keys are
- * their owner's alone.
+ * The CA stays once it is made; server and client certificates are made by it, and renewed with --renew. A file is written under a
+ * temporary name and then renamed, so a server that reloads it finds the old or the new one; key before certificate. Only their owner
+ * can read keys.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ enum {
     OPTION_DAYS,
     OPTION_RENEW,
     CA_DAYS = 3650,
-    BACK_SECONDS = 3600, /* clocks of clients may be behind */
+    BACK_SECONDS = 3600, /* clocks of clients may be slow */
     SERIAL_BYTES = 16,
     PEM_BYTES_MAX = 64 * 1024,
 };
@@ -291,7 +291,7 @@ static bool get_ca(const struct cert_options *o, struct pair *ca)
     return make(o, KIND_CA, "Tidelock CA", NULL, ca) && write_pair(o, "ca", ca);
 }
 
-/* What is there stays, but for --renew. */
+/* An existing file stays, unless --renew is given. */
 static bool get(const struct cert_options *o, enum kind kind, const char *file, const char *name, const struct pair *ca)
 {
     tl_cleanup(mem_freep) char *path = path_of(o, file, "");

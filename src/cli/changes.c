@@ -79,7 +79,7 @@ static const char *text_of(yyjson_val *object, const char *name)
     return text == NULL ? "" : text;
 }
 
-/* Where a document lies, as other commands have it; its type where it is not the usual one. */
+/* The location of a document, in the form of other commands; its type if it is not the usual one. */
 static void print_document(yyjson_val *change)
 {
     const char *type = text_of(change, "_type");
@@ -105,7 +105,7 @@ static void print_change(yyjson_val *change, const char *when)
     printf("\n");
 }
 
-/* The first change of a commit has its time, those behind it stand below it. */
+/* The first change of a commit is printed with its time, the others below it without. */
 static void print_commit(yyjson_val *commit)
 {
     uint64_t ts = yyjson_get_uint(yyjson_obj_get(commit, "timestamp"));

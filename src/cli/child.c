@@ -30,7 +30,7 @@ static _Noreturn void run(char **argv, pid_t parent, int gate)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setpgid(0, 0);
     if (getppid() != parent || read(gate, &go, 1) != 1)
-        _exit(SIGNAL_BASE + SIGKILL); /* it died before the kernel was told */
+        _exit(SIGNAL_BASE + SIGKILL); /* the parent died before prctl() took effect */
     unblock_signals();
     execvp(argv[0], argv);
     int failed = errno;
@@ -146,7 +146,7 @@ void child_reap(struct child *child)
 }
 
 /*
- * By SIGTSTP, to all whom the terminal would have stopped: a script that waits for us, the rest of a pipeline. It does
+ * By SIGTSTP, to all processes that the terminal would have stopped: a script that waits for us, the rest of a pipeline. It does
  * nothing where no shell could continue us. Requires: SIGCONT is blocked. Returns: whether we were stopped.
  */
 static bool stop_group(void)
@@ -182,7 +182,7 @@ void child_finish(struct child *child)
 {
     take_terminal(child);
     if (child->guard_pipe >= 0)
-        close(child->guard_pipe); /* the guard kills what is left of the group, and ends */
+        close(child->guard_pipe); /* the guard kills the rest of the group, and ends */
     if (child->guard > 0)
         (void)waitpid(child->guard, NULL, 0);
     if (child->terminal >= 0)

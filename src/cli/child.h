@@ -2,12 +2,12 @@
 /*
  * A command that must not outlive us: in a process group of its own, dying with us however we die.
  *
- * The command's own process is killed by the kernel when we are gone (PR_SET_PDEATHSIG). What it has started is not; so a
+ * The command's own process is killed by the kernel when we are gone (PR_SET_PDEATHSIG). Processes that it has started are not; so a
  * guard, a second child that does nothing but wait for the end of a pipe that only we hold, kills the whole group.
  *
- * On a terminal the group is the one in the foreground, so that what is typed is the command's. A shell that started us sees
- * only us: when the command is stopped (Ctrl-Z), we stop too, and when we are continued, so is the command. Where no shell
- * watches over us a command that is stopped is stopped, and we go on.
+ * On a terminal the group is the one in the foreground, so that keys go to the command. A shell that started us sees
+ * only us: when the command is stopped (Ctrl-Z), we stop too, and when we are continued, so is the command. Without a shell
+ * that controls us, a command that is stopped is stopped, and we continue.
  */
 #ifndef TL_CLI_CHILD_H
 #define TL_CLI_CHILD_H
@@ -42,16 +42,16 @@ void child_signal(const struct child *child, int signal);
 void child_reap(struct child *child);
 
 /*
- * Requires: `stopped_by` is set. Stops us and our group as the command was, with the terminal in the hands of who started
- * us; returns when we are continued. Ensures: `stopped_by` is 0.
- * Returns: whether the command is to go on.
+ * Requires: `stopped_by` is set. Stops us and our group as the command was, after giving the terminal back to our
+ * parent; returns when we are continued. Ensures: `stopped_by` is 0.
+ * Returns: whether the command is to continue.
  */
 bool child_stop_too(struct child *child);
 
-/* Lets a stopped command go on, with the terminal if we have it. */
+/* Continues a stopped command, with the terminal if we have it. */
 void child_continue(struct child *child);
 
-/* After the end: kills what is left of the group, ends the guard, takes the terminal back. */
+/* After the end: kills the rest of the group, ends the guard, takes the terminal back. */
 void child_finish(struct child *child);
 
 #endif

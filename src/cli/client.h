@@ -27,8 +27,8 @@ struct client {
 };
 
 /*
- * What a client of a server that speaks TLS is told on its command line, the same in all commands: rows for a table of options, and what
- * takes them in. It holds for all requests of this process.
+ * The TLS options of a client, the same in all commands: rows for a table of options, and their parser. They apply to all requests
+ * of this process.
  */
 enum { CLIENT_OPTION_CACERT = 900, CLIENT_OPTION_CERT, CLIENT_OPTION_KEY };
 #define CLIENT_OPTIONS(group)                                                                                        \
@@ -39,7 +39,7 @@ enum { CLIENT_OPTION_CACERT = 900, CLIENT_OPTION_CERT, CLIENT_OPTION_KEY };
     }
 /* Puts them into the environment, for a command of ours that a child runs. */
 void client_export(void);
-/* Returns: ARGP_ERR_UNKNOWN for options that are none of these. */
+/* Returns: ARGP_ERR_UNKNOWN for other options. */
 error_t client_option(int key, const char *text);
 
 /* Owns: the caller; client_deinit(). */

@@ -22,7 +22,7 @@ static int refuse(int code, char **ret_reason, const char *path, unsigned line, 
     return code;
 }
 
-/* All of a file, with a NUL behind it. */
+/* A whole file, NUL-terminated. */
 static int read_all(const char *path, struct buf *text, char **ret_reason)
 {
     char piece[4096];
@@ -60,7 +60,7 @@ static char *copy(const char *text)
     return mem_strdup(text, strlen(text));
 }
 
-/* One line, which is cut up. Returns: what is wrong with it, or NULL. */
+/* Parses one line in place. Returns: its error, or NULL. */
 static const char *take_line(struct config *config, unsigned number, char *line)
 {
     line = trimmed(line);

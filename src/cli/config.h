@@ -20,7 +20,7 @@ struct config_line {
     unsigned number; /* from 1 */
     char *name;
     char *value;
-    char *given; /* a copy, which whoever is handed it may cut up */
+    char *given; /* a copy, which its parser may modify */
 };
 
 struct config {
@@ -29,12 +29,12 @@ struct config {
     size_t count;
 };
 
-/* More than any configuration has; what is longer is another file. */
+/* More than any configuration has; a longer file is not one. */
 #define CONFIG_BYTES_MAX ((size_t)1 << 20)
 
 /*
- * Reads a file; whether there are such options, and such values of them, is for others to say.
- * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT, *ret_reason then names the file, the line, and what is wrong there. Owns: the caller, *ret_config, config_free(),
+ * Reads a file; whether the options and their values exist is checked by the callers.
+ * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT, *ret_reason then names the file, the line, and the error. Owns: the caller, *ret_config, config_free(),
  * and *ret_reason, mem_free().
  */
 int config_read(const char *path, struct config *ret_config, char **ret_reason) TL_MUST_USE;

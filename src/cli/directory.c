@@ -30,7 +30,7 @@ static void add_entries(struct directory *directory, yyjson_val *list, bool belo
     }
 }
 
-/* By name, and a directory behind the documents of its name. */
+/* By name, and a directory after the documents of its name. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct directory_entry *left = a, *right = b;
@@ -84,7 +84,7 @@ static const char *error_type(const struct client *client)
     return type != NULL ? type : "";
 }
 
-/* Keeps a page as long as its entries. Returns: where the next one begins; empty: there is none. */
+/* Keeps a page as long as its entries. Returns: where the next one begins; empty: it was the last. */
 static struct slice take_page(struct directory_ask *ask, struct client *client, struct directory *directory)
 {
     yyjson_val *page = client_json(client);

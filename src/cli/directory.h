@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lies right in a directory of an index that has a tree, all of it, by `GET /{index}/_tree`, page by page.
+ * All entries of a directory, without those of its subdirectories, in an index that has a tree, by `GET /{index}/_tree`, page by page.
  */
 #ifndef TL_CLI_DIRECTORY_H
 #define TL_CLI_DIRECTORY_H
@@ -9,14 +9,14 @@
 #include "cli/client.h"
 
 /*
- * A name, and what lies there: a document, a directory, or a directory with its own document, as one that was imported has. Several documents of one
- * name are as many entries, one after another; the last of them has what lies below.
+ * A name with its document, its directory, or a directory with its own document, as an imported one has. Several documents of one
+ * name are as many adjacent entries; the last of them has the directory.
  */
 struct directory_entry {
     struct slice name;
     yyjson_val *source; /* NULL: no document */
-    bool directory;     /* something lies below it, or its document says that it is one */
-    bool below;         /* something lies below it */
+    bool directory;     /* it has entries below it, or its document says that it is a directory */
+    bool below;         /* it has entries below it */
 };
 
 /* In order of names. Names and sources live as long as it does. */
@@ -32,7 +32,7 @@ struct directory_ask {
     const char *index;
     const char *source; /* fields to show, apart by commas; "true": all */
     const char *as_of;  /* NULL: now */
-    long long ts;       /* of the first reply: what is asked next is of the same moment; 0: none yet */
+    long long ts;       /* of the first reply: the next pages are read at the same timestamp; 0: none yet */
 };
 
 /*

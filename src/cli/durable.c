@@ -51,7 +51,7 @@ static bool machine_was_lost(struct slice directory)
     return now.len == 0 || !slice_equal(now, read_small(path, before_bytes));
 }
 
-/* The file is never synced: when what it says is lost, the machine went down. */
+/* The file is never synced: if its contents are lost, the machine went down. */
 void durable_settle(struct slice directory)
 {
     char bytes[BOOT_BYTES_MAX];
@@ -99,8 +99,8 @@ static int read_core(struct durable *durable, const struct core_limits *limits, 
 }
 
 /*
- * The process may have ended in the middle of the log's last entry: that is said before it is applied again, and then the page is clean.
- * Ended in between it counts twice, which is once too often for what it is, and not too seldom.
+ * The process may have ended in the middle of the log's last entry: that is recorded before the entry is applied again, and then the page is clean.
+ * An end in between counts twice: once too often, but never too rarely.
  */
 static int tell_tried(struct durable *durable)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lies in a data directory, opened: the store in DATA/rocks, the log of commands in DATA/log, and the core that they make together
+ * An open data directory: the store in DATA/rocks, the log of commands in DATA/log, and the core made of both
  * (journal/README.md, "The command log").
  */
 #ifndef TL_CLI_DURABLE_H
@@ -17,20 +17,20 @@ struct durable {
     struct core *core;
     struct recovered recovered;
     struct at_work *at_work; /* NULL: to read only */
-    struct archive *archive; /* NULL: there is none */
+    struct archive *archive; /* NULL: no archive */
     bool machine_lost;       /* the machine has gone down since, and the log did not end in order */
-    struct poison_choice choice; /* in: what is to become of an entry that ends the process */
+    struct poison_choice choice; /* in: how to treat an entry that ends the process */
 };
 
 /*
- * Opens all of it, and makes it where it is missing; `archive` (NULL: there is none) gets what the log needs no more. To read only (options->read_only), the core is as of the store's checkpoint.
+ * Opens all of it, and makes missing parts; `archive` (may be NULL) gets the segments that the log no longer needs. To read only (options->read_only), the core is as of the store's checkpoint.
  * Requires: *ret is zeroed, but for the choice. Returns: 0, or a fatal code, and why in *ret_reason (mem_free; may be NULL). Owns: the caller; durable_close() in
  * both cases.
  */
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason) TL_MUST_USE;
 /*
- * Notes that the machine has not gone down since now. Called when what it has lost is made good, durably: when the journal is open. A start that is
+ * Records that the machine has not gone down since now. Called when its losses have been handled, durably: when the journal is open. A start that is
  * killed before that finds the machine lost again.
  */
 void durable_settle(struct slice directory);

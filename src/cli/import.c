@@ -2,10 +2,10 @@
 /*
  * `tidelock import`: walks a file tree and loads it into an index, a document a file or directory.
  *
- * The tree is walked twice, first only to count, so that the bar can say how far it is. Documents are created, not overwritten: run again
- * after an interruption, it goes on where it was.
+ * The tree is walked twice, first only to count, so that the bar can show the progress. Documents are created, not overwritten: run again
+ * after an interruption, it continues there.
  *
- * A file's document is the one that has its path. In an index that was there before, each batch is looked up by its paths first, since documents may
+ * A file's document is the one that has its path. In an existing index, each batch is looked up by its paths first, since documents may
  * have been renamed: one that is found keeps its id. Any other has the id that comes from its path; unless a document elsewhere has that, which
  * was made from this path once and renamed since: then it gets one of this run.
  */
@@ -162,7 +162,7 @@ struct pending {
     bool taken;         /* its id is another's */
 };
 
-/* What is sent next. */
+/* The documents to be sent next. */
 struct batch {
     const struct import_options *options;
     struct loader *loader;
@@ -212,7 +212,7 @@ static bool is_passing(long status)
     return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-/* Finds which documents are there. Returns: 0; TL_ERR_IO, told. */
+/* Finds the existing documents. Returns: 0; TL_ERR_IO, printed. */
 static int look_up(struct batch *batch)
 {
     const struct import_options *o = batch->options;
@@ -345,7 +345,7 @@ static void write_index_body(struct buf *to, const char *type)
     buf_lit(to, "}}");
 }
 
-/* Makes the index when there is none. Returns: 0, or the exit status: the server cannot be reached, or refuses. */
+/* Makes the index if it does not exist. Returns: 0, or the exit status: the server cannot be reached, or refuses. */
 static int make_index(const struct import_options *o, bool *ret_made)
 {
     struct client client;

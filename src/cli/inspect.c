@@ -20,7 +20,7 @@
 
 enum { FAULTS_TOLD_MAX = 20 };
 
-/* A set of entries, as far as two sets can be told apart. */
+/* A fingerprint of a set of entries: two sets with equal ones are taken for equal. */
 struct entry_sum {
     uint64_t count;
     uint64_t hashes[2];
@@ -224,8 +224,8 @@ static void check_numbers(struct index_inspection *in)
 }
 
 /*
- * Says whether an entry speaks of the present version of its document. A field whose entries nobody asks any more may have
- * some left of what is gone (mapping/README.md, invariant 8).
+ * Whether an entry belongs to the current version of its document. A field whose entries no query uses any more may have
+ * entries of deleted values (mapping/README.md, invariant 8).
  */
 static int judge_entry(struct index_inspection *in, const struct mapping_field *field, const struct entry_hit *hit,
                        bool *ret_current)

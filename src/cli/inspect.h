@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspecting a store: does everything in it agree with everything else?
+ * Inspecting a store for consistency.
  *
- * What is looked at, for every index: each document (its record decodes, its source is JSON, its place in the order of
- * changes is its own), each entry a document must have, each entry that is there, and the count of documents.
+ * Checked for every index: each document (its record decodes, its source is JSON, its place in the order of
+ * changes is its own), each entry a document must have, each entry that exists, and the count of documents.
  */
 #ifndef TL_CLI_INSPECT_H
 #define TL_CLI_INSPECT_H

@@ -21,14 +21,14 @@ struct lifeline {
     char *url;
     const char *session; /* the caller's */
     uint64_t ttl_us;
-    /* Times of a clock that goes on while the host sleeps. */
+    /* Times of a clock that runs while the host sleeps. */
     uint64_t heard_us;  /* not after the newest line was sent: the lease holds ttl from here */
     uint64_t newest_us; /* not after the newest line arrived; before the first: when it was asked for */
-    uint64_t before_us; /* the same of the newest line that the last look found, see on_bytes() */
-    uint64_t looked_us; /* what had arrived by then is read */
+    uint64_t before_us; /* the same, of the newest line that the last look found, see on_bytes() */
+    uint64_t looked_us; /* all bytes that had arrived by then have been read */
     bool attached;      /* the response is open, or on its way */
     bool stood;         /* a line has arrived: the server knows whose end ends the session */
-    bool lost;          /* the session is gone for good */
+    bool lost;          /* the session has ended */
 };
 
 void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us);
@@ -48,7 +48,7 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);
 void lifeline_wake(struct lifeline *line);
 
 /*
- * Asks by a request of its own, when the line has been silent, or nobody has looked at it. Requires: `client` is idle.
+ * Renews by a request of its own, when no line has arrived, or none has been read. Requires: `client` is idle.
  * Ensures: when the server answers within `wait_us`, lifeline_left() counts from the question.
  */
 void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us);

@@ -146,7 +146,7 @@ static void free_job(struct job *job)
     job->busy = false;
 }
 
-/* Tries again later, or gives up for good. */
+/* Tries again later, or gives up. */
 static void retry(struct loader *loader, struct job *job, const char *why)
 {
     if (job->tries >= loader->options.tries) {
@@ -183,7 +183,7 @@ static void finish_job(struct loader *loader, struct job *job, CURLcode result)
     yyjson_doc_free(reply);
 }
 
-/* Lets transfers go on, for at most `wait_ms`. */
+/* Processes transfers, for at most `wait_ms`. */
 static void pump(struct loader *loader, int wait_ms)
 {
     int running;

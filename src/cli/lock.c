@@ -23,7 +23,7 @@
 #include "cli/lifeline.h"
 #include "json/each.h"
 
-/* What is left of the lease, as a part of it, when things are done. */
+/* The rest of the lease, as a part of it, at which actions are due. */
 enum {
     LEASE_PARTS_ASK = 4,   /* the server is asked, since its line is silent */
     LEASE_PARTS_TERM = 6,  /* SIGTERM */
@@ -261,7 +261,7 @@ static int end_transaction(struct client *client, const struct lock_options *o, 
     if (answer == 200)
         return 0;
     (void)complain(client, answer, "the transaction is not committed");
-    return EXIT_FAILED; /* COMMAND has run: it is not as if nobody had been there */
+    return EXIT_FAILED; /* COMMAND has run: 69, no server, would be wrong */
 }
 
 static void set_environment(const struct lock_options *o, const struct held *held)
@@ -329,7 +329,7 @@ static void guard_lease(struct job *job)
         stop_command(job, JOB_KILLED);
 }
 
-/* The command was stopped on our terminal. We stop too; continued, it goes on only if the lease is there still. */
+/* The command was stopped on our terminal. We stop too; when continued, the command continues only if the lease still holds. */
 static void stop_too(struct job *job)
 {
     struct lifeline *line = job->line;
@@ -337,7 +337,7 @@ static void stop_too(struct job *job)
         return;
     lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
     if (lifeline_left(line) < line->ttl_us / LEASE_PARTS_TERM)
-        stop_command(job, JOB_KILLED); /* where it stands */
+        stop_command(job, JOB_KILLED); /* at once */
     else
         child_continue(&job->child);
 }
@@ -391,7 +391,7 @@ static int await_line(struct lifeline *line)
     return EXIT_FAILED;
 }
 
-/* The session stands; from here on its life line is kept. */
+/* The session is open; from here on its connection is watched. */
 static int lock_and_run(struct client *client, const struct lock_options *o, struct held *held)
 {
     struct lifeline line;
@@ -405,7 +405,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
     if (status == 0) {
         set_environment(o, held);
         status = end_transaction(client, o, held, run(client, &line, o->command));
-        ran = held->transaction == NULL; /* else the commit has told whether the lock was there */
+        ran = held->transaction == NULL; /* else the commit has shown whether the lock was held */
     }
     if (!close_session(client, held, &line) && ran && status != EXIT_LOST) {
         fprintf(stderr, "tidelock lock: the session was lost before the command ended\n");

@@ -62,7 +62,7 @@ static unsigned text_width(const char *text)
     return width;
 }
 
-/* Appends characters up to a width. Returns: where it stopped; *width is what is left of it. */
+/* Appends characters up to a width. Returns: where it stopped; *width is the rest of it. */
 static const char *put_head(const char *text, unsigned *width, struct buf *to)
 {
     size_t len, bytes;
@@ -178,7 +178,7 @@ static void print_since(yyjson_val *owner, struct buf *to)
     buf_printf(to, "%s", text);
 }
 
-/* The one in the way, and where that is not plain, by which lock. */
+/* The blocking owner, and where that is not obvious, its lock. */
 static void print_waits_for(yyjson_val *lock, yyjson_val *waiter, struct buf *to)
 {
     yyjson_val *other = yyjson_obj_get(waiter, "waits_for");
@@ -273,7 +273,7 @@ static bool shrink(struct table *table, unsigned columns, unsigned least)
     return true;
 }
 
-/* Columns that can be done without are left out before the others tell nothing any more. */
+/* Less important columns are left out before the others become too narrow to be read. */
 static void fit_columns(struct table *table, unsigned columns)
 {
     static const enum column spare[] = {SINCE, MODE, WAITS_FOR, STATE};

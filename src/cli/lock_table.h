@@ -2,8 +2,8 @@
 /*
  * The table of locks for a terminal: as wide as that is, and as high when it is redrawn in place.
  *
- * Texts that are too long lose their middle; of a long queue only the front is shown, so that no holder is hidden by
- * those who wait. What a client has named is shown as it is but for control characters, which a terminal would obey.
+ * Texts that are too long lose their middle; of a long queue only the front is shown, so that waiters hide no holder. Names of
+ * clients are shown unchanged but for control characters, which a terminal would obey.
  */
 #ifndef TL_CLI_LOCK_TABLE_H
 #define TL_CLI_LOCK_TABLE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tidelock locks`: who holds what, who waits for whom and since when; redrawn when asked to watch. */
+/* `tidelock locks`: locks with holders and waiters, and since when; redrawn with --watch. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -93,8 +93,8 @@ static void print_plain(struct client *client, struct buf *to)
 }
 
 /*
- * An index that is not there may be locked all the same, before it is made; where it is not, a name that was mistyped must not
- * look like one that nobody holds.
+ * An index that does not exist may be locked, before it is created; if it is not locked, a mistyped name must not look like an
+ * unlocked index.
  */
 static bool is_missing(struct client *client, const char *index)
 {

@@ -103,9 +103,9 @@ static void print_doc(const struct ls_options *o, yyjson_val *source, struct sli
 /* --- Where the index has no tree ---------------------------------------------------------------------------------- */
 
 /*
- * What lies right below has the directory's path, a slash and a name: everything below by the path's hierarchy, and then
- * a regular expression would do, but names may hold any character; so pages are read in order of path, and what lies
- * deeper is skipped by asking for what comes behind it.
+ * Direct entries have the directory's path, a slash and a name. A regular expression over the path's hierarchy would find them, but
+ * names may contain any character; so pages are read in order of path, and deeper entries are skipped by a query for paths after
+ * them.
  */
 static void write_query(struct buf *to, const struct ls_options *o, struct slice after, struct slice skip)
 {
@@ -127,7 +127,7 @@ static void write_query(struct buf *to, const struct ls_options *o, struct slice
 }
 
 /*
- * Prints the hits that lie right below. At the first that lies deeper the page is left: the next one begins behind that
+ * Prints the direct entries among the hits. At the first deeper one the page ends: the next one begins after that
  * directory ('0' is the character after '/').
  * Returns: false when this was the last page.
  */

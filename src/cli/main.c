@@ -91,7 +91,7 @@ static int unknown(const char *name)
     return EXIT_USAGE;
 }
 
-/* What others name is hashed under a key that nobody knows. Without one the constant serves, and a hostile client's names may collide. */
+/* Names of clients are hashed with a secret key. Without one the constant is used, and names of a hostile client may collide. */
 static void draw_hash_key(void)
 {
     struct siphash_key key;

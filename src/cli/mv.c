@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tidelock mv`: gives what lies at a path, and all below it, another path, like mv(1). */
+/* `tidelock mv`: gives the documents at a path, and all below it, another path, like mv(1). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,12 +3,12 @@
 #ifndef TL_CLI_PRIVATE_DIR_H
 #define TL_CLI_PRIVATE_DIR_H
 
-/* From now on nobody but the owner reads or writes what this process makes. */
+/* From now on only the owner can read or write files that this process makes. */
 void private_dir_begin(void);
 
 /*
- * Takes from group and others what they may do with a data directory and what lies in it, and logs that. What a version before
- * this one has made was open to all. Requires: it has been opened as a data directory, so that no other folder is meant.
+ * Removes the permissions of group and others from a data directory and its files, and logs that. Directories of earlier versions were
+ * accessible to all. Requires: it has been opened as a data directory, so that no other folder is meant.
  */
 void private_dir_tighten(const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backup brought to a later moment; see relog.h. */
+/* A backup brought to a later timestamp; see relog.h. */
 #include "cli/relog.h"
 
 #include <dirent.h>
@@ -137,7 +137,7 @@ static int open_log(const char *path, bool read_only, struct cmdlog **ret_log)
     return r == 0 ? 0 : complain(path, r, reason);
 }
 
-/* What the backup's store stands at, in the log and in time. */
+/* The position and timestamp of the backup's store. */
 static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret_ts)
 {
     const struct store_options opening = {.directory = slice_from(path), .read_only = true};
@@ -168,7 +168,7 @@ static int read_ts(struct slice bytes, tl_ts *ret_ts)
     return r;
 }
 
-/* Appends the entries behind the backup, up to the moment, or the position. */
+/* Appends the entries that follow the backup, up to the timestamp, or the position. */
 static int append_entries(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
                           struct relogged *restored)
 {
@@ -212,7 +212,7 @@ static int compare_entries(struct cmdlog *from, struct cmdlog *to, cmdlog_positi
 
 /*
  * Whether the log is the one that the backup was made of: by the record in the backup's store, and where the backup has entries of its own by these; one that was served
- * since has others. Requires: both logs go up to `last`. Returns: 0; -1, told.
+ * since has others. Requires: both logs reach `last`. Returns: 0; -1, printed.
  */
 static int check_lineage(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
                          const struct recovered *store, cmdlog_position last)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A backup brought to a later moment, by the log since then.
+ * A backup brought to a later timestamp, by the log since then.
  *
- * The backup's log begins behind the checkpoint that its store stands at. So what is to be done is to copy the backup, and to append to its log the entries
- * of the original's that come next; whoever opens it applies them. The original's log lies in its archive and in its data
+ * The backup's log begins after the checkpoint of its store. So the backup is copied, and the entries of the original's log that
+ * follow are appended to its log; opening it applies them. The original's log is in its archive and in its data
  * directory, and an entry may be cut in two between these: their segments are put together in one folder, by links, before it is read.
  */
 #ifndef TL_CLI_RELOG_H
@@ -25,14 +25,14 @@ struct relog_options {
 };
 
 struct relogged {
-    cmdlog_position first; /* entry behind the backup */
-    uint64_t entries;   /* that were appended */
+    cmdlog_position first; /* entry after the backup */
+    uint64_t entries;   /* number of appended entries */
     tl_ts newest;       /* timestamp up to which it goes */
 };
 
 /*
- * Makes `directory`, which is not there yet, a data directory of the backup and the entries behind it; without a backup it has a log and no store. Changes nothing else, but DIRECTORY.log for a
- * while. Returns: 0; -1, with the reason on standard error, and nothing is left.
+ * Makes `directory`, which does not exist yet, a data directory of the backup and the entries after it; without a backup it has a log and no store. Changes nothing else, but DIRECTORY.log for a
+ * while. Returns: 0; -1, with the reason on standard error, and no files remain.
  */
 int relog_make(const struct relog_options *options, const char *directory, struct relogged *ret) TL_MUST_USE;
 

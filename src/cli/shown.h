@@ -20,7 +20,7 @@ void shown_thread_end(void);
 /* Prints lines, which can be shown, in place of what the terminal shows: line by line, so that it does not flicker. */
 void shown_over(struct slice lines);
 
-/* A URL without the user and password that it may have: what is shown is logged. */
+/* A URL without the user and password that it may have, for logs. */
 const char *shown_url(const char *url);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tidelock status`: a server at a glance: what it is, what time it has, its indices, sessions and transactions. */
+/* `tidelock status`: a server at a glance: version, timestamp, indices, sessions and transactions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static int show_server(struct client *client, const char *url)
     return 0;
 }
 
-/* A line at a time: the server spells out what is in its cells, and what answers here need not be ours. */
+/* Line by line, escaped: the server escapes its cells, but the answer may come from another program. */
 static void print_lines(struct slice lines)
 {
     for (; lines.len > 0;) {
@@ -143,14 +143,14 @@ static void show_locks(struct client *client)
     printf("\nLocks%s\n%.*s", none ? ": none" : "", SLICE_ARG(buf_as_slice(&text)));
 }
 
-/* Of servers of which nobody copies there is nothing to be said. */
+/* A server without copies prints nothing. */
 static void show_copies(struct client *client)
 {
     if (client_request(client, "GET", "/_cat/copies", SLICE_NONE, 10 * TL_SECOND) == 200 && client->body.len > 0)
         show_table(client, "Copies", "/_cat/copies?v");
 }
 
-/* The answers as they are, each under the name of what it tells. */
+/* The unchanged answers, each under the name of its call. */
 static int show_json(struct client *client, const char *url)
 {
     static const struct {

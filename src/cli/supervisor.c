@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 
-/* A path, or a name in the abstract space behind an '@'. Returns: the length of the address; 0: it is none. */
+/* A path, or after '@' a name in the abstract namespace. Returns: the length of the address; 0: it is invalid. */
 static socklen_t read_address(const char *name, struct sockaddr_un *ret_address)
 {
     size_t len = strlen(name);

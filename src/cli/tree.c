@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `tidelock tree`: a directory and all below it, drawn as tree(1) does, at one moment.
+ * `tidelock tree`: a directory and all below it, drawn as tree(1) does, at one timestamp.
  *
- * Directories are listed one after another, each when it is drawn: what is kept are the listings of those on the way down.
+ * Directories are listed one after another, each when it is drawn: only the listings on the path to the current one are kept.
  */
 #include <langinfo.h>
 #include <locale.h>
@@ -75,7 +75,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* --- Drawing ------------------------------------------------------------------------------------------------------ */
 
-/* What stands in front of a name: where nothing follows on a level above, and where something does; the last name of a level, and others. */
+/* The lines drawn before a name: for a level above that has no further name, and for one that has; for the last name of a level, and for others. */
 struct strokes {
     const char *blank, *bar, *last, *next;
 };
@@ -98,7 +98,7 @@ struct level {
     struct directory directory;
     size_t next;      /* of its entries */
     size_t path_len;  /* of the walk's path, that is this directory's */
-    size_t front_len; /* of what stands in front of its names */
+    size_t front_len; /* of the lines before its names */
 };
 
 struct walk {
