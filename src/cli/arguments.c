@@ -191,7 +191,7 @@ static void check_options(const struct argp *argp, int argc, char **argv, unsign
 static bool arg_failed; /* the reason has been printed */
 static bool arg_helped;
 static const char *arg_file;                /* while it is parsed: a configuration file ... */
-static const struct config_line *arg_line; /* ... and the current line */
+static const struct config_line *arg_line;  /* ... and the current line */
 
 enum { KEY_USAGE = -3 };
 

@@ -26,7 +26,7 @@ struct relog_options {
 
 struct relogged {
     cmdlog_position first; /* entry after the backup */
-    uint64_t entries;   /* number of appended entries */
+    uint64_t entries;      /* number of appended entries */
     tl_ts newest;       /* timestamp up to which it goes */
 };
 
