@@ -156,8 +156,8 @@ def session_of_scripts(bench, t):
     for _ in range(3):
         session(t, "1s", on_expire=one * 100)
         wait_while(lambda: t.ask("GET", "/_session")["sessions"])
-    for kept in t.ask("GET", "/_session")["kept"]:
-        t.request("DELETE", "/_session/_kept/%d" % kept["number"])
+    for kept in t.ask("GET", "/_session")["deferred"]:
+        t.request("DELETE", "/_session/_deferred/%d" % kept["number"])
 
 
 def deadlock_search(bench, t):

@@ -150,9 +150,9 @@ static void print_owner(yyjson_val *owner, struct buf *to)
     yyjson_val *session = yyjson_obj_get(owner, "session");
     const char *name = text_of(owner, "name");
     yyjson_val *write = yyjson_obj_get(owner, "write");
-    const char *left_by = text_of(owner, "left_by");
-    if (left_by != NULL) {
-        buf_printf(to, "left by %s", name != NULL ? name : left_by);
+    const char *cleanup_of = text_of(owner, "cleanup_of");
+    if (cleanup_of != NULL) {
+        buf_printf(to, "cleanup of %s", name != NULL ? name : cleanup_of);
         return;
     }
     if (write != NULL)
@@ -351,7 +351,7 @@ void lock_table_print(yyjson_val *reply, bool whole_screen, struct buf *to)
     setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters */
     read_reply(&table, reply);
     if (table.count == 0) {
-        buf_lit(to, "nobody holds or awaits a lock\n");
+        buf_lit(to, LOCK_TABLE_EMPTY);
         return;
     }
     size_t lines =

@@ -13,9 +13,12 @@
 
 #include "base/buf.h"
 
+/* Printed in place of an empty table. */
+#define LOCK_TABLE_EMPTY "no locks are held or requested\n"
+
 /*
  * Appends the table, lines ended by '\n', as wide as the terminal at standard output; `whole_screen`: and one line lower.
- * `reply` is that of GET /_lock.
+ * `reply` is that of GET /_lock. Without locks it appends LOCK_TABLE_EMPTY.
  */
 void lock_table_print(yyjson_val *reply, bool whole_screen, struct buf *to);
 

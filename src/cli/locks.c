@@ -82,7 +82,7 @@ static void print_plain(struct client *client, struct buf *to)
 {
     struct slice table = buf_as_slice(&client->body);
     if (slice_find_byte(table, '\n') + 1 >= table.len) {
-        buf_lit(to, "nobody holds or awaits a lock\n");
+        buf_lit(to, LOCK_TABLE_EMPTY);
         return;
     }
     for (; table.len > 0;) {
@@ -122,7 +122,7 @@ static int show(struct client *client, const struct locks_options *o, const char
         lock_table_print(client_json(client), redraw, &text);
     else
         print_plain(client, &text);
-    *ret_none = text.len >= 6 && memcmp(text.data, "nobody", 6) == 0;
+    *ret_none = slice_equal(buf_as_slice(&text), SLICE_LIT(LOCK_TABLE_EMPTY));
     if (redraw)
         shown_over(buf_as_slice(&text));
     else

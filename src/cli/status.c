@@ -100,13 +100,13 @@ static void show_table(struct client *client, const char *title, const char *pat
 }
 
 /* What ended sessions left to be done, and others' locks keep. */
-static void show_kept(struct client *client)
+static void show_deferred(struct client *client)
 {
     size_t i, count;
     yyjson_val *kept;
     if (client_request(client, "GET", "/_session", SLICE_NONE, 10 * TL_SECOND) != 200)
         return;
-    yyjson_val *all = yyjson_obj_get(client_json(client), "kept");
+    yyjson_val *all = yyjson_obj_get(client_json(client), "deferred");
     if (yyjson_arr_size(all) > 0)
         printf("\nLeft by ended sessions, done when the locks on it go\n");
     bool any_aside = false;
@@ -114,7 +114,7 @@ static void show_kept(struct client *client)
         yyjson_val *name = yyjson_obj_get(kept, "name");
         printf("%s ", text_of(kept, "action"));
         printf("%s/%s", text_of(kept, "index"), text_of(kept, "id"));
-        printf(", left by %s", text_of(kept, name != NULL ? "name" : "session"));
+        printf(", cleanup of %s", text_of(kept, name != NULL ? "name" : "session"));
         bool aside = yyjson_get_bool(yyjson_obj_get(kept, "aside"));
         any_aside |= aside;
         if (aside)
@@ -123,8 +123,8 @@ static void show_kept(struct client *client)
     }
     if (any_aside)
         printf(
-            "What is put aside was under way when the server ended, twice. POST /_session/_kept/NUMBER/_retry does it, "
-            "DELETE /_session/_kept/NUMBER drops it.\n");
+            "What is put aside was under way when the server ended, twice. POST /_session/_deferred/NUMBER/_retry does it, "
+            "DELETE /_session/_deferred/NUMBER drops it.\n");
 }
 
 /* On a terminal as `tidelock locks` shows them. */
@@ -194,7 +194,7 @@ int command_status(int argc, char **argv)
     if (status == 0 && !o.json) {
         show_table(&client, "Indices", "/_cat/indices?v&h=index,docs.count,store.size");
         show_table(&client, "Sessions", "/_cat/sessions?v");
-        show_kept(&client);
+        show_deferred(&client);
         show_table(&client, "Transactions", "/_cat/transactions?v");
         show_locks(&client);
         show_copies(&client);

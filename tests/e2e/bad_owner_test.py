@@ -233,7 +233,7 @@ class Locks(Case):
         self.refused(400, "GET", "/_lock?path=/a", says="name the [index] too")
         self.refused(400, "GET", "/_cat/locks?path=/a", says="name the [index] too")
         self.refused(400, "GET", "/_lock?indx=fs", says="did you mean [index]?")
-        self.refused(400, "GET", "/_lock/_stories?x=1", says="[x]")
+        self.refused(400, "GET", "/_lock/_events?x=1", says="[x]")
         self.assertEqual(self.server.must("GET", "/_lock?session=nope")["locks"], [])
 
     def test_fencing_tokens(self):

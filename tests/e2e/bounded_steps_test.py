@@ -87,13 +87,13 @@ class BoundedSteps(unittest.TestCase):
         number = self.server.must("GET", "/_session/" + session).get("number")
         self.server.must("DELETE", "/_session/%s?force=true" % (number or session))
         self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": 99999})
-        kept = self.server.must("GET", "/_session")["kept"]
+        kept = self.server.must("GET", "/_session")["deferred"]
         self.assertGreater(len(kept), 80)
         self.assertTrue(all(one["aside"] for one in kept))
-        self.assertIn("[--script-steps]", self.server.request("GET", "/_lock/_stories").body.decode())
+        self.assertIn("[--script-steps]", self.server.request("GET", "/_lock/_events").body.decode())
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
         version = self.server.must("GET", "/u/_doc/0")["_version"]
-        self.server.must("POST", "/_session/_kept/%d/_retry" % kept[0]["number"])
+        self.server.must("POST", "/_session/_deferred/%d/_retry" % kept[0]["number"])
         until(lambda: self.server.must("GET", "/u/_doc/0")["_version"] == version + 1, "the action is done")
 
 

@@ -149,7 +149,7 @@ class AmongOthers(Case):
         until(lambda: len(self.server.must("GET", "/_transaction")["transactions"]) == 2, "it has begun")
         until(lambda: any(lock.get("index") == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
         self.server.must("PUT", "/fs/_doc/0?timeout=10m&transaction=" + other, {"n": 100})
-        self.assertEqual(len(self.server.must("GET", "/_lock/_stories")["stories"]), 1, "no deadlock: nothing was tried")
+        self.assertEqual(len(self.server.must("GET", "/_lock/_events")["events"]), 1, "no deadlock: nothing was tried")
         self.server.must("POST", "/_transaction/%s/_commit" % other)
         work.join()
         self.assertEqual((work.status, work.reply["created"] + work.reply["updated"]), (200, 3), work.reply)

@@ -99,10 +99,10 @@ class Cleanup(unittest.TestCase):
         self.kill(dead)
         self.server.kill()
         self.server.start()
-        kept = self.server.must("GET", "/_session")["kept"]
+        kept = self.server.must("GET", "/_session")["deferred"]
         self.assertEqual([(one["session"], one["name"], one["action"], one["id"]) for one in kept],
                          [(dead, "holder", "index", "1"), (dead, "holder", "remove ephemeral", "2")])
-        self.assertIn("left by " + dead, self.server.request("GET", "/_cat/locks").body.decode())
+        self.assertIn("cleanup of " + dead, self.server.request("GET", "/_cat/locks").body.decode())
         self.assertEqual([self.source("1"), self.source("2")], [{"v": 1}, {"v": 2}])
         # Shared goes with shared, but not before what was kept; the holder himself may strengthen his lock.
         line = self.in_line(next_one, lock("fs", id="1", mode="shared"),
@@ -111,10 +111,10 @@ class Cleanup(unittest.TestCase):
         self.server.must("POST", "/_unlock", {"session": holder})
         line.join()
         self.assertEqual(line.got, (200, [{"v": 9}, None]))
-        self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
+        self.assertEqual(self.server.must("GET", "/_session")["deferred"], [])
 
     def kept(self):
-        return [(one["action"], one["index"], one["id"]) for one in self.server.must("GET", "/_session")["kept"]]
+        return [(one["action"], one["index"], one["id"]) for one in self.server.must("GET", "/_session")["deferred"]]
 
     def test_an_alias_that_means_something_else_by_then(self):
         """What is kept goes where the alias led when the session ended."""
@@ -167,7 +167,7 @@ class Cleanup(unittest.TestCase):
                 self.kill(dead)
                 self.assertEqual(self.kept(), [("update", "fs", "1")])
                 shown = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, check=True)
-                self.assertIn("update fs/1, left by holder", shown.stdout)
+                self.assertIn("update fs/1, cleanup of holder", shown.stdout)
                 line = self.in_line(next_one, lock("fs", id="1", mode="shared"), then=lambda connection: self.source("1", connection))
                 self.server.must("POST", "/_unlock", {"session": holder})
                 line.join()
@@ -380,14 +380,14 @@ class Cleanup(unittest.TestCase):
         line.join()
         self.assertEqual(line.got, (200, 0))
         self.server.must("POST", "/_unlock", {"session": next_one})
-        self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
+        self.assertEqual(self.server.must("GET", "/_session")["deferred"], [])
 
     def test_what_is_kept_guards_each_document_until_it_is_gone(self):
         holder = self.all_kept(1500)
         self.server.must("POST", "/_unlock", {"session": holder})
         for document in ("1499", "0", "700"):
             self.assertEqual(self.server.ask("PUT", "/fs/_create/" + document, {"v": -1})[0], 201)
-        until(lambda: self.server.must("GET", "/_session")["kept"] == [], "all is done")
+        until(lambda: self.server.must("GET", "/_session")["deferred"] == [], "all is done")
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 3)
         self.assertEqual([self.source(name) for name in ("0", "700", "1499")], [{"v": -1}] * 3)
 

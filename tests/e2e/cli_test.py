@@ -335,7 +335,7 @@ class Serve(unittest.TestCase):
     def test_locks_of_what_is_not_there(self):
         with Server() as server:
             server.must("PUT", "/fs", None)
-            expect(run("locks", "fs", server=server), 0, "nobody holds")
+            expect(run("locks", "fs", server=server), 0, "no locks are held")
             expect(run("locks", "nosuch", server=server), 1, "there is no index 'nosuch'")
 
     def test_stop_lets_requests_end(self):

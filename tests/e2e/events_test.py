@@ -68,7 +68,7 @@ class Case(OwnersCase):
         while gone not in dropped or not any(story["kind"] == "expiry" for story in told):
             frame = events.next()
             dropped |= set(frame.get("locks", {"drop": []})["drop"])
-            told += frame.get("stories", {"put": []})["put"]
+            told += frame.get("events", {"put": []})["put"]
         waiter.join()
         self.assertEqual(waiter.status, 200)
         frame = events.until(lambda frame: "bar" in frame, "figures")

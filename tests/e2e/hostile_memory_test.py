@@ -433,7 +433,7 @@ class Rows(Case):
             for session in b, a:
                 self.server.must("DELETE", "/_session/%s?force=true" % session)
             waiting.join()
-        self.assertEqual(len(self.server.must("GET", "/_lock/_stories")["stories"]), 100)
+        self.assertEqual(len(self.server.must("GET", "/_lock/_events")["events"]), 100)
 
     def test_renames_into_long_names(self):
         """A path cannot grow beyond its limit, by however many renames."""

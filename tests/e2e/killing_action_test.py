@@ -42,7 +42,7 @@ class KillingAction(unittest.TestCase):
         return found.get("_source") if found.get("found") else None
 
     def kept(self):
-        return self.server.must("GET", "/_session")["kept"]
+        return self.server.must("GET", "/_session")["deferred"]
 
     def under_way(self, kept=0):
         """Whether it is the first action of a session, or what is kept as this number."""
@@ -101,12 +101,12 @@ class KillingAction(unittest.TestCase):
         self.assertEqual((self.source("1"), self.source("2")), ({"v": 0}, {"v": 2}), "what stands behind it is done")
         self.assertIn("put aside as %d" % number, subprocess.run(
             [PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, check=True).stdout)
-        self.assertIn("it is put aside as number %d" % number, json.dumps(self.server.must("GET", "/_lock/_stories")))
+        self.assertIn("it is put aside as number %d" % number, json.dumps(self.server.must("GET", "/_lock/_events")))
         self.server.kill()
         self.server.start()
         self.assertEqual(self.put_aside()["number"], number)
         self.assertEqual(self.source("1"), {"v": 0})
-        reply = self.server.must("POST", "/_session/_kept/%d/_retry" % number)
+        reply = self.server.must("POST", "/_session/_deferred/%d/_retry" % number)
         self.assertEqual((reply["number"], reply["tried"]), (number, True))
         until(lambda: self.source("1") == {"v": 1}, "it is done")
         self.assertEqual(self.kept(), [])
@@ -139,8 +139,8 @@ class KillingAction(unittest.TestCase):
         until(lambda: len(self.kept()) == 1, "the others are done")
         self.assertEqual(self.put_aside()["number"], number)
         self.assertEqual((self.source("1"), self.source("d119")), ({"v": 0}, {"v": 119}))
-        self.assertEqual(self.server.ask("DELETE", "/_session/_kept/%d" % (number + 1))[0], 404)
-        self.assertEqual(self.server.must("DELETE", "/_session/_kept/%d" % number)["dropped"], True)
+        self.assertEqual(self.server.ask("DELETE", "/_session/_deferred/%d" % (number + 1))[0], 404)
+        self.assertEqual(self.server.must("DELETE", "/_session/_deferred/%d" % number)["dropped"], True)
         self.server.kill()
         self.server.start()
         self.assertEqual((self.kept(), self.source("1")), ([], {"v": 0}))
@@ -168,9 +168,9 @@ class KillingAction(unittest.TestCase):
         self.server.must("DELETE", "/_session/%s?force=true" % dead)
         number = self.kept()[0]["number"]
         for method, path in (("DELETE", ""), ("POST", "/_retry")):
-            status, reply = self.server.ask(method, "/_session/_kept/%d%s" % (number, path))
+            status, reply = self.server.ask(method, "/_session/_deferred/%d%s" % (number, path))
             self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
-        self.assertEqual(self.server.ask("DELETE", "/_session/_kept/x")[0], 400)
+        self.assertEqual(self.server.ask("DELETE", "/_session/_deferred/x")[0], 400)
 
 
 if __name__ == "__main__":

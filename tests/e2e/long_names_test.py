@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
             self.assertLess(len(json.dumps(reply, ensure_ascii=False).encode()), 10 * SHOWN)
             self.server.must("POST", "/_unlock", {"session": b})
             waiting.join()
-        stories = self.server.must("GET", "/_lock/_stories")["stories"]
+        stories = self.server.must("GET", "/_lock/_events")["events"]
         self.assertEqual([story["kind"] for story in stories], ["deadlock"] * DEADLOCKS)
         for story in stories:
             self.assertTrue(story["lines"][-1].endswith(" gives way"))

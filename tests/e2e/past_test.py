@@ -20,7 +20,7 @@ LOOKS = [
 HEADS = ["/fs", "/_alias/a", "/_template/t", "/fs/_mapping/_doc", "/fs/_doc/1"]
 REFUSED = [
     "/", "/_timestamp", "/_cat", "/_cat/count", "/_cat/count/fs", "/_cat/indices", "/_cat/health", "/_cat/nodes", "/_cat/master", "/_cat/shards",
-    "/_cat/locks", "/_cat/sessions", "/_cat/transactions", "/_stats", "/fs/_stats", "/_lock/_stories", "/_session", "/_transaction",
+    "/_cat/locks", "/_cat/sessions", "/_cat/transactions", "/_stats", "/fs/_stats", "/_lock/_events", "/_session", "/_transaction",
     "/_cluster/health", "/_cluster/state", "/_nodes", "/_nodes/stats", "/_tasks", "/_changes/_consumers", "/_cat/copies",
 ]
 CHANGES = [("PUT", "/x/_doc/1", {}), ("DELETE", "/x/_doc/1", None), ("POST", "/x/_update/1", {"doc": {}}), ("PUT", "/y", None), ("DELETE", "/x", None),

@@ -208,8 +208,8 @@ class Scene(SceneCase):
         self.assertIn("nightly-rename", lines[1])
         self.assertEqual(len(self.run_tool("locks", "fs:/clinton").splitlines()), 5)
         self.server.must("PUT", "/other")
-        self.assertIn("nobody holds", self.run_tool("locks", "other"))
-        self.assertIn("nobody holds", self.run_tool("locks", "fs:/bill"))
+        self.assertIn("no locks are held", self.run_tool("locks", "other"))
+        self.assertIn("no locks are held", self.run_tool("locks", "fs:/bill"))
 
     def test_watching(self):
         """On a terminal the table is drawn anew in place, and what changed is there."""
@@ -294,7 +294,7 @@ class SceneInTheLog(SceneCase):
         self.until_logged(lambda log: "has waited" in log, "the log tells of slow waits")
         shown = [json.dumps(refused), self.errors(), self.run_tool("locks"), self.run_tool("status")]
         shown += [self.text(path) for path in ("/_lock", "/_session", "/_transaction", "/_cat/locks?v", "/_cat/sessions?v", "/_cat/transactions?v",
-                                               "/_lock/_stories", "/_session/%d" % self.server.number(self.editor),
+                                               "/_lock/_events", "/_session/%d" % self.server.number(self.editor),
                                                "/_session/%d" % self.server.number(self.nightly),
                                                "/_transaction/%d" % self.server.transaction_number(self.transaction))]
         for one in shown:
@@ -342,7 +342,7 @@ class Answers(Case):
         self.server.pass_time(61)
         lines[2].join()
         self.assertEqual((lines[2].status, lines[2].reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
-        self.assertEqual(lines[2].reply["error"]["queue_place"], 2)
+        self.assertEqual(lines[2].reply["error"]["queue_position"], 2)
         waited = int(re.sub("(?<=[0-9])s", "000ms", lines[2].reply["error"]["waited"]).removesuffix("ms"))
         self.assertTrue(60457 <= waited <= 61001 + 1000 * (time.monotonic() - begun), waited)
         self.assertEqual(lines[2].reply["error"]["holders"][0]["session"], self.server.number(holder))
@@ -352,7 +352,7 @@ class Answers(Case):
             self.server.must("POST", "/_unlock", {"session": owner})
             lines[number].join()
             reply = lines[number].reply
-            self.assertEqual((reply["granted"], reply["queue_place"]), (True, number))
+            self.assertEqual((reply["granted"], reply["queue_position"]), (True, number))
             self.assertGreater(reply["fencing_token"], before)
             waited = reply["fencing_token"] - since
             self.assertEqual(reply["waited"], "%ds" % (waited // 10**6) if waited % 10**6 == 0 else "%dms" % (waited // 1000))
@@ -360,7 +360,7 @@ class Answers(Case):
 
 class Stories(Case):
     def stories(self, kind=None):
-        return [story for story in self.server.must("GET", "/_lock/_stories")["stories"] if kind in (None, story["kind"])]
+        return [story for story in self.server.must("GET", "/_lock/_events")["events"] if kind in (None, story["kind"])]
 
     def test_deadlock(self):
         a, b = self.session("ann"), self.session("bob")

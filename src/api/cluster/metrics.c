@@ -213,7 +213,7 @@ static void write_sessions(struct exposition *page, const struct core_metrics *f
                       "Sessions ended, by how: in order, by their lease, by force, with their connection.");
     for (int how = 0; how < METRIC_SESSION_END_COUNT; how++)
         labelled(page, "how", ends[how], metric_read(&figures->session_ends[how]));
-    gauge(page, "tidelock_kept_actions", "What ended sessions left to be done, and others' locks forbid.",
+    gauge(page, "tidelock_deferred_actions", "What ended sessions left to be done, and others' locks forbid.",
           metric_read(&figures->deferred_actions));
 }
 

@@ -70,7 +70,7 @@ static int lock_refused(struct request *request, struct command *command)
     struct slice waited = own_duration(request->arena, lock->waited_us);
     request->problem = command->problem;
     if (command->problem.type == PROBLEM_LOCK_WAIT_TIMEOUT)
-        problem_details(&request->problem, request->arena, "%.*s,\"waited\":\"%.*s\",\"queue_place\":%zu",
+        problem_details(&request->problem, request->arena, "%.*s,\"waited\":\"%.*s\",\"queue_position\":%zu",
                         SLICE_ARG(command->problem.details), SLICE_ARG(waited), lock->queue_position);
     return REQUEST_REFUSED;
 }
@@ -90,7 +90,7 @@ static int lock_done(struct request *request, struct command *command)
     json_key(&writer, "waited");
     json_string(&writer, own_duration(request->arena, lock->waited_us));
     if (lock->waited_us > 0) {
-        json_key(&writer, "queue_place");
+        json_key(&writer, "queue_position");
         json_u64(&writer, lock->queue_position);
     }
     write_missing(&writer, lock->index_missing != NULL);
@@ -229,7 +229,7 @@ int handle_lock_status(struct request *request)
     return past ? request_read(request, NULL, 0, look_for_list) : look_for_list(request);
 }
 
-int handle_stories(struct request *request)
+int handle_lock_events(struct request *request)
 {
     int r = request_accept(request);
     if (r != 0)
@@ -253,8 +253,8 @@ static const struct cat_column lock_columns[] = {
 
 static struct slice owner_text(struct request *request, yyjson_val *owner)
 {
-    if (json_get_lit(owner, "left_by") != NULL)
-        return arena_printf(request->arena, "left by %.*s", SLICE_ARG(json_slice(json_get_lit(owner, "left_by"))));
+    if (json_get_lit(owner, "cleanup_of") != NULL)
+        return arena_printf(request->arena, "cleanup of %.*s", SLICE_ARG(json_slice(json_get_lit(owner, "cleanup_of"))));
     if (json_get_lit(owner, "write") != NULL)
         return arena_printf(request->arena, "write %" PRIu64, yyjson_get_uint(json_get_lit(owner, "write")));
     if (json_get_lit(owner, "transaction") != NULL)

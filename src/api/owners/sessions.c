@@ -223,7 +223,7 @@ static int decide_aside(struct request *request, bool again)
     int r = 0;
     if (!slice_to_u64(text, &number))
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                           "[%.*s] is no number of what is kept: GET /_session tells it under [kept]", SLICE_ARG(text));
+                           "[%.*s] is no number of a deferred action: GET /_session lists them under [deferred]", SLICE_ARG(text));
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_ASIDE, DIALECT_7);
@@ -233,14 +233,14 @@ static int decide_aside(struct request *request, bool again)
 
 static const struct own_form retry_form = {"a retry", "", NULL};
 
-int handle_kept_retry(struct request *request)
+int handle_deferred_retry(struct request *request)
 {
     struct own_body body;
     int r = own_body_parse(request, &retry_form, &body);
     return r != 0 ? r : decide_aside(request, true);
 }
 
-int handle_kept_drop(struct request *request)
+int handle_deferred_drop(struct request *request)
 {
     return decide_aside(request, false);
 }

@@ -67,7 +67,7 @@ static void write_all(struct request *request, const struct status_list *list, s
     }
     write_pieces(request, list, text);
     if (sessions && list->id.len == 0) {
-        buf_lit(text, ",\"kept\":");
+        buf_lit(text, ",\"deferred\":");
         buf_slice(text, list->body);
     }
     buf_byte(text, '}');

@@ -29,7 +29,7 @@ enum {
 };
 
 enum section { SECTION_LOCKS, SECTION_SESSIONS, SECTION_TRANSACTIONS, SECTION_LOCK_EVENTS, SECTION_COUNT };
-static const char *const section_names[SECTION_COUNT] = {"locks", "sessions", "transactions", "stories"};
+static const char *const section_names[SECTION_COUNT] = {"locks", "sessions", "transactions", "events"};
 
 /* The work of one second, and the number of waiters at its end. */
 struct sample {
@@ -155,7 +155,7 @@ static void write_bar(struct events *events, struct buf *to)
     write_figure(to, "sessions", metric_read(&core->sessions));
     write_figure(to, "transactions",
                  metric_read(&core->transactions) + metric_read(&journal_query_txn_metrics(api->journal)->open));
-    write_figure(to, "kept", metric_read(&core->deferred_actions));
+    write_figure(to, "deferred", metric_read(&core->deferred_actions));
     write_figure(to, "deadlocks", metric_read(&core->deadlocks));
     write_figure(to, "expired",
                  metric_read(&core->session_ends[SESSION_EXPIRED]) +
@@ -285,9 +285,9 @@ static void take_list(struct events *events, struct command *command, const char
     buf_deinit(&array);
 }
 
-static void take_stories(const struct command *command, struct frame_section *next)
+static void take_lock_events(const struct command *command, struct frame_section *next)
 {
-    struct slice body = command->status.body; /* {"stories":[…]} */
+    struct slice body = command->status.body; /* {"events":[…]} */
     size_t begin = slice_find_byte(body, '[');
     if (begin < body.len)
         take_array(slice_make(body.data + begin, body.len - begin - 1), "timestamp", next);
@@ -299,7 +299,7 @@ static void take(struct events *events, enum section section, struct command *co
     case SECTION_LOCKS: take_locks(command, next); break;
     case SECTION_SESSIONS: take_list(events, command, "session", next); break;
     case SECTION_TRANSACTIONS: take_list(events, command, "transaction", next); break;
-    default: take_stories(command, next); break;
+    default: take_lock_events(command, next); break;
     }
 }
 

@@ -9,7 +9,7 @@
  *   {"snapshot": true,                          only where all previous frames are void
  *    "timestamp", "server": {...},              with a snapshot: facts that are constant while the server runs
  *    "locks": {"put": [row], "drop": [N]},      rows have "row": N, by which a later one takes their place; so have
- *    "sessions", "transactions", "stories",     ... these; left out where nothing changed
+ *    "sessions", "transactions", "events",      ... these; left out where nothing changed
  *    "bar": {...},                              numbers, once a second
  *    "samples": [[writes, reads, commits, waiters]]}    of each second; with a snapshot those of the last five minutes, else the last one
  *

@@ -214,7 +214,7 @@ static void write_session(struct core *core, const struct status_command *status
                session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count, length_of(&session->waits),
                length_of(&session->transactions) + queries_of(status, session, &queries), session->ephemeral_count);
     if (session->terminating)
-        buf_lit(buf, ",\"leaving\":true");
+        buf_lit(buf, ",\"terminating\":true");
 }
 
 /* Writes the deferred actions, oldest first. */

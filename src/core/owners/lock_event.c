@@ -66,7 +66,7 @@ static void lines_json(struct slice lines, struct buf *buf)
 void lock_events_json(const struct lock_events *events, struct buf *buf)
 {
     size_t first = events->count > LOCK_EVENTS_MAX ? events->count - LOCK_EVENTS_MAX : 0;
-    buf_lit(buf, "{\"stories\":[");
+    buf_lit(buf, "{\"events\":[");
     for (size_t i = first; i < events->count; i++) {
         const struct lock_event *event = &events->ring[i % LOCK_EVENTS_MAX];
         buf_printf(buf, "%s{\"timestamp\":%" PRIu64 ",\"kind\":\"%s\",\"lines\":", i == first ? "" : ",", event->ts,
@@ -136,7 +136,7 @@ void describe_owner_json(const struct lock_owner *lock_owner, struct buf *buf)
     const struct owner *owner = owner_of(lock_owner);
     const struct deferred *deferred = deferred_of(owner);
     if (deferred != NULL) {
-        member(buf, "left_by", deferred->session);
+        member(buf, "cleanup_of", deferred->session);
         if (deferred->name.len > 0)
             buf_byte(buf, ',');
         if (deferred->name.len > 0)

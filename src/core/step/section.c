@@ -151,10 +151,10 @@ void sections_describe_error(const struct sections *sections, struct buf *buf)
         [SECTION_OWNERS] = "owners",
         [SECTION_SESSION] = "sessions",
         [SECTION_TRANSACTION] = "transactions",
-        [SECTION_DEFERRED] = "kept actions",
+        [SECTION_DEFERRED] = "deferred actions",
         [SECTION_WAIT] = "waiting requests",
         [SECTION_LOCKS] = "locks",
-        [SECTION_LOCK_EVENTS] = "stories",
+        [SECTION_LOCK_EVENTS] = "lock events",
         [SECTION_TERMINATING] = "ends of sessions",
         [SECTION_HOSTS] = "hosts",
     };
