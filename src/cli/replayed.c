@@ -81,7 +81,7 @@ static int compare(const struct durable *there, const struct durable *made, bool
     return 0;
 }
 
-/* Prints what was found equal. */
+/* Prints the result of a replay that made an equal state. */
 static void print_equal(const struct durable *made, uint64_t entries, bool from_first)
 {
     printf("replayed: %" PRIu64 " entries of the log%s make the state that there is\n", entries,
