@@ -106,12 +106,13 @@ static void write_overlay(struct bench *bench, size_t number)
         command->write.items = arena_zalloc(&command->arena, BATCH * sizeof *command->write.items);
         command->write.item_count = BATCH;
         for (size_t i = 0; i < BATCH; i++)
-            command->write.items[i] = (struct write_item){.op = WRITE_INDEX,
-                                                          .index = SLICE_LIT("fs"),
-                                                          .id = arena_printf(&command->arena, "t%zu-%zu", number, first + i),
-                                                          .source = slice_from(source),
-                                                          .version = VERSION_ANY,
-                                                          .if_seq_no = SEQ_NO_ANY};
+            command->write.items[i] =
+                (struct write_item){.op = WRITE_INDEX,
+                                    .index = SLICE_LIT("fs"),
+                                    .id = arena_printf(&command->arena, "t%zu-%zu", number, first + i),
+                                    .source = slice_from(source),
+                                    .version = VERSION_ANY,
+                                    .if_seq_no = SEQ_NO_ANY};
         step(bench, command);
     }
 }
@@ -135,8 +136,11 @@ static void save(struct bench *bench, const char *what)
         struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
         command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
         command->write.item_count = 1;
-        command->write.items[0] = (struct write_item){.op = WRITE_INDEX, .index = SLICE_LIT("fs"), .id = SLICE_LIT("one"),
-                                                      .source = SLICE_LIT("{\"v\":1}"), .version = VERSION_ANY,
+        command->write.items[0] = (struct write_item){.op = WRITE_INDEX,
+                                                      .index = SLICE_LIT("fs"),
+                                                      .id = SLICE_LIT("one"),
+                                                      .source = SLICE_LIT("{\"v\":1}"),
+                                                      .version = VERSION_ANY,
                                                       .if_seq_no = SEQ_NO_ANY};
         step(bench, command);
         double begun = now_ms();

@@ -575,8 +575,8 @@ static cmdlog_position append_mark(struct cmdlog *log, uint64_t chain, const cha
     struct command_group_header first = {.ts = 1};
     struct command *mark = command_new(COMMAND_MARK, DIALECT_7);
     cmdlog_position position = 0;
-    mark->mark = (struct mark_command){
-        .ceiling = 1, .payload = SLICE_LIT(""), .chain = chain, .build = slice_from(build)};
+    mark->mark =
+        (struct mark_command){.ceiling = 1, .payload = SLICE_LIT(""), .chain = chain, .build = slice_from(build)};
     command_group_begin(&first, &bytes);
     command_group_add(mark, &bytes);
     struct slice part = buf_as_slice(&bytes);
