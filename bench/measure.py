@@ -78,6 +78,7 @@ class Bench:
         self.count = args.count
         self.patience = args.patience
         self.lock = args.lock
+        self.before = args.before
         self.build = build
         self.data = data
         self.work = work

@@ -97,7 +97,7 @@ class Tidelock(Http):
         """Returns: seconds until the server says where it listens."""
         begin = time.time()
         with self.open_log() as log:
-            self.process = subprocess.Popen([os.path.join(self.bench.build, "tidelock"), "serve", "--data", self.directory,
+            self.process = subprocess.Popen([self.path(), "serve", "--data", self.directory,
                                              "--listen", "127.0.0.1:0", *self.options], stdout=subprocess.PIPE, stderr=log,
                                             text=True)
         line = self.process.stdout.readline()
@@ -106,6 +106,10 @@ class Tidelock(Http):
                 raise RuntimeError("tidelock ended at its start: " + log.read())
         Http.__init__(self, self.bench, int(line.strip().rsplit(":", 1)[1]))
         return time.time() - begin
+
+    def path(self):
+        """Returns: the program."""
+        return os.path.join(self.bench.build, "tidelock")
 
     def open_log(self):
         """Returns: where its standard error goes."""

@@ -10,14 +10,19 @@ from loads import MAPPING, Source
 from measure import load
 from peers import Http, Tidelock, stop
 
-CHANGES = 100000
+CHANGES_MAX = 100000
 BATCH = 2000
 PATIENCE = 10  # seconds; what is not answered by then is not counted, so the commit must be over
 
 
+def changes(bench):
+    """Returns: how many changes a transaction makes: at most as many as there are documents in the data set."""
+    return min(CHANGES_MAX, bench.count)
+
+
 def send(t, index, extra):
     source = Source(t.bench.data, BATCH)
-    for _ in range(CHANGES // BATCH):
+    for _ in range(changes(t.bench) // BATCH):
         status, data = t.request("POST", "/%s/_bulk?filter_path=errors%s" % (index, extra), source.body())
         if status != 200 or b'"errors":false' not in data:
             raise RuntimeError(data[:300])
@@ -37,7 +42,7 @@ def timed(work):
 
 def plain(t):
     fresh(t, "plain")
-    return CHANGES / timed(lambda: send(t, "plain", ""))
+    return changes(t.bench) / timed(lambda: send(t, "plain", ""))
 
 
 def begun(t):
@@ -53,7 +58,7 @@ def commit(t, transaction):
 
 
 def whole(t):
-    return CHANGES / timed(lambda: commit(t, begun(t)))
+    return changes(t.bench) / timed(lambda: commit(t, begun(t)))
 
 
 def beside(bench, t, scenario, clients, seconds, *more):
@@ -72,8 +77,8 @@ def run(bench):
     with bench.servers(Tidelock) as (t,):
         fresh(t, "fs")
         send(t, "fs", "")
-        n = ("-n", CHANGES)
-        bench.rates("transaction of {:,} changes, all entries, 1 connection".format(CHANGES), lambda: whole(t),
+        n = ("-n", changes(bench))
+        bench.rates("transaction of {:,} changes, all entries, 1 connection".format(changes(bench)), lambda: whole(t),
                     [("plain bulk", lambda: plain(t), 0.5, 0.8)], "docs/s")
         pauses = []
         gets = []

@@ -34,7 +34,23 @@ static void close_twin(struct durable *twin)
     durable_close(twin);
 }
 
-static int compare(const struct durable *there, const struct durable *made)
+/*
+ * Prints what may explain a difference. `from_first`: the log was applied from its first entry.
+ * Returns: 1.
+ */
+static int explain(const struct durable *made, bool from_first)
+{
+    if (made->recovered.other_build != 0)
+        printf("replayed: another build wrote the log up to entry %" PRIu64 ", and may have made another state of it. "
+               "Builds are not compared with each other: name a backup that this build has made, by --replay\n",
+               made->recovered.other_build);
+    else if (from_first)
+        printf("replayed: of a directory that a version without a command log made, the log does not have the "
+               "beginning; name a backup\n");
+    return 1;
+}
+
+static int compare(const struct durable *there, const struct durable *made, bool from_first)
 {
     uint64_t digest_there = 0, digest_made = 0;
     if (made->recovered.position != there->recovered.checkpoint) {
@@ -45,12 +61,12 @@ static int compare(const struct durable *there, const struct durable *made)
     if (made->recovered.differs != 0) {
         printf("replayed: the log makes another state than there was: entry %" PRIu64 " is the first that says so\n",
                made->recovered.differs);
-        return 1;
+        return explain(made, from_first);
     }
     if (core_chain(made->core) != core_chain(there->core)) {
         printf(
             "replayed: the log makes other writes than there were, behind the last entry that says what there was\n");
-        return 1;
+        return explain(made, from_first);
     }
     int r = core_digest(there->core, &digest_there);
     if (r == 0)
@@ -60,9 +76,20 @@ static int compare(const struct durable *there, const struct durable *made)
     if (digest_made != digest_there) {
         printf("replayed: the log makes another state than the store has, though it wrote the same: the store has "
                "changed by itself\n");
-        return 1;
+        return explain(made, from_first);
     }
     return 0;
+}
+
+/* Prints the result of a replay that made an equal state. */
+static void print_equal(const struct durable *made, uint64_t entries, bool from_first)
+{
+    printf("replayed: %" PRIu64 " entries of the log%s make the state that there is\n", entries,
+           from_first ? ", from the first on," : " behind the backup");
+    if (made->recovered.other_build != 0)
+        printf("replayed: another build wrote the log up to entry %" PRIu64
+               "; the writes of those entries were not compared\n",
+               made->recovered.other_build);
 }
 
 int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options)
@@ -85,14 +112,11 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
         return 1;
     struct store_options opening = {.directory = slice_from(directory.data)};
     int r = durable_open(&opening, &limits, NULL, &twin, &reason);
-    int status = r != 0 ? complain("replayed", r, reason) : compare(durable, &twin);
+    bool from_first = options->from == NULL;
+    int status = r != 0 ? complain("replayed", r, reason) : compare(durable, &twin, from_first);
+    if (status == 0)
+        print_equal(&twin, made.entries, from_first);
     close_twin(&twin);
     relog_remove(directory.data);
-    if (status == 0)
-        printf("replayed: %" PRIu64 " entries of the log%s make the state that there is\n", made.entries,
-               options->from != NULL ? " behind the backup" : ", from the first on,");
-    else if (options->from == NULL)
-        printf("replayed: of a directory that a version without a command log made, the log does not have the "
-               "beginning; name a backup\n");
     return status;
 }

@@ -13,7 +13,7 @@
 /*
  * `data`: the directory that `durable` was opened from, to read only; DATA.replayed is made beside it, as large as the backup, and removed. `options`: the backup and the
  * log; how far it goes is set here. Tells on standard output what came of it.
- * Returns: 0 where both are equal, 1 where they are not, or that cannot be found out.
+ * Writes of another build are not compared (journal/README.md, "The hash chain"). Returns: 0 where both are equal, 1 where they are not, or that cannot be found out.
  */
 int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options) TL_MUST_USE;
 

@@ -299,7 +299,8 @@ static void http_free(struct http *http)
 }
 
 /*
- * Starts the watcher and the polling threads. On failure no thread runs.
+ * Starts the watcher and the polling threads. On failure no polling thread runs; http_free() ends
+ * the watcher.
  * Returns: 0; TL_ERR_IO with *ret_reason.
  */
 static int start_threads(struct http *http, char **ret_reason)

@@ -62,6 +62,7 @@ bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
     command->mark.ceiling = ahead; /* relative to the entry's timestamp, which next_head() adds */
     command->mark.payload = arena_copy(&command->arena, buf_as_slice(&kept));
     command->mark.chain = core_chain(journal->core);
+    command->mark.build = slice_from(CORE_BUILD);
     buf_deinit(&kept);
     journal->ceiling_command = command;
     list_append(&mine, &command->link);

@@ -185,16 +185,6 @@ static int read_entry(const struct cmdlog_entry *entry, struct command_group_hea
     return r < 0 ? refuse(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
 }
 
-/*
- * Returns: whether the chain in a MARK, if this is one, equals the core's. A MARK is alone in its
- *          entry (README.md, "The hash chain").
- */
-static bool chain_matches(const struct core *core, const struct list *commands)
-{
-    const struct command *first = list_entry(commands->next, struct command, link);
-    return list_empty(commands) || first->type != COMMAND_MARK || first->mark.chain == 0 || first->mark.chain == core_chain(core);
-}
-
 /* An entry that is held back until the next one shows whether to apply it. */
 struct held {
     struct buf bytes;
@@ -207,8 +197,32 @@ struct replay {
     struct recovered *recovered;
     struct effects effects;
     struct held held;
+    bool of_other_build; /* the newest MARK is of another build */
     char **ret_reason;
 };
+
+/*
+ * Compares the chain in a MARK, if this is one, with the core's. A MARK is alone in its entry
+ * (README.md, "The hash chain"). The chain of another build, and the first one after it, are taken
+ * over instead.
+ */
+static void check_chain(struct replay *replay, const struct list *commands, cmdlog_position position)
+{
+    const struct command *first = list_entry(commands->next, struct command, link);
+    if (list_empty(commands) || first->type != COMMAND_MARK)
+        return;
+    const struct mark_command *mark = &first->mark;
+    bool compared = !replay->of_other_build;
+    replay->of_other_build = !slice_equal(mark->build, slice_from(CORE_BUILD));
+    if (replay->of_other_build)
+        replay->recovered->other_build = position;
+    if (mark->chain == 0)
+        return;
+    if (!compared || replay->of_other_build)
+        core_begin_chain(replay->core, mark->chain);
+    else if (replay->recovered->differs == 0 && mark->chain != core_chain(replay->core))
+        replay->recovered->differs = position;
+}
 
 static void free_commands(struct list *commands)
 {
@@ -221,14 +235,12 @@ static void free_commands(struct list *commands)
 
 static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
 {
-    struct recovered *recovered = replay->recovered;
     struct core *core = replay->core;
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
     int r = read_entry(entry, &head, &commands, replay->ret_reason);
     if (r == 0 && core != NULL) {
-        if (recovered->differs == 0 && !chain_matches(core, &commands))
-            recovered->differs = entry->position;
+        check_chain(replay, &commands, entry->position);
         at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
         r = command_group_apply(core, &head, &commands, &replay->effects);
         at_work_end_entry(replay->at_work);

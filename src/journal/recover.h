@@ -28,6 +28,8 @@ struct recovered {
     cmdlog_position skipped;  /* of the newest entry that a SKIP excludes; 0: none */
     /* Of the first MARK whose recorded chain differs from the replayed one; 0: none. */
     cmdlog_position differs;
+    /* Of the newest MARK of another build, whose chain was not compared; 0: none. */
+    cmdlog_position other_build;
 };
 
 /*

@@ -426,6 +426,10 @@ static void on_mark(struct walk *walk, struct mark_command *mark)
     if (mark->payload.data == NULL)
         mark->payload = SLICE_LIT("");
     on_number(walk, "chain", &mark->chain);
+    if (walk->text == NULL || mark->build.len > 0) /* older versions lack it */
+        on_slice(walk, "build", &mark->build);
+    if (mark->build.data == NULL)
+        mark->build = SLICE_LIT("");
 }
 
 static void on_tried(struct walk *walk, struct tried_command *tried)

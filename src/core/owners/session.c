@@ -1089,10 +1089,12 @@ int session__restart(struct core *core, uint64_t host)
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
         core__work(core, WORK_LOCK);
-        if (session->terminating)
+        if (session->terminating) {
             enqueue_termination(core, session);
-        else if (must_begin_lease(session, host))
+            session__drop_record(core, session); /* states before version 7 have it until the end */
+        } else if (must_begin_lease(session, host)) {
             (void)renew(core, session);
+        }
     }
     return 0;
 }

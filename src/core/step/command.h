@@ -522,6 +522,7 @@ struct mark_command {
     tl_ts ceiling;
     struct slice payload; /* data of the host, returned by core_ts_ceiling_payload() */
     uint64_t chain;       /* core_chain() when the step began, for replay to compare; 0: not given */
+    struct slice build;   /* CORE_BUILD of the program that computed `chain`; empty: unknown */
 };
 
 /* RESTART, MACHINE_LOST. */

@@ -284,6 +284,10 @@ static void codec_mark(struct codec *codec, struct mark_command *mark)
         codec_number(codec, &mark->chain);
     if (codec->version < 5)
         mark->chain = 0;
+    if (codec->version >= 6)
+        codec_bytes(codec, &mark->build);
+    else
+        mark->build = SLICE_LIT("");
 }
 
 static void codec_restart(struct codec *codec, struct restart_command *restart)

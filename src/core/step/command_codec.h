@@ -14,9 +14,10 @@
 
 /*
  * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a
- * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions.
+ * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions. 6 added the
+ * build of a MARK.
  */
-enum { COMMAND_CODEC_VERSION = 5 };
+enum { COMMAND_CODEC_VERSION = 6 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

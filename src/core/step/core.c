@@ -488,9 +488,10 @@ uint64_t core_chain(const struct core *core)
 void core_begin_chain(struct core *core, uint64_t chain)
 {
     REQUIRE(!core->open);
+    if (!core->chained)
+        store_batch_track_digest(core->batch);
     core->chain = chain;
     core->chained = true;
-    store_batch_track_digest(core->batch);
 }
 
 int core_convert(struct core *core)

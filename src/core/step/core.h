@@ -23,10 +23,10 @@ struct buf;
 #define CORE_TXN_IDLE_US_MAX (24 * 3600 * TL_SECOND)
 
 /*
- * The build of a host in its JOIN. Its last part is raised with each change of what equal commands
+ * The build of a host, in its JOIN and MARKs. Its last part is raised with each change of what equal commands
  * write, reply or save, so that hosts whose chains would differ do not join one cluster.
  */
-#define CORE_BUILD TIDELOCK_VERSION "-core2"
+#define CORE_BUILD TIDELOCK_VERSION "-core3"
 
 /* Effects of a step outside of the store. Reused for all steps; its reader empties `completed`. */
 struct effects {

@@ -428,6 +428,7 @@ static void gen_mark(struct gen *gen, struct command *command)
     command->mark.ceiling = one_in(gen, 4) ? below(gen, 9) : TL_TS_MAX - 1 - below(gen, 9);
     command->mark.payload = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("kept");
     command->mark.chain = below(gen, 3); /* compared by replay; a step ignores it */
+    command->mark.build = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("another");
 }
 
 /* Small numbers, which probably belong to a deferred action. */

@@ -568,6 +568,35 @@ static void test_ceiling_covers_its_own_step_on_slow_machine(void **state)
     server_free(&server);
 }
 
+/* Appends a MARK with this chain, of a build. Returns: its position. */
+static cmdlog_position append_mark(struct cmdlog *log, uint64_t chain, const char *build)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct command_group_header first = {.ts = 1};
+    struct command *mark = command_new(COMMAND_MARK, DIALECT_7);
+    cmdlog_position position = 0;
+    mark->mark =
+        (struct mark_command){.ceiling = 1, .payload = SLICE_LIT(""), .chain = chain, .build = slice_from(build)};
+    command_group_begin(&first, &bytes);
+    command_group_add(mark, &bytes);
+    struct slice part = buf_as_slice(&bytes);
+    assert_int_equal(cmdlog_append(log, &part, 1, &position), 0);
+    assert_int_equal(cmdlog_sync(log, position), 0);
+    command_free(mark);
+    buf_deinit(&bytes);
+    return position;
+}
+
+/* Replays the log over the server's store. */
+static void recover_marks(struct server *server, struct cmdlog *log, struct recovered *ret_recovered)
+{
+    struct core_limits limits = core_limits_default();
+    struct core *core;
+    char *reason = NULL;
+    assert_int_equal(recover_core(server->store, log, &limits, NULL, &core, ret_recovered, &reason), 0);
+    core_close(core);
+}
+
 /*
  * MARK records the chain. If a replay computes another one, the first difference is reported, and
  * the rest is applied.
@@ -575,35 +604,41 @@ static void test_ceiling_covers_its_own_step_on_slow_machine(void **state)
 static void test_chain_difference_is_reported(void **state)
 {
     struct server server = server_new();
-    struct core_limits limits = core_limits_default();
     struct recovered recovered;
-    struct core *core;
-    char *reason = NULL;
     (void)state;
     begin(&server, 0, false);
     must_run(&server, write_command("before", ""));
     end(&server);
     struct cmdlog *log = open_log(server.medium);
-    struct cmdlog_head head;
-    cmdlog_head(log, &head);
-    cmdlog_position wrong = 0, right = 0;
-    for (int i = 0; i < 2; i++) {
-        struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-        struct command_group_header first = {.ts = 1};
-        struct command *mark = command_new(COMMAND_MARK, DIALECT_7);
-        mark->mark = (struct mark_command){.ceiling = 1, .payload = SLICE_LIT(""), .chain = i == 0 ? 4711 : 0};
-        command_group_begin(&first, &bytes);
-        command_group_add(mark, &bytes);
-        struct slice part = buf_as_slice(&bytes);
-        assert_int_equal(cmdlog_append(log, &part, 1, i == 0 ? &wrong : &right), 0);
-        command_free(mark);
-        buf_deinit(&bytes);
-    }
-    assert_int_equal(cmdlog_sync(log, right), 0);
-    assert_int_equal(recover_core(server.store, log, &limits, NULL, &core, &recovered, &reason), 0);
+    cmdlog_position wrong = append_mark(log, 4711, CORE_BUILD), right = append_mark(log, 0, CORE_BUILD);
+    recover_marks(&server, log, &recovered);
     assert_int_equal(recovered.differs, wrong);
     assert_int_equal(recovered.position, right);
-    core_close(core);
+    assert_int_equal(recovered.other_build, 0);
+    cmdlog_close(log);
+    server_free(&server);
+}
+
+/*
+ * Another build may compute another chain. Its MARKs, and the first one after them, are taken over
+ * and not compared; the next one is.
+ */
+static void test_chains_of_other_builds_are_not_compared(void **state)
+{
+    struct server server = server_new();
+    struct recovered recovered;
+    (void)state;
+    begin(&server, 0, false);
+    must_run(&server, write_command("before", ""));
+    end(&server);
+    struct cmdlog *log = open_log(server.medium);
+    (void)append_mark(log, 4711, "");
+    cmdlog_position other = append_mark(log, 4712, "0.0.1-core0");
+    (void)append_mark(log, 4713, CORE_BUILD);
+    cmdlog_position wrong = append_mark(log, 4714, CORE_BUILD);
+    recover_marks(&server, log, &recovered);
+    assert_int_equal(recovered.other_build, other);
+    assert_int_equal(recovered.differs, wrong);
     cmdlog_close(log);
     server_free(&server);
 }
@@ -755,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_store_of_another_log_is_refused),
         cmocka_unit_test(test_ceiling_covers_its_own_step_on_slow_machine),
         cmocka_unit_test(test_chain_difference_is_reported),
+        cmocka_unit_test(test_chains_of_other_builds_are_not_compared),
         cmocka_unit_test(test_full_log_refuses_writes_without_waiting),
         cmocka_unit_test(test_checkpoints_are_reported_in_order),
         cmocka_unit_test(test_checkpoint_returns_after_its_report),

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the log of commands costs and gains: puts, locks, transactions, starts, bytes written; with --before beside another build"""
+import http.client
+import os
+import re
+import statistics
+import subprocess
+import threading
+import time
+
+from loads import MAPPING, Source, bulk_load, postgres_table
+from measure import rate_of
+from parts import transactions, transactions_large
+from peers import Http, Postgres, Redis, Tidelock
+
+BATCH = 2000  # documents of a bulk, as loads.Source hands them out
+KILLED_AFTER = 2  # seconds of load
+
+
+class Before(Tidelock):
+    """The build that --before names."""
+    name = "--before"
+    program = None
+
+    @staticmethod
+    def available():
+        return Before.program is not None
+
+    def path(self):
+        return Before.program
+
+
+def subjects(bench, server, before, scenario, clients, least, hoped, *more):
+    """Returns: a rate of the product, and the same of the build before as a peer."""
+    return rate_of(server, scenario, clients, *more), ("before", rate_of(before, scenario, clients, *more), least, hoped)
+
+
+def puts(bench):
+    n = ("-n", bench.count)
+    upsert = "\\set i random(0, %d)\nINSERT INTO kv VALUES ('f' || lpad(:i::text, 7, '0'), :doc::jsonb) " \
+             "ON CONFLICT (id) DO UPDATE SET doc = excluded.doc;\n" % (bench.count - 1)
+    with open(bench.file("docs.tsv"), encoding="utf-8") as tsv:
+        doc = tsv.readline().split("\t")[1].strip()
+    with bench.servers(Tidelock, Before, Postgres, Redis) as (t, before, pg, redis):
+        for server in filter(None, (t, before)):
+            bulk_load(server, "fs", MAPPING, 4)
+        bench.limit("memory after {:,} documents".format(bench.count), t.memory_mib(), "MiB", 200, None)
+        if pg:
+            postgres_table(pg, bench)
+        bench.settle(t, before)
+        for clients, least, hoped, least_pg, hoped_redis in ((64, 1.25, None, 2, 0.6), (1, 1, 1.15, None, None)):
+            ours, theirs = subjects(bench, t, before, "put", clients, least, hoped, *n)
+            bench.rates("durable put, %d client%s" % (clients, "s" if clients > 1 else ""), ours,
+                        [theirs,
+                         ("postgresql", (lambda c=clients: pg.pgbench(upsert, c, "-D", "doc=" + doc)) if pg else None, least_pg, None),
+                         ("redis", rate_of(redis, "redis-put", clients, *n), None, hoped_redis)])
+        written(bench, t, before)
+        starts(bench, t)
+
+
+def written_for_a_put(bench, server):
+    """Returns: bytes that a server has the disk write for a put: its log, flushes and compactions."""
+    def read():
+        with open("/proc/%d/io" % server.pid(), encoding="ascii") as io:
+            return int(re.search(r"^write_bytes: (\d+)", io.read(), re.M).group(1))
+
+    def done():
+        return server.ask("GET", "/fs/_stats/indexing")["_all"]["total"]["indexing"]["index_total"]
+    bench.settle(server)
+    begin, before = read(), done()
+    server.load("put", 64, "-n", bench.count)
+    server.ask("POST", "/fs/_flush")
+    bench.settle(server)
+    return (read() - begin) / max(1, done() - before)
+
+
+def written(bench, t, before):
+    figures = bench.median_each({s.name: lambda s=s: written_for_a_put(bench, s) for s in (t, before) if s})
+    ratios = [("before", figures[before.name], figures[t.name] / figures[before.name], 0.8, 0.6)] if before else None
+    bench.row("bytes written to the disk for a put", figures[t.name], "bytes", ratios)
+
+
+class Bulk(threading.Thread):
+    """Bulk requests from one connection, until the server ends."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.mine = Http(server.bench, server.port)
+        self.source = Source(server.bench.data, BATCH)
+
+    def run(self):
+        try:
+            while body := self.source.body():
+                self.mine.request("POST", "/fs/_bulk?filter_path=errors", body)
+        except (OSError, http.client.HTTPException):
+            pass  # the server was killed
+        self.source.file.close()
+
+
+def kill_under(bench, t, scenario):
+    """Kills the server under a load. Returns: seconds from its start to its first answer."""
+    if scenario == "bulk":
+        load = Bulk(t)
+    else:
+        load = threading.Thread(target=lambda: subprocess.run(
+            [os.path.join(bench.build, "bench", "load"), "--port", str(t.port), "--clients", "64", "--seconds",
+             str(10 * KILLED_AFTER), "-n", str(bench.count), scenario], capture_output=True, check=False))
+    load.start()
+    time.sleep(KILLED_AFTER)
+    t.kill()
+    load.join()
+    begin = time.time()
+    t.start()
+    t.ask("GET", "/fs/_doc/f0000000")
+    return time.time() - begin
+
+
+def starts(bench, t):
+    for scenario, what in (("put", "puts"), ("lock", "locks"), ("bulk", "a bulk")):
+        took = [kill_under(bench, t, scenario) for _ in range(bench.runs)]
+        bench.limit("start to first answer after kill -9 under %s" % what, statistics.median(took), "s", 1.5, 0.5)
+    t.process.terminate()
+    t.process.wait()
+    begin = time.time()
+    t.start()
+    t.ask("GET", "/fs/_doc/f0000000")
+    took_clean = time.time() - begin
+    bench.row("the same after an orderly stop, which replays nothing", took_clean, "s", None)
+
+
+def locks(bench):
+    with bench.servers(Tidelock, Before, Redis) as (t, before, redis):
+        for server in filter(None, (t, before)):
+            server.ask("PUT", "/fs", MAPPING)
+        ours, theirs = subjects(bench, t, before, "lock-one", 64, 1, 1.15)
+        bench.rates("one contended document, 64 clients", ours, [theirs])
+        ours, theirs = subjects(bench, t, before, "lock", 64, 1.1, 1.3)
+        bench.rates("lock + unlock, distinct documents, 64 clients", ours,
+                    [theirs, ("redis SET NX + Lua", rate_of(redis, "redis-lock", 64), 1, None)])
+
+
+def bulks(bench):
+    def of(kind):
+        def measure():
+            with bench.servers(kind) as (server,):
+                return bench.count / bulk_load(server, "fs", MAPPING, 1)
+        return measure
+    bench.rates("bulk of {:,}, every field".format(bench.count), of(Tidelock),
+                [("before", of(Before) if Before.available() else None, 1.1, 1.3)], "docs/s")
+
+
+def transfers(bench):
+    with bench.servers(Tidelock, Before) as (t, before):
+        for server in filter(None, (t, before)):
+            transactions.accounts(server, None, 100000, "bank")
+        ours, theirs = subjects(bench, t, before, "interactive", 64, 0.95, 1.1, "-n", 100000, "-i", "bank")
+        bench.rates("interactive transfer, 64 clients", ours, [theirs])
+
+
+def large(bench):
+    with bench.servers(Tidelock, Before) as (t, before):
+        bench.rates("transaction of {:,} changes".format(transactions_large.changes(bench)), lambda: transactions_large.whole(t),
+                    [("before", (lambda: transactions_large.whole(before)) if before else None, 1, None)], "docs/s")
+        transactions_large.fresh(t, "fs")
+        transactions_large.send(t, "fs", "")
+        pauses = []
+        for _ in range(bench.runs):
+            with bench.alone():
+                figures, _ = transactions_large.beside(bench, t, "put", 4, 5, "-n", transactions_large.changes(bench))
+                pauses.append(figures["max_us"] / 1000)
+        bench.limit("the same: longest pause of others", statistics.median(pauses), "ms", 150, 50)
+
+
+def saves(bench):
+    """What the writer is stopped for by a checkpoint, in a process of its own."""
+    locks_held = min(1000000, bench.count)
+    with bench.alone():
+        run = subprocess.run([os.path.join(bench.build, "bench", "save_bench"), "--dir", os.path.join(bench.work, "save"),
+                              "--locks", str(locks_held), "--overlays", "4" if bench.count >= 1000000 else "1"],
+                             capture_output=True, text=True, check=True)
+    for what, mib, encoded, handed in re.findall(r"^(.*?) +([\d.]+) MiB +encoded in +([\d.]+) ms, handed over in +([\d.]+) ms",
+                                                 run.stdout, re.M):
+        name = {"nothing": "nothing open", "locks": "{:,} locks".format(locks_held)}.get(what, what + " of %s MiB" % mib)
+        bench.limit("pause of a save, " + name, float(encoded) + float(handed), "ms", 20, None)
+
+
+def run(bench):
+    Before.program = bench.before
+    puts(bench)
+    locks(bench)
+    bulks(bench)
+    large(bench)
+    transfers(bench)
+    saves(bench)

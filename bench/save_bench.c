@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a checkpoint costs while the applying thread is stopped for it, over RocksDB: encoding what the store does not have (core_save()), handing that to
+ * the store, and the same again where little has changed since. With many locks held, and with large open transactions.
+ *
+ * usage: save_bench [--dir DIRECTORY] [--locks 1000000] [--overlays 4]      overlays of 64 MB of documents each
+ */
+#include "core/step/core.h"
+
+#include "base/error.h"
+#include "core/step/command.h"
+#include "core/step/save.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCH = 1000, LOCKS_OF_SESSION = 100000, CHANGES = 60000, SOURCE_BYTES = 1000, RUNS = 5 };
+
+struct bench {
+    struct store *store;
+    struct core *core;
+    struct effects effects;
+};
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "save_bench: %s\n", what);
+    exit(1);
+}
+
+static double now_ms(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec * 1e3 + (double)at.tv_nsec / 1e6;
+}
+
+/* Applies a command, and the TICKs that continue it. */
+static void step(struct bench *bench, struct command *command)
+{
+    command->ts = command->clock = core_last_ts(bench->core) + 1;
+    if (core_step(bench->core, command, &bench->effects) != 0)
+        die("a step failed");
+    while (!list_empty(&bench->effects.completed)) {
+        struct command *done = list_entry(bench->effects.completed.next, struct command, link);
+        list_remove(&done->link);
+        if (done->problem.type != PROBLEM_NONE)
+            die(arena_printf(&done->arena, "%s: %.*s", command_name(done->type), SLICE_ARG(done->problem.reason)).data);
+        command_free(done);
+    }
+    if (core_next_deadline(bench->core) == 0)
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+}
+
+static void make_index(struct bench *bench)
+{
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+    command->index.name = SLICE_LIT("fs");
+    command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
+    command->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"v\":{\"type\":\"long\"}}}}");
+    step(bench, command);
+}
+
+/* Takes `count` locks of documents, in sessions. */
+static void hold(struct bench *bench, size_t count)
+{
+    char id[32] = "";
+    for (size_t first = 0; first < count; first += BATCH) {
+        if (first % LOCKS_OF_SESSION == 0) {
+            struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+            snprintf(id, sizeof id, "s%zu", first / LOCKS_OF_SESSION);
+            open->session.id = slice_from(id);
+            open->session.ttl_us = 3600 * TL_SECOND;
+            step(bench, open);
+        }
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&command->arena, BATCH * sizeof *targets);
+        for (size_t i = 0; i < BATCH; i++)
+            targets[i] = (struct lock_target){
+                .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "d%07zu", first + i)};
+        command->owner.session = slice_from(id);
+        command->lock.targets = targets;
+        command->lock.target_count = BATCH;
+        step(bench, command);
+    }
+}
+
+/* Opens a transaction with 64 MB of changes. */
+static void write_overlay(struct bench *bench, size_t number)
+{
+    static char source[SOURCE_BYTES];
+    char id[32];
+    snprintf(id, sizeof id, "t%zu", number);
+    snprintf(source, sizeof source, "{\"v\":1,\"text\":\"%0*d\"}", SOURCE_BYTES - 40, 7);
+    struct command *begin = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    begin->txn.id = slice_from(id);
+    begin->txn.mode = TXN_UPDATE;
+    begin->txn.idle_us = 3600 * TL_SECOND;
+    step(bench, begin);
+    for (size_t first = 0; first < CHANGES; first += BATCH) {
+        struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+        command->owner.transaction = slice_from(id);
+        command->write.items = arena_zalloc(&command->arena, BATCH * sizeof *command->write.items);
+        command->write.item_count = BATCH;
+        for (size_t i = 0; i < BATCH; i++)
+            command->write.items[i] =
+                (struct write_item){.op = WRITE_INDEX,
+                                    .index = SLICE_LIT("fs"),
+                                    .id = arena_printf(&command->arena, "t%zu-%zu", number, first + i),
+                                    .source = slice_from(source),
+                                    .version = VERSION_ANY,
+                                    .if_seq_no = SEQ_NO_ANY};
+        step(bench, command);
+    }
+}
+
+static void await_checkpoint(struct bench *bench)
+{
+    int r;
+    while ((r = store_checkpointed(bench->store)) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (r < 0)
+        die("a checkpoint failed");
+}
+
+/* Saves several times, one document written between two. Prints the longest of each part. */
+static void save(struct bench *bench, const char *what)
+{
+    double encode = 0, hand_over = 0;
+    size_t bytes = 0;
+    for (int i = 0; i < RUNS; i++) {
+        struct buf record = BUF_INIT(BUF_UNLIMITED);
+        struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+        command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+        command->write.item_count = 1;
+        command->write.items[0] = (struct write_item){.op = WRITE_INDEX,
+                                                      .index = SLICE_LIT("fs"),
+                                                      .id = SLICE_LIT("one"),
+                                                      .source = SLICE_LIT("{\"v\":1}"),
+                                                      .version = VERSION_ANY,
+                                                      .if_seq_no = SEQ_NO_ANY};
+        step(bench, command);
+        double begun = now_ms();
+        core_save(bench->core, &record);
+        double saved = now_ms();
+        if (store_checkpoint(bench->store, buf_as_slice(&record)) != 0)
+            die("a checkpoint failed");
+        double done = now_ms();
+        bytes = record.len;
+        buf_deinit(&record);
+        encode = saved - begun > encode ? saved - begun : encode;
+        hand_over = done - saved > hand_over ? done - saved : hand_over;
+        await_checkpoint(bench);
+    }
+    printf("%-32s %8.1f MiB  encoded in %8.2f ms, handed over in %8.2f ms\n", what, (double)bytes / (1 << 20), encode,
+           hand_over);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = {0};
+    struct store_options options = {.directory = SLICE_LIT("save_bench.data")};
+    struct core_limits limits = core_limits_default();
+    size_t locks = 1000000, overlays = 4;
+    char *reason = NULL;
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 == argc)
+            die("usage: save_bench [--dir DIRECTORY] [--locks N] [--overlays N]");
+        if (strcmp(argv[i], "--dir") == 0)
+            options.directory = slice_from(argv[i + 1]);
+        else if (strcmp(argv[i], "--locks") == 0)
+            locks = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--overlays") == 0)
+            overlays = strtoull(argv[i + 1], NULL, 10);
+        else
+            die("usage: save_bench [--dir DIRECTORY] [--locks N] [--overlays N]");
+    }
+    effects_init(&bench.effects);
+    if (store_open_rocks(&options, &bench.store, &reason) != 0)
+        die(reason);
+    if (core_open(bench.store, &limits, &bench.core) != 0)
+        die("the core does not open");
+    make_index(&bench);
+    save(&bench, "nothing");
+    for (size_t i = 0; i < overlays; i++)
+        write_overlay(&bench, i);
+    save(&bench, "open transactions");
+    for (size_t i = 0; i < overlays; i++) {
+        char id[32];
+        struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
+        snprintf(id, sizeof id, "t%zu", i);
+        command->txn.id = slice_from(id);
+        step(&bench, command);
+    }
+    hold(&bench, locks);
+    save(&bench, "locks");
+    core_close(bench.core);
+    store_close(bench.store);
+    return 0;
+}
