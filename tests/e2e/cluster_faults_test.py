@@ -34,6 +34,7 @@ from waiting import until  # noqa: E402
 
 SKIPPED = 77  # exit status, to meson
 LEASE = 1  # seconds, the shortest that hosts accept
+WRITE_BUFFER = "256k"  # half of that is a checkpoint: so disks that fail are noticed, and the log is trimmed
 READERS = 1  # of all accounts
 LISTS = {"mappings": {"properties": {"key": {"type": "keyword"}, "list": {"type": "long", "index": False}}}}
 INDICES = ["lists", "bank", "receipts", "judge"]
@@ -202,7 +203,7 @@ def campaign(seed, args):
     settings, after, order = MODES[mode]
     print("seed %d: %s" % (seed, mode), flush=True)
     namespaces.ClusterClient.after = after
-    with namespaces.Cluster("--host-lease", "%ds" % LEASE) as cluster:
+    with namespaces.Cluster("--host-lease", "%ds" % LEASE, "--write-buffer", WRITE_BUFFER) as cluster:
         make_indices(cluster, settings)
         fleets = {}
         try:
