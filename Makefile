@@ -46,7 +46,7 @@ test-long: deps ## every suite in every build, many seeds, campaigns by time, me
 
 bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios; WHAT=put for one part
 	@tools/install-deps --bench
-	@tools/build-release all bench/load bench/hello bench/save_bench
+	@tools/build-release all bench/load bench/hello bench/save_bench bench/etcd_log
 	@bench/run $(WHAT) $(ARGS)
 
 fuzz: deps ## run every fuzz target for a minute (SECONDS=60)

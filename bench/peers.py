@@ -86,8 +86,9 @@ class Tidelock(Http):
     def available():
         return True
 
-    def __init__(self, bench, *options):
+    def __init__(self, bench, *options, port=0):
         self.directory = os.path.join(bench.work, "tidelock-%d" % time.time_ns())
+        self.listen = "127.0.0.1:%d" % port
         self.options = options
         self.process = None
         self.bench = bench
@@ -98,7 +99,7 @@ class Tidelock(Http):
         begin = time.time()
         with self.open_log() as log:
             self.process = subprocess.Popen([self.path(), "serve", "--data", self.directory,
-                                             "--listen", "127.0.0.1:0", *self.options], stdout=subprocess.PIPE, stderr=log,
+                                             "--listen", self.listen, *self.options], stdout=subprocess.PIPE, stderr=log,
                                             text=True)
         line = self.process.stdout.readline()
         if not line:

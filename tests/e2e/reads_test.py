@@ -173,6 +173,35 @@ class Reads(unittest.TestCase):
         self.must(a, "PUT", "/w/_doc/strict", {"v": 2})
         self.assertEqual(self.must(b, "GET", "/w/_doc/strict")["_source"], {"v": 2})
 
+    def test_query_transaction_begins_in_the_mode_of_the_setting(self):
+        """Its host is behind by some thousand documents."""
+        a, b = self.pair("--host-lease", "60s")
+        self.set(a, "multi_version_concurrency_control", "contemporaneous")
+        self.set(a, "distribute_timestamps", "fast")
+
+        def write():
+            self.must(a, "POST", "/other/_bulk", '{"index": {}}\n{"v": 0}\n' * 3000)
+            self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        self.stopped_during(b, write)
+        transaction = self.must(b, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        self.assertEqual(self.must(b, "GET", "/w/_doc/1?transaction=" + transaction)["_source"], {"v": 1})
+
+    def test_strict_lock_is_answered_when_all_hosts_have_it(self):
+        """Its holder reads on any host, and finds what earlier holders wrote."""
+        a, b = self.pair("--host-lease", "60s")
+        session = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
+
+        def lock():
+            waiting = Waiting(a, "POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
+            until(lambda: self.must(a, "GET", "/_lock")["locks"], "the lock is granted")
+            for i in range(ROUNDS):
+                self.must(a, "PUT", "/w/_doc/other-%d?distribute_timestamps=fast" % i, {"v": 1})
+            self.assertIsNone(waiting.status, waiting.reply)
+            return waiting
+        waiting = self.stopped_during(b, lock)
+        waiting.join()
+        self.assertEqual(waiting.status, 200, waiting.reply)
+
     def test_group_bounds_strict(self):
         """While a host of another group has stopped and is not out yet, strict writes are answered, and those of `cluster` are not."""
         a = self.host("a", "--host-lease", "60s")

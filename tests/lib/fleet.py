@@ -93,6 +93,8 @@ class Client:
 
 
 class Fleet:
+    client = Client  # what its processes have
+
     def __init__(self, server, seed=1):
         self.server = server
         self.random = random.Random(seed)
@@ -122,7 +124,7 @@ class Fleet:
                 ties.die_with_parent()
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 path = os.path.join(self.folder, "%d" % number)
-                client = Client(self.server.port, number, self.lives[number], seed, path)
+                client = self.client(self.server.port, number, self.lives[number], seed, path)
                 try:
                     self.work(client)
                     status = 0

@@ -17,6 +17,7 @@ class Anomaly(Exception):
 
 class Transaction:
     def __init__(self, invoke, end):
+        self.process = invoke["process"]
         self.invoked = invoke["index"]
         self.ended = end["index"] if end is not None and end["type"] != "info" else None
         self.state = end["type"] if end is not None else "info"
@@ -111,9 +112,12 @@ def dependences(committed, writers, longest):
                 yield transaction, "rw", writers[key, whole[len(value)]]
 
 
-def real_time(committed):
-    """Yields edges over points in time, one an end, so that their number grows with that of the transactions only."""
-    moments = sorted([(t.invoked, 1, t) for t in committed] + [(t.ended, 0, t) for t in committed if t.ended is not None],
+def real_time(committed, precede):
+    """
+    Yields edges over points in time, one an end, so that their number grows with that of the transactions only.
+    precede(transaction): whether it precedes those that begin after its end.
+    """
+    moments = sorted([(t.invoked, 1, t) for t in committed] + [(t.ended, 0, t) for t in committed if t.ended is not None and precede(t)],
                      key=lambda moment: moment[:2])
     point = None
     for index, begins, transaction in moments:
@@ -165,8 +169,25 @@ def tell(circle):
     return " ".join(words)
 
 
-def check(events):
-    """Raises Anomaly unless the history is strictly serializable. Returns: how many transactions took part."""
+def times(committed, order):
+    """Yields the edges of time that `order` wants; see check()."""
+    if order == "clients":
+        for process in {t.process for t in committed}:
+            yield from real_time([t for t in committed if t.process == process], lambda t: True)
+    else:
+        yield from real_time(committed, lambda t: order == "all" or bool(t.appends()))
+
+
+def check(events, order="all"):
+    """
+    Raises Anomaly unless the history is serializable in an order that agrees with time as `order` says:
+
+    all         a transaction that began after another had ended comes after it: strictly serializable
+    writers     the same, after a transaction that appended: its appends are seen
+    clients     the same, after a transaction of the same process
+
+    Returns: how many transactions took part.
+    """
     everybody = transactions(events)
     writers = writers_of(everybody)
     committed = [t for t in everybody if t.state == "ok"]
@@ -177,7 +198,7 @@ def check(events):
         if transaction.state == "info":  # it happened; its reads are unknown
             transaction.operations = [operation for operation in transaction.operations if operation[0] == "append"]
     check_whole(committed, writers)
-    edges = list(dependences(committed, writers, longest)) + list(real_time(committed))
+    edges = list(dependences(committed, writers, longest)) + list(times(committed, order))
     circle = find_circle(edges)
     if circle is not None:
         raise Anomaly("a circle: " + tell(circle))

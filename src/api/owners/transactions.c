@@ -4,6 +4,7 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/head_waits.h"
 #include "api/request/memory.h"
 #include "api/request/own_body.h"
 #include "api/request/query_status.h"
@@ -110,6 +111,23 @@ static int begin_query(struct request *request, const struct begin *begin)
     return reply_query_begun(request, info);
 }
 
+/* This host has everything that was acknowledged before the begin. */
+static int begin_query_caught_up(struct request *request)
+{
+    return begin_query(request, request->context);
+}
+
+/* Without a timestamp it reads in the cluster's read mode, as a read outside of transactions does. */
+static int begin_query_in_mode(struct request *request, const struct begin *begin)
+{
+    if (begin->read_ts != 0 || !request_must_catch_up(request))
+        return begin_query(request, begin);
+    struct begin *waiting = arena_alloc(request->arena, sizeof *waiting);
+    *waiting = *begin;
+    request->context = waiting;
+    return head_waits_add(request, begin_query_caught_up);
+}
+
 static int read_mode(struct own_body *body, struct begin *begin)
 {
     struct slice mode = SLICE_LIT("update");
@@ -142,7 +160,7 @@ int handle_txn_begin(struct request *request)
         (begin.read_ts != 0 && (r = request_check_timestamp(request, begin.read_ts)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
-    return begin.query ? begin_query(request, &begin) : begin_update(request, &begin);
+    return begin.query ? begin_query_in_mode(request, &begin) : begin_update(request, &begin);
 }
 
 /* --- Commit and roll back ----------------------------------------------------------------------------------------- */

@@ -61,8 +61,10 @@ struct question {
 /* --- Holding back ------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns: whether readers see what the command did. Locks, keepalives and writes inside a
- *          transaction concern later commands only, and all hosts order those alike.
+ * Returns: whether readers see what the command did. Releases, keepalives and writes inside a
+ *          transaction concern later commands only, and all hosts order those alike. A granted lock
+ *          is seen: its holder reads the protected documents, perhaps on another host, and must
+ *          find all writes of earlier holders there, also those that were never acknowledged.
  */
 static bool is_seen(const struct command *command)
 {
@@ -71,7 +73,6 @@ static bool is_seen(const struct command *command)
     case COMMAND_TXN_BEGIN:
     case COMMAND_TXN_LOCK:
     case COMMAND_TXN_ROLLBACK:
-    case COMMAND_LOCK:
     case COMMAND_UNLOCK:
     case COMMAND_SESSION_KEEPALIVE:
     case COMMAND_SESSION_ATTACH:

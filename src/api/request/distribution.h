@@ -13,7 +13,7 @@
  * 1. An answer with success is sent only if each host within the write's reach serves reads at its
  *    timestamp, or is out of the cluster: then it serves no reads until it has joined again, which
  *    comes after the write in the log's order (journal/README.md, "In a cluster", invariant 4).
- * 2. No lock is held and no thread waits while an answer is held back.
+ * 2. No mutex is held and no thread waits while an answer is held back.
  * 3. A held answer ends within 30 s: with timestamp_not_reached_exception, the write stays.
  */
 #ifndef TL_API_DISTRIBUTION_H
@@ -28,7 +28,7 @@ int distribution_open(struct api *api, struct distribution **ret_distribution) T
 /* Requires: no answer is held back, and none will be. NULL is allowed. */
 void distribution_close(struct distribution *distribution);
 
-/* Records that a command of the request has changed what other hosts' readers see, if it has. */
+/* Records that a command of the request concerns other hosts' readers, if it does. */
 void distribution_record(struct request *request, const struct command *command);
 
 /*
