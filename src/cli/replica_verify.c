@@ -623,10 +623,11 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
             *ret_mended += v.doubt_count;
         }
         if (stuck) {
-            fprintf(stderr,
-                    "tidelock replicate: more than %d documents are not equal, and most of them were sent in vain: what "
-                    "else differs was not compared\n",
-                    DOUBTS_MAX);
+            fprintf(
+                stderr,
+                "tidelock replicate: more than %d documents are not equal, and most of them were sent in vain: what "
+                "else differs was not compared\n",
+                DOUBTS_MAX);
             replica->unequal = true;
         }
         more = v.many && !stuck;

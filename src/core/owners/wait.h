@@ -65,8 +65,8 @@ struct wait {
     struct txn *txn;              /* whose end ends the wait; NULL: none */
     struct deadline deadline; /* set while it waits */
     uint64_t until;           /* its deadline by the clock, in us; 0: it has not waited for its locks yet */
-    uint64_t since; /* when it, or its current batch, requested its locks, by the clock, in us */
-    tl_ts since_ts; /* timestamp of that unit */
+    uint64_t since;           /* when it, or its current batch, requested its locks, by the clock, in us */
+    tl_ts since_ts;           /* timestamp of that unit */
     size_t bytes;             /* of the wait and its command, counted in owners->wait_bytes */
     size_t queue_position;    /* requests that preceded it when it began to wait */
     bool ready;            /* it is in owners->ready */

@@ -739,7 +739,8 @@ static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
     (void)state;
 
     begin(&box, BATCH);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "u", "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < BATCH; i++) {
         char id[12];
         (void)snprintf(id, sizeof id, "%d", i);
@@ -749,7 +750,8 @@ static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
     struct command *command = fixture_write_command(&box, 2 * BATCH);
     for (size_t i = 0; i < 2 * BATCH; i++) {
         struct write_item *item = &command->write.items[i];
-        *item = i < BATCH ? fixture_item(WRITE_INDEX, "fs", "", "", "{}") : fixture_item(WRITE_UPDATE, "u", NULL, NULL, NULL);
+        *item = i < BATCH ? fixture_item(WRITE_INDEX, "fs", "", "", "{}")
+                          : fixture_item(WRITE_UPDATE, "u", NULL, NULL, NULL);
         item->id = arena_printf(&command->arena, "%zu", i % BATCH);
         item->update = i < BATCH ? NULL : &update;
     }

@@ -134,8 +134,13 @@ static void test_estimated_counts(void **state)
 {
     (void)state;
     struct zone zone = zone_berlin();
-    struct rounding all[] = {calendar("hour"), calendar("day"), calendar("week"), calendar("month"), calendar("quarter"),
-                             calendar("year"), {.unit = ROUND_FIXED, .millis = HOUR_MS / 2}};
+    struct rounding all[] = {calendar("hour"),
+                             calendar("day"),
+                             calendar("week"),
+                             calendar("month"),
+                             calendar("quarter"),
+                             calendar("year"),
+                             {.unit = ROUND_FIXED, .millis = HOUR_MS / 2}};
     for (size_t i = 0; i < 2 * sizeof all / sizeof *all; i++) {
         struct rounding *rounding = &all[i / 2];
         rounding->zone = i % 2 == 0 ? NULL : &zone;

@@ -864,9 +864,10 @@ static struct slice run_histogram(struct fixture *f, const char *body, uint64_t 
     assert_int_equal(json_parse(arena, text, DIALECT_7, 0, doc, &problem), 0);
     assert_int_equal(search_request_parse(&parser, doc->root, &request), 0);
     int r = search_run(&f->context, &request, &result, &problem);
-    struct slice reply = r == SEARCH_LONG      ? SLICE_LIT("long")
-                         : r == QUERY_REFUSED ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
-                                              : arena_copy(arena, buf_as_slice(&result.aggregations));
+    struct slice reply = r == SEARCH_LONG ? SLICE_LIT("long")
+                         : r == QUERY_REFUSED
+                             ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
+                             : arena_copy(arena, buf_as_slice(&result.aggregations));
     search_result_deinit(&result);
     return reply;
 }
@@ -886,7 +887,8 @@ static void test_histograms_with_too_many_intervals_are_refused_at_once(void **s
         {"0", "100000", "{\"histogram\": {\"field\": \"x\", \"interval\": 0.5}}", "200001"},
         {"-9e15", "9.1e15", "{\"histogram\": {\"field\": \"x\", \"interval\": 1}}", "9007199254740992"},
         {"-1e300", "1e300", "{\"histogram\": {\"field\": \"x\", \"interval\": 1e-300}}", "9007199254740992"},
-        {"0", "1", "{\"histogram\": {\"field\": \"x\", \"interval\": 1, \"extended_bounds\": {\"min\": 0, \"max\": 1e9}}}",
+        {"0", "1",
+         "{\"histogram\": {\"field\": \"x\", \"interval\": 1, \"extended_bounds\": {\"min\": 0, \"max\": 1e9}}}",
          "1000000001"},
         {"0", "1e14", "{\"date_histogram\": {\"field\": \"d\", \"fixed_interval\": \"1ms\", \"offset\": \"3h\"}}",
          "100000000000001"},
@@ -897,7 +899,8 @@ static void test_histograms_with_too_many_intervals_are_refused_at_once(void **s
          "12622780801"},
         {"0", "8.64e15", "{\"date_histogram\": {\"field\": \"d\", \"calendar_interval\": \"month\"}}", "3285489"},
         {"0", "1",
-         "{\"date_histogram\": {\"field\": \"d\", \"fixed_interval\": \"1s\", \"extended_bounds\": {\"min\": 0, \"max\": "
+         "{\"date_histogram\": {\"field\": \"d\", \"fixed_interval\": \"1s\", \"extended_bounds\": {\"min\": 0, "
+         "\"max\": "
          "8640000000000}}}",
          "8640000001"},
     };
@@ -908,14 +911,15 @@ static void test_histograms_with_too_many_intervals_are_refused_at_once(void **s
         bool dates = strstr(cases[i].body, "date_") != NULL;
         for (int j = 0; j < 2; j++) {
             const char *number = j == 0 ? cases[i].low : cases[i].high;
-            struct slice source =
-                dates ? arena_printf(&arena, "{\"d\": %lld}", (long long)strtod(number, NULL))
-                      : arena_printf(&arena, "{\"x\": %s}", number);
+            struct slice source = dates ? arena_printf(&arena, "{\"d\": %lld}", (long long)strtod(number, NULL))
+                                        : arena_printf(&arena, "{\"x\": %s}", number);
             fixture_write(&f, &(const char *){j == 0 ? "1" : "2"}, &source.data, 1, false);
         }
         struct slice expected =
-            arena_printf(&arena, "refused: Trying to create too many buckets. Must be less than or equal to: [65535] but "
-                                 "was [%s].", cases[i].count);
+            arena_printf(&arena,
+                         "refused: Trying to create too many buckets. Must be less than or equal to: [65535] but "
+                         "was [%s].",
+                         cases[i].count);
         struct slice found = run_histogram(&f, cases[i].body, STEPS, &arena);
         if (!slice_starts_with(found, expected))
             fail_msg("case %zu: %.*s", i, SLICE_ARG(found));
@@ -937,8 +941,9 @@ static void test_histogram_of_huge_keys_ends(void **state)
     fixture_init(&f, "{\"properties\": {\"x\": {\"type\": \"double\"}}}");
     fixture_write(&f, ids, near, 2, false);
     struct slice found = run_histogram(&f, "{\"histogram\": {\"field\": \"x\", \"interval\": 1}}", STEPS, &arena);
-    assert_slice_equal(found, "{\"h\":{\"buckets\":[{\"key\":9.007199254740992E15,\"doc_count\":1},{\"key\":9.007199254740994E15,"
-                        "\"doc_count\":0},{\"key\":9.007199254740996E15,\"doc_count\":1}]}}");
+    assert_slice_equal(
+        found, "{\"h\":{\"buckets\":[{\"key\":9.007199254740992E15,\"doc_count\":1},{\"key\":9.007199254740994E15,"
+               "\"doc_count\":0},{\"key\":9.007199254740996E15,\"doc_count\":1}]}}");
     fixture_write(&f, ids, far, 2, false);
     found = run_histogram(&f, "{\"histogram\": {\"field\": \"x\", \"interval\": 1e-300}}", STEPS, &arena);
     assert_true(slice_starts_with(found, SLICE_LIT("{\"h\":{\"buckets\":[{")));
