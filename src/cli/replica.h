@@ -267,6 +267,7 @@ struct replica {
     struct place before;  /* that it left */
     uint64_t index_begun; /* documents that were read when the reading of an index began */
     uint64_t mended;      /* suspects that were not as they are in the source */
+    bool unequal;         /* a comparison of all documents was ended: too many stay different */
     struct map indices;   /* name to struct replica_index */
     struct progress progress;
 };
@@ -335,7 +336,11 @@ int copy_walk(struct walk *walk);
 int verify(struct replica *replica);
 /* Compares documents, and mends those that differ when nothing is under way. *ret_mended: how many were. */
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended);
-/* The same of all that there are, without a word on standard output. Requires: no other program changes the copy. */
+/*
+ * Does the same for all documents, silently. If more documents stay different than it can hold, it
+ * prints a message, sets replica->unequal, and returns 0.
+ * Requires: no other program changes the copy.
+ */
 int verify_whole(struct replica *replica, size_t *ret_mended);
 
 /* The same beside who follows, slowly, with connections of its own; what differs becomes suspects of the other one. */

@@ -558,28 +558,84 @@ int verify(struct replica *replica)
     }
     if (r == 0 && v.doubt_count > 0)
         r = replica->options->repair ? repair(&v) : REPLICA_FAILED;
+    if (r == 0 && v.many) {
+        fprintf(stderr, "tidelock replicate: %d documents were sent, and more are not equal: run --repair again\n",
+                DOUBTS_MAX);
+        r = REPLICA_FAILED;
+    }
     end(&v);
     return r;
 }
 
+/* Hashes of the documents that one round of verify_whole() has sent. */
+struct sent_set {
+    uint64_t *hashes; /* ascending */
+    size_t count;
+};
+
+static int by_hash(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static struct sent_set sent_set_new(const struct verification *v)
+{
+    struct sent_set set = {mem_alloc((v->doubt_count + 1) * sizeof *set.hashes), v->doubt_count};
+    for (size_t i = 0; i < v->doubt_count; i++) {
+        const struct replica_key *key = &v->doubts[i].key;
+        set.hashes[i] = siphash_keyed(key->id) + 3 * siphash_keyed(key->type) + 5 * siphash_keyed(key->index) +
+                        (key->routing.data == NULL ? 0 : 7 * siphash_keyed(key->routing));
+    }
+    qsort(set.hashes, set.count, sizeof *set.hashes, by_hash);
+    return set;
+}
+
+/*
+ * Whether a round is stuck: it found mostly what the round before had sent. So each other round mends
+ * half of DOUBTS_MAX documents, and their number bounds that of the rounds.
+ */
+static bool is_stuck(const struct sent_set *before, const struct sent_set *now)
+{
+    size_t again = 0;
+    for (size_t i = 0; before->count > 0 && i < now->count; i++)
+        again += bsearch(&now->hashes[i], before->hashes, before->count, sizeof *before->hashes, by_hash) != NULL;
+    return again > DOUBTS_MAX / 2;
+}
+
 int verify_whole(struct replica *replica, size_t *ret_mended)
 {
-    struct verification v;
-    bool many;
+    struct sent_set before = {NULL, 0};
+    bool more;
     *ret_mended = 0;
     int r = lanes_drain(replica->lanes); /* no request is pending then */
     do {
+        struct verification v;
         begin(&v, replica);
         progress_init(&replica->progress, "documents", 0, true);
         r = r == 0 ? compare_all(&v, false) : r;
-        if (r == 0) {
+        if (r == 0)
             tell_verified(replica, replica->source.timestamp, v.doubt_count);
+        struct sent_set now = sent_set_new(&v);
+        bool stuck = r == 0 && v.many && is_stuck(&before, &now);
+        if (r == 0 && !stuck) {
             r = repair(&v);
+            *ret_mended += v.doubt_count;
         }
-        *ret_mended += v.doubt_count;
-        many = v.many;
+        if (stuck) {
+            fprintf(
+                stderr,
+                "tidelock replicate: more than %d documents are not equal, and most of them were sent in vain: what "
+                "else differs was not compared\n",
+                DOUBTS_MAX);
+            replica->unequal = true;
+        }
+        more = v.many && !stuck;
+        mem_free(before.hashes);
+        before = now;
         end(&v);
-    } while (r == 0 && many);
+    } while (r == 0 && more);
+    mem_free(before.hashes);
     return r;
 }
 

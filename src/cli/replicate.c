@@ -242,7 +242,7 @@ static int end(struct replica *replica, int r)
         (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
     if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
         fprintf(stderr, "tidelock replicate: %llu documents sent%s\n", (unsigned long long)figures.sent,
-                replica->options->once ? "; the copy is complete" : "");
+                replica->options->once && !replica->unequal ? "; the copy is complete" : "");
     struct suspects_state suspects =
         replica->suspects == NULL ? (struct suspects_state){0} : suspects_state(replica->suspects);
     if (replica->mended > 0 && !replica->options->quiet)
@@ -257,7 +257,7 @@ static int end(struct replica *replica, int r)
         fprintf(stderr,
                 "tidelock replicate: the target has refused %llu: they are in its index .tidelock-replicate-refused\n",
                 (unsigned long long)figures.refused);
-    return r == REPLICA_STOPPED ? 0 : r == 0 && figures.refused > 0 ? REPLICA_FAILED : r;
+    return r == REPLICA_STOPPED ? 0 : r == 0 && (figures.refused > 0 || replica->unequal) ? REPLICA_FAILED : r;
 }
 
 int command_replicate(int argc, char **argv)

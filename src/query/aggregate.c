@@ -681,7 +681,8 @@ static size_t value_keys(const struct aggregation *aggregation, const struct bou
     if (!round && !choose)
         return value_count;
     struct field_value *keys = arena_alloc(&match_doc->arena, (value_count + 1) * sizeof *keys);
-    for (size_t i = 0; i < value_count && account_take(match_doc->account, 20); i++) {
+    uint64_t steps = 20 + bound->included_count + bound->excluded_count;
+    for (size_t i = 0; i < value_count && account_take(match_doc->account, steps); i++) {
         keys[count] = values[i];
         if (round)
             count += round_value(aggregation, aggregator__number(bound->field, &values[i]), &keys[count]);

@@ -27,6 +27,12 @@ struct output {
 /* Steps of an account. */
 enum { STEPS_OF_RESULT = 50, STEPS_OF_GAP = 5 };
 
+/*
+ * So many intervals of a histogram are counted one by one, since an estimate over transitions of a
+ * time zone can be too high.
+ */
+enum { INTERVALS_COUNTED = 2 * AGGREGATION_BUCKETS_MAX };
+
 static void write_list(struct output *out, const struct aggregator *aggregator);
 
 /*
@@ -373,11 +379,26 @@ static bool of_dates(const struct aggregation *aggregation)
     return aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
 }
 
+/* Beyond 2^53 numbers are more than one apart; the next interval is then the next number. */
 static struct field_value next_interval(const struct aggregation *aggregation, const struct field_value *key)
 {
     if (of_dates(aggregation))
         return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = rounding_next(&aggregation->rounding, key->i64)};
-    return (struct field_value){.kind = FIELD_VALUE_F64, .f64 = key->f64 + 1};
+    double next = key->f64 + 1;
+    return (struct field_value){.kind = FIELD_VALUE_F64, .f64 = next > key->f64 ? next : nextafter(key->f64, INFINITY)};
+}
+
+/* Estimates the number of intervals in constant time; exact for numbers, and for dates in UTC. */
+static uint64_t estimate_intervals(const struct aggregation *aggregation, const struct field_value *low,
+                                   const struct field_value *high)
+{
+    const double most = 0x1p53;
+    if (field_value_compare(low, high) == 0)
+        return 1;
+    if (of_dates(aggregation))
+        return rounding_estimate_count(&aggregation->rounding, low->i64, high->i64);
+    double count = high->f64 - low->f64 + 1;
+    return count < most ? (uint64_t)count : (uint64_t)most; /* also if the keys are infinite */
 }
 
 static void widen(struct field_value *low, struct field_value *high, bool *any, struct field_value key)
@@ -413,8 +434,9 @@ static bool histogram_span(const struct aggregation *aggregation, struct agg_buc
 
 /*
  * Replaces *buckets by all intervals of the histogram if min_doc_count is 0, with empty buckets in
- * the gaps. Beyond AGGREGATION_BUCKETS_MAX they are only counted, as long as the account permits.
- * Returns: the number of intervals. Owns: the empty buckets live in `empty`.
+ * the gaps. At most INTERVALS_COUNTED are visited; many more are only estimated, and not filled.
+ * Returns: the number of intervals; if it exceeds AGGREGATION_BUCKETS_MAX, *buckets is incomplete.
+ * Owns: the empty buckets live in `empty`.
  */
 static uint64_t fill_gaps(struct output *out, const struct aggregation *aggregation, const struct metric *metric,
                           struct agg_bucket ***buckets, size_t *count, struct arena *empty)
@@ -424,10 +446,15 @@ static uint64_t fill_gaps(struct output *out, const struct aggregation *aggregat
     struct agg_bucket **all = NULL;
     if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
         return *count;
-    uint64_t intervals = 0;
-    for (struct field_value key = low;
-         field_value_compare(&key, &high) <= 0 && account_take(out->account, STEPS_OF_GAP);
+    uint64_t intervals = estimate_intervals(aggregation, &low, &high);
+    if (intervals > INTERVALS_COUNTED)
+        return intervals;
+    intervals = 0;
+    struct field_value key = low;
+    bool more = true;
+    for (; more && intervals <= INTERVALS_COUNTED && account_take(out->account, STEPS_OF_GAP);
          key = next_interval(aggregation, &key)) {
+        more = field_value_compare(&key, &high) < 0;
         if (++intervals > AGGREGATION_BUCKETS_MAX)
             continue;
         struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));

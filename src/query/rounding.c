@@ -162,3 +162,35 @@ int64_t rounding_next(const struct rounding *rounding, int64_t begin)
     /* A large backward transition must not stop a caller that iterates over intervals. */
     return (next > shifted ? next : shifted + (rounding->millis > 0 ? rounding->millis : DAY_MS)) + rounding->offset;
 }
+
+/* Returns: a - b, or 0 if that is negative. */
+static uint64_t difference(int64_t a, int64_t b)
+{
+    return a > b ? (uint64_t)a - (uint64_t)b : 0;
+}
+
+static uint64_t months_between(int64_t low_day, int64_t high_day)
+{
+    struct calendar_date low = calendar_date(low_day), high = calendar_date(high_day);
+    return difference((high.year - low.year) * INT64_C(12) + high.month, low.month);
+}
+
+uint64_t rounding_estimate_count(const struct rounding *rounding, int64_t low, int64_t high)
+{
+    int64_t from = local_of(rounding, low - rounding->offset), to = local_of(rounding, high - rounding->offset);
+    int64_t from_day = floor_div(from, DAY_MS), to_day = floor_div(to, DAY_MS);
+    uint64_t elapsed, shown;
+    switch (rounding->unit) {
+    case ROUND_DAY: return difference(to_day, from_day) + 1;
+    case ROUND_WEEK: return difference(to_day, from_day) / 7 + 1;
+    case ROUND_MONTH: return months_between(from_day, to_day) + 1;
+    case ROUND_QUARTER: return months_between(from_day, to_day) / 3 + 1;
+    case ROUND_YEAR: return months_between(from_day, to_day) / 12 + 1;
+    case ROUND_FIXED:
+    case ROUND_TIME: break;
+    }
+    /* Clocks that were set forward have skipped intervals; a fixed one lasts while they repeat. */
+    elapsed = difference(high, low);
+    shown = rounding->unit == ROUND_FIXED ? difference(to, from) : elapsed;
+    return (elapsed < shown ? elapsed : shown) / (uint64_t)rounding->millis + 1;
+}

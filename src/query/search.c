@@ -946,6 +946,8 @@ static int add_visible(struct search *search, struct part *part)
             outcome = account_outcome(search);
         else if (match_doc->error != 0 || match_doc->problem != NULL)
             outcome = match_doc_failure(search, part);
+        else if (is_too_large(search))
+            outcome = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     }
     plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);

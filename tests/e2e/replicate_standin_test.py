@@ -374,6 +374,38 @@ class Refusals(replicate_test.Copy):
         self.assert_equal()
 
 
+class Forgets(Target):
+    """Acknowledges the documents of `fs`, and keeps none of them."""
+    def write(self, operation, index, id, routing, version, kind, source):
+        if index.name != "fs":
+            return super().write(operation, index, id, routing, version, kind, source)
+        return {"_index": index.name, "_type": "_doc", "_id": id, "_version": version, "result": "created", "status": 201}
+
+
+@unittest.skipUnless(os.environ.get("TIDELOCK_TEST_LONG"), "half a minute; part of make test-long")
+class MoreThanItHolds(replicate_test.Copy):
+    new_target = Forgets
+
+    def test_more_than_it_holds_differs_for_good(self):
+        """More documents than a comparison holds differ, whatever is sent: the copy says so, and ends with 1."""
+        for begin in range(0, 100500, 25125):
+            self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))
+        self.once()
+        self.source.stop()
+        self.source.options = ["--feed", "off"]
+        self.source.start()
+        self.source.stop()
+        self.source.options = list(self.SOURCE)
+        self.source.start()
+        said = self.once(expect=1)
+        self.assertIn("everything is compared", said)
+        self.assertIn("more than 100000 documents are not equal, and most of them were sent in vain", said)
+        self.assertNotIn("the copy is complete", said)
+        repair = subprocess.run(self.command("--repair"), capture_output=True, text=True, env=replicate_test.without_rests())
+        self.assertEqual(repair.returncode, 1)
+        self.assertIn("run --repair again", repair.stderr)
+
+
 class StoriesWithTombstones(Stories):
     TOMBSTONES = True
 

@@ -35,6 +35,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     heap_init(&table->wake, wakes_before);
     heap_init(&table->ready_cleanup, wakes_before);
     table->cleanup_quota = table->grant_quota = SIZE_MAX;
+    list_init(&table->suspects);
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)

@@ -32,6 +32,7 @@ struct lock_owner {
     size_t dependent_count;         /* owners that belong to it */
     size_t awaited_count;           /* holds whose `awaited` is set */
     uint64_t search_epoch;          /* the last deadlock search that reached its requests */
+    uint64_t checked_epoch;         /* the last suspension in which its requests became suspects */
     uint8_t followed;               /* lists of requests that this search has followed: lock_cycle.c */
     bool autocommit;                /* an autocommit write: a victim of this kind may be requeued */
     bool cleanup;                   /* of a cleanup request: highest priority, never a victim */
@@ -118,8 +119,9 @@ struct lock_table {
     tl_ts ts;
     uint64_t token_count; /* tokens given since lock_table_set_ts(), one a grant (invariant 7) */
     /*
-     * Waiting requests that lost the obstacle they watched. Empty between calls unless grants are
-     * suspended.
+     * Waiting requests that lost the obstacle they watched. Between calls it has some if grants are
+     * suspended, or if the quota of grants is used up. Which ones differs between replicas: a
+     * loaded table has only those that nothing blocks. So nothing but grants depends on it.
      */
     struct heap wake;
     /* The same kind of heap for cleanup requests. Between calls its first request is grantable. */
@@ -129,6 +131,9 @@ struct lock_table {
     size_t grant_quota;   /* cost of other waiting requests that may still be granted */
     /* calls of lock_table_suspend_grants() without their _resume_grants() */
     unsigned grants_suspended;
+    uint64_t suspensions; /* since lock_table_init(), nested ones not counted */
+    /* Waiting requests that may close a cycle, if grants are suspended. Empty between calls. */
+    struct list suspects;
     struct list granted;
     struct list victims;
     struct lock_hooks hooks;

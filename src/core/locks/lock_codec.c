@@ -499,8 +499,8 @@ static void read_requests_and_orders(struct codec *codec, struct lock_table *tab
     codec_orders(codec, table, refs, resources, NULL);
     codec_request_orders(codec, refs, NULL);
     for (size_t i = 0; i < refs->request_count && !codec->bad; i++)
-        codec_require(codec,
-                      refs->requests[i]->state == LOCK_STATE_GRANTED || lock__queue_watch_restored(refs->requests[i]));
+        if (refs->requests[i]->state == LOCK_STATE_WAITING)
+            lock__queue_watch_restored(refs->requests[i]);
 }
 
 static void codec_resources(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,

@@ -24,8 +24,11 @@
  * order of the search, and the cycle that it finds, are the same as without traces.
  *
  * When many requests have to be searched, after a commit has moved what they wait for, one search
- * continues from each request to the next.
+ * continues from each request to the next. While grants are suspended, each call that can close a
+ * cycle makes the requests that it concerns *suspects*, and all of them are searched at the end.
  */
+#include <stdlib.h>
+
 #include "base/arena.h"
 #include "base/check.h"
 #include "core/locks/lock.h"
@@ -467,9 +470,9 @@ static void break_cycles(struct search *search)
 }
 
 /*
- * Searches from each request in the given order. Once the searches have taken too much work, only
- * requests with `check_cycle` are searched, and one search continues from one request to the next;
- * requests that it has reached already are left for the next round.
+ * Searches from each request in the given order. Once the searches have taken too much work, one
+ * search continues from one request to the next; requests that it has reached already are left for
+ * the next round.
  * Returns: how many are left, at the beginning of `requests`. They are in reverse order, since in a
  * chain of requests the last has to be searched first.
  */
@@ -480,16 +483,14 @@ static size_t break_round(struct search *search, struct lock_request **requests,
     for (size_t i = 0; i < count; i++) {
         struct lock_request *request = requests[i];
         bool many = search->work > LOCK_CYCLE_WORK_MAX;
-        bool wanted = request->check_cycle || !many;
         search->table->work++;
         if (!many)
             new_search(search);
-        if (wanted && many && is_reached(search, request)) {
+        if (many && is_reached(search, request)) {
             requests[left++] = request;
             continue;
         }
-        request->check_cycle = false;
-        if (!wanted || request->state != LOCK_STATE_WAITING || !may_close(request))
+        if (request->state != LOCK_STATE_WAITING || !may_close(request))
             continue;
         if (find_cycle_from(search, request)) {
             break_cycles(search);
@@ -506,7 +507,7 @@ static size_t break_round(struct search *search, struct lock_request **requests,
     return left;
 }
 
-void lock__cycle_break_now(struct lock_table *table, struct lock_request **requests, size_t count)
+static void break_now(struct lock_table *table, struct lock_request **requests, size_t count)
 {
     struct search search = {.table = table, .arena = ARENA_INIT};
     while (count > 0)
@@ -517,11 +518,36 @@ void lock__cycle_break_now(struct lock_table *table, struct lock_request **reque
 
 void lock__cycle_break(struct lock_table *table, struct lock_request **requests, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        requests[i]->check_cycle = true;
-        if (table->grants_suspended > 0)
-            lock__queue_arrive(requests[i]);
+    if (table->grants_suspended == 0) {
+        break_now(table, requests, count);
+        return;
     }
-    if (table->grants_suspended == 0)
-        lock__cycle_break_now(table, requests, count);
+    for (size_t i = 0; i < count; i++)
+        if (!list_linked(&requests[i]->suspect))
+            list_append(&table->suspects, &requests[i]->suspect);
+}
+
+static int by_queue_order(const void *left, const void *right)
+{
+    const struct lock_request *a = *(struct lock_request *const *)left, *b = *(struct lock_request *const *)right;
+    return lock__precedes(a, b) ? -1 : lock__precedes(b, a);
+}
+
+void lock__cycle_break_suspects(struct lock_table *table)
+{
+    tl_cleanup(mem_freep) struct lock_request **requests = NULL;
+    size_t count = 0, capacity = 0;
+    while (!list_empty(&table->suspects)) {
+        if (count == capacity) {
+            capacity = capacity ? capacity * 2 : 16;
+            requests = mem_realloc(requests, capacity * sizeof *requests);
+        }
+        requests[count] = list_entry(table->suspects.next, struct lock_request, suspect);
+        list_remove(&requests[count++]->suspect);
+        table->work++;
+    }
+    if (count == 0)
+        return;
+    qsort(requests, count, sizeof *requests, by_queue_order);
+    break_now(table, requests, count);
 }

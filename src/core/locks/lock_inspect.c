@@ -440,9 +440,9 @@ static void check_counts(const struct resource *resource)
  */
 static void check_waiter(const struct lock_request *request)
 {
-    INSIST(request->state == LOCK_STATE_WAITING);
+    INSIST(request->state == LOCK_STATE_WAITING && !list_linked(&request->suspect));
     if (heap_holds(&request->wake)) {
-        INSIST(request->owner->cleanup == request->ready_cleanup && request->watched == NULL);
+        INSIST(request->watched == NULL);
         return;
     }
     INSIST(request->watched != NULL && lock__queue_is_blocked(request));
@@ -503,7 +503,8 @@ static void check_statistics(const struct lock_table *table)
 void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
-    INSIST((table->wake.count == 0 || table->grant_quota == 0) && table->grants_suspended == 0);
+    INSIST((table->wake.count == 0 || table->grant_quota == 0) && table->grants_suspended == 0 &&
+           list_empty(&table->suspects));
     struct heap_node *ready = heap_first(&table->ready_cleanup);
     INSIST(ready == NULL || !lock__queue_is_blocked(container_of(ready, struct lock_request, wake)));
     check_statistics(table);

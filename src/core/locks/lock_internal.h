@@ -56,14 +56,12 @@ struct lock_request {
      */
     struct lock_request **watched;
     struct lock_request *watch_next;
-    /* in table->ready_cleanup if `ready_cleanup`, in table->wake, or in no heap */
-    struct heap_node wake;
-    bool ready_cleanup;
-    bool check_cycle; /* may close a cycle: to be searched at once, or when grants are resumed */
+    struct heap_node wake; /* in table->wake, or in table->ready_cleanup if its owner is `cleanup` */
 
     struct list of_owner;
     struct list of_session;
-    struct list event; /* in table->granted or table->victims */
+    struct list event;   /* in table->granted or table->victims */
+    struct list suspect; /* in table->suspects */
 
     uint64_t search_epoch; /* the last deadlock search that reached it */
     struct wait_edge via;  /* the edge by which that search reached it */
@@ -203,10 +201,10 @@ void lock__queue_leave(struct lock_request *request);
 /* Has a waiting request watch one thing that blocks it. Returns: false: nothing blocks it. */
 bool lock__queue_watch(struct lock_request *request);
 /*
- * Does the same for a restored request. A cleanup request that nothing blocks is scheduled instead.
- * Returns: false when the request should not wait, so that the saved table is invalid.
+ * Does the same for a restored request. If nothing blocks it, it has to wait for a quota, and is
+ * scheduled instead.
  */
-bool lock__queue_watch_restored(struct lock_request *request);
+void lock__queue_watch_restored(struct lock_request *request);
 /* Returns: whether anything blocks a request. */
 bool lock__queue_is_blocked(const struct lock_request *request);
 /*
@@ -248,13 +246,10 @@ void lock__queue_process_wakeups(struct lock_table *table);
 /*
  * Searches for cycles through waiting requests, in the given order. For each cycle one request
  * becomes a victim, in table->victims, or is requeued. Reorders the array. While grants are
- * suspended the requests are only scheduled; lock_table_resume_grants() searches.
+ * suspended the requests become suspects instead.
  */
 void lock__cycle_break(struct lock_table *table, struct lock_request **requests, size_t count);
-/*
- * Searches at once: through all requests while that is cheap, then only through those with
- * `check_cycle`.
- */
-void lock__cycle_break_now(struct lock_table *table, struct lock_request **requests, size_t count);
+/* Searches through all suspects, in queue order. Requires: grants are not suspended. */
+void lock__cycle_break_suspects(struct lock_table *table);
 
 #endif

@@ -88,25 +88,21 @@ void lock__queue_unwatch(struct lock_request *request)
     request->watch_next = NULL;
 }
 
+static struct heap *heap_of(const struct lock_request *request)
+{
+    return request->owner->cleanup ? &request->table->ready_cleanup : &request->table->wake;
+}
+
 static void unschedule(struct lock_request *request)
 {
     if (heap_holds(&request->wake))
-        heap_remove(request->ready_cleanup ? &request->table->ready_cleanup : &request->table->wake, &request->wake);
+        heap_remove(heap_of(request), &request->wake);
 }
 
-/*
- * While grants are suspended, all go to table->wake: lock_table_resume_grants() searches those for
- * cycles.
- */
 void lock__queue_schedule(struct lock_request *request)
 {
-    struct lock_table *table = request->table;
-    bool ready = request->owner->cleanup && table->grants_suspended == 0;
-    if (heap_holds(&request->wake) && (ready || !request->ready_cleanup))
-        return;
-    unschedule(request);
-    request->ready_cleanup = ready;
-    heap_push(ready ? &table->ready_cleanup : &table->wake, &request->wake);
+    if (!heap_holds(&request->wake))
+        heap_push(heap_of(request), &request->wake);
 }
 
 static void wake(struct lock_request *request)
@@ -222,6 +218,8 @@ void lock__queue_leave(struct lock_request *request)
     struct lock_table *table = request->table;
     lock__queue_unwatch(request);
     unschedule(request);
+    if (list_linked(&request->suspect))
+        list_remove(&request->suspect);
     for (size_t i = 0; i < request->waiter_count; i++)
         waiter_unlink(&request->waiters[i]);
     list_remove(&request->of_owner);
@@ -354,10 +352,16 @@ static void wake_all(struct list *requests, bool of_session)
 /*
  * A grant turns soft edges to a request into edges to its owner, which may wait for something else
  * at the same time. So a grant can close a cycle, too. A transaction depends on the requests of its
- * session.
+ * session. While grants are suspended, once for each owner is enough: its requests stay suspects,
+ * and one that is enqueued later becomes a suspect then.
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 {
+    table->work++;
+    if (table->grants_suspended > 0 && owner->checked_epoch == table->suspensions)
+        return;
+    if (table->grants_suspended > 0)
+        owner->checked_epoch = table->suspensions;
     tl_cleanup(mem_freep) struct lock_request **requests = NULL;
     size_t count = 0, capacity = 0;
     append_requests(table, &owner->requests, false, &requests, &count, &capacity);
@@ -390,49 +394,28 @@ void lock__queue_arrive(struct lock_request *request)
         lock__queue_schedule(request);
 }
 
-bool lock__queue_watch_restored(struct lock_request *request)
+void lock__queue_watch_restored(struct lock_request *request)
 {
-    if (lock__queue_watch(request))
-        return true;
-    lock__queue_schedule(request);
-    return true;
+    if (!lock__queue_watch(request))
+        lock__queue_schedule(request);
 }
 
 void lock_table_suspend_grants(struct lock_table *table)
 {
-    table->grants_suspended++;
+    if (table->grants_suspended++ == 0)
+        table->suspensions++;
 }
 
 /*
- * Removes all scheduled requests from table->wake. Returns: an array in queue order, for
- * mem_free().
+ * Visits only the requests that became suspects or lost their obstacle since the suspension. Very
+ * many may wait for the quota of grants since earlier steps.
  */
-static struct lock_request **take_woken(struct lock_table *table, size_t *ret_count)
-{
-    struct lock_request **woken = mem_alloc((table->wake.count + 1) * sizeof *woken);
-    struct heap_node *first;
-    *ret_count = 0;
-    while ((first = heap_first(&table->wake)) != NULL) {
-        woken[(*ret_count)++] = container_of(first, struct lock_request, wake);
-        unschedule(woken[*ret_count - 1]);
-        table->work++;
-    }
-    return woken;
-}
-
 void lock_table_resume_grants(struct lock_table *table)
 {
     REQUIRE(table->grants_suspended > 0);
     if (--table->grants_suspended > 0)
         return;
-    size_t count;
-    tl_cleanup(mem_freep) struct lock_request **woken = take_woken(table, &count);
-    tl_cleanup(mem_freep) struct lock_request **suspects = mem_alloc((count + 1) * sizeof *suspects);
-    memcpy(suspects, woken, count * sizeof *woken);
-    lock__cycle_break_now(table, suspects, count);
-    for (size_t i = 0; i < count; i++)
-        if (woken[i]->state == LOCK_STATE_WAITING)
-            wake(woken[i]);
+    lock__cycle_break_suspects(table);
     lock__queue_process_wakeups(table);
 }
 

@@ -163,6 +163,15 @@ static bool has_self_conflict(struct acquisition *at, const struct write_target 
 }
 
 /*
+ * Whether no item of the range has run, and no lock was requested for one. Only then may items be
+ * postponed for the scripts that determine their paths.
+ */
+static bool begins_range(const struct acquisition *at)
+{
+    return at->wait == NULL || (at->txn != NULL && at->wait->until == 0);
+}
+
+/*
  * Finds what the pending items will change. Leaves out items that fail for their token or for a
  * self-conflict.
  */
@@ -170,7 +179,7 @@ static int find_targets(struct acquisition *at)
 {
     size_t kept = 0;
     choose_range(at);
-    int r = write__targets(at->core, at->command, at->range, overlay_of(at), at->wait == NULL, &at->targets);
+    int r = write__targets(at->core, at->command, at->range, overlay_of(at), begins_range(at), &at->targets);
     if (r < 0)
         return tl_trace(r);
     for (size_t i = 0; i < at->targets.count; i++) {
@@ -792,15 +801,15 @@ static int resume(struct core *core, struct wait *wait)
 
 /*
  * Fails the pending items of an autocommit write with the cause, if others have run or after a
- * deadlock; else the whole command.
+ * deadlock. Answers any other write at once.
  */
 static int answer(struct core *core, struct wait *wait)
 {
     struct acquisition at = resumed(core, wait);
     struct write_command *write = write_of(&at);
-    bool fails_as_a_whole = at.command->owner.transaction.len > 0 ||
-                            (wait->pending_items == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED);
-    if (fails_as_a_whole) {
+    bool answers_at_once = at.command->owner.transaction.len > 0 ||
+                           (wait->pending_items == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED);
+    if (answers_at_once) {
         wait__answer(core, wait);
         return 0;
     }

@@ -85,6 +85,15 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
         map_put(&owners->requests, request_key(wait->command->request, key), wait);
 }
 
+/* Begins the wait of a later batch of a bulk. The command's deadline stays the same. */
+static void begin_again(const struct core *core, struct wait *wait)
+{
+    uint64_t *timeout_us = &wait->command->owner.timeout_us, elapsed = core->clock - wait->since;
+    *timeout_us -= elapsed < *timeout_us ? elapsed : *timeout_us;
+    wait->since = core->clock;
+    wait->since_ts = core->ts;
+}
+
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
 {
     struct owners *owners = core->owners;
@@ -93,6 +102,8 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
         return;
+    if (wait->pending_items != NULL && list_linked(&wait->of_all))
+        begin_again(core, wait);
     wait->queue_position = lock_request_queue_position(wait->request);
     if (!list_linked(&wait->of_all))
         wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
@@ -194,13 +205,26 @@ void wait__end_later(struct core *core, struct wait *wait)
     wait__enqueue_ready(core, wait);
 }
 
+static void fail_pending_items(struct core *core, struct wait *wait)
+{
+    struct write_command *write = &wait->command->write;
+    core__work(core, write->item_count * WORK_LOCK);
+    for (size_t i = 0; i < write->item_count; i++)
+        if (wait->pending_items[i])
+            write->results[i] = (struct write_result){
+                .outcome = WRITE_FAILED, .index = write->items[i].index, .problem = *wait__cause(wait)};
+}
+
 void wait__answer(struct core *core, struct wait *wait)
 {
-    wait->command->problem = *wait__cause(wait);
+    if (wait->pending_items != NULL)
+        fail_pending_items(core, wait);
+    else
+        wait->command->problem = *wait__cause(wait);
     wait__free(core, wait);
 }
 
-/* Whether items of an autocommit bulk have run, so that each of the others fails. */
+/* Whether items of an autocommit bulk have run, so that the failing ones need a unit of their own. */
 static bool has_results(const struct wait *wait)
 {
     return wait->pending_items != NULL && wait->command->owner.transaction.len == 0;
@@ -211,6 +235,9 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
+    /* The end of a transaction undoes what batches of the bulk have done. */
+    if (command->owner.transaction.len > 0 && txn == NULL)
+        wait->pending_items = NULL;
     /* The client gets no reply with these locks, so the session must not keep them. */
     if (wait->ready && wait->command->type == COMMAND_LOCK)
         lock_request_undo(wait->request, wait->granted_ts);

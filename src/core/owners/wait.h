@@ -65,8 +65,8 @@ struct wait {
     struct txn *txn;              /* whose end ends the wait; NULL: none */
     struct deadline deadline; /* set while it waits */
     uint64_t until;           /* its deadline by the clock, in us; 0: it has not waited for its locks yet */
-    uint64_t since;           /* when it asked, by the clock, in us */
-    tl_ts since_ts;           /* timestamp of the unit in which it asked */
+    uint64_t since;           /* when it, or its current batch, requested its locks, by the clock, in us */
+    tl_ts since_ts;           /* timestamp of that unit */
     size_t bytes;             /* of the wait and its command, counted in owners->wait_bytes */
     size_t queue_position;    /* requests that preceded it when it began to wait */
     bool ready;            /* it is in owners->ready */
@@ -118,8 +118,8 @@ struct wait *wait__by_request(const struct core *core, uint64_t number);
  */
 void wait__free(struct core *core, struct wait *wait);
 /*
- * Fails a wait, also a ready one. The command gets the problem; an autocommit bulk that has run some
- * items gets it in each remaining one. wait__fail() answers and frees the wait at once, unless items have run.
+ * Fails a wait, also a ready one. The command gets the problem; a bulk that has run some items gets
+ * it in each remaining one, unless its transaction ends. wait__fail() answers and frees the wait at once, unless items have run.
  * wait__end() is for many waits at once: it answers only while the step has budget left (cost.h).
  * Other waits are enqueued and answered in a unit of their own.
  * Requires: the wait has a command and has not ended.
@@ -131,7 +131,10 @@ void wait__end(struct core *core, struct wait *wait, enum problem_type type, con
  * locks, and enqueues its reply for a unit of its own.
  */
 void wait__end_later(struct core *core, struct wait *wait);
-/* Fails the whole command of a wait with its cause, and frees the wait. */
+/*
+ * Fails the command of a wait with its cause, and frees the wait. A bulk of a transaction of which
+ * some items have run keeps their results; each other item fails.
+ */
 void wait__answer(struct core *core, struct wait *wait);
 /* Returns: the cost of resuming it, in units of cost.h, without its scripts and sources. */
 size_t wait__cost(const struct wait *wait);

@@ -147,7 +147,7 @@ static void codec_numbers(struct codec *codec, struct core *core, struct wait *w
 /* Whether a wait that has not waited for locks may be ready. */
 static bool never_waited_is_valid(const struct wait *wait)
 {
-    return wait->until > 0 || wait->deferred != NULL || wait->pending_items != NULL;
+    return wait->until > 0 || wait->deferred != NULL || wait->pending_items != NULL || wait->ended;
 }
 
 /* A loaded wait enters owners->ready when all are read (owners_codec.c). */

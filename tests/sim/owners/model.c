@@ -150,17 +150,31 @@ static void end_later(struct om *model, struct om_step *step, int slot, enum om_
     om_wait_ready(model, slot);
 }
 
+/* Rule 17: a bulk fails as a whole, unless its transaction has done batches of it and lives on. */
+static void fail_whole_or_rest(const struct om_wait *wait, struct om_done *done, enum om_problem problem)
+{
+    if (!wait->partial) {
+        done->problem = problem;
+        return;
+    }
+    for (int i = 0; i < wait->op->count; i++)
+        if (wait->left[i])
+            done->results[i] = (struct om_result){.outcome = OM_FAILED, .problem = (uint8_t)problem};
+}
+
 static void fail(struct om *model, struct om_step *step, int slot, enum om_problem problem, bool now)
 {
     struct om_wait *wait = &model->waits[slot];
     struct om_done done = wait->done;
     int txn = wait->txn;
 
+    if (wait->op != NULL && wait->op->txn != 0 && txn < 0)
+        wait->partial = false;
     if ((wait->partial && wait->op->txn == 0) || !now) {
         end_later(model, step, slot, problem);
     } else {
+        fail_whole_or_rest(wait, &done, problem);
         om_wait_free(model, step, slot);
-        done.problem = problem;
         om_complete(model, step, &done);
     }
     if (txn >= 0)
@@ -272,7 +286,7 @@ static void answer_ended(struct om *model, struct om_step *step, int slot)
 {
     struct om_done done = model->waits[slot].done;
 
-    done.problem = model->waits[slot].cause;
+    fail_whole_or_rest(&model->waits[slot], &done, model->waits[slot].cause);
     om_wait_free(model, step, slot);
     om_complete(model, step, &done);
 }

@@ -9,7 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/rand.h"
+#include "core/locks/lock_codec.h"
 #include "core/locks/lock_internal.h"
+#include "core/step/section.h"
 
 enum { OWNERS = 4 };
 
@@ -684,9 +686,151 @@ static void test_resource_names_are_printed(void **state)
     assert_printed("fs:/a#1", "fs/1");
 }
 
+/* --- Checkpoints -------------------------------------------------------------------------------- */
+
+/* Owners by age, the oldest first, each with at most one waiting request. */
+enum { ACTOR_A, ACTOR_PENDING, ACTOR_C, ACTOR_B, ACTOR_RELEASES, ACTORS };
+
+struct checkpoint_case {
+    struct lock_table table;
+    struct lock_owner owners[ACTORS];
+    struct lock_request *requests[ACTORS];
+    struct buf victims; /* the numbers of their owners */
+};
+
+static void note_victim(void *context, struct lock_request *victim, const struct wait_edge *edges, size_t count,
+                        bool requeued)
+{
+    struct checkpoint_case *c = context;
+    (void)edges;
+    buf_printf(&c->victims, "%llu of %zu%s ", (unsigned long long)lock_request_owner(victim)->number, count,
+               requeued ? " requeued" : "");
+}
+
+static void case_init(struct checkpoint_case *c)
+{
+    lock_table_init(&c->table, &(struct lock_hooks){.deadlock = note_victim, .context = c});
+    for (size_t i = 0; i < ACTORS; i++) {
+        lock_table_set_ts(&c->table, 100 + i);
+        lock_owner_init(&c->table, &c->owners[i], NULL, NULL);
+    }
+}
+
+static void case_request(struct checkpoint_case *c, size_t actor, const char *first, const char *second)
+{
+    struct lock_spec specs[] = {{named(first), LOCK_X}, {named(second == NULL ? first : second), LOCK_X}};
+    c->requests[actor] = lock_request_new(&c->table, &c->owners[actor], specs, second == NULL ? 1 : 2, NULL);
+    assert_int_equal(lock_request_start(c->requests[actor], true), LOCK_WAITS);
+}
+
+static void case_take(struct checkpoint_case *c, size_t actor, const char *name)
+{
+    struct lock_spec spec = {named(name), LOCK_X};
+    struct lock_request *request = lock_request_new(&c->table, &c->owners[actor], &spec, 1, NULL);
+    assert_int_equal(lock_request_start(request, true), LOCK_GRANTED);
+    lock_request_free(request);
+}
+
+static void case_deinit(struct checkpoint_case *c)
+{
+    while (lock_table_next_granted(&c->table) != NULL || lock_table_next_victim(&c->table) != NULL) {
+    }
+    for (size_t i = 0; i < ACTORS; i++)
+        lock_request_free(c->requests[i]);
+    for (size_t i = 0; i < ACTORS; i++)
+        lock_release_all(&c->table, &c->owners[i]);
+    while (lock_table_next_granted(&c->table) != NULL) {
+    }
+    for (size_t i = 0; i < ACTORS; i++)
+        lock_owner_deinit(&c->owners[i]);
+    lock_table_deinit(&c->table);
+    buf_deinit(&c->victims);
+}
+
+/* Replaces the table by one that is loaded from its checkpoint. */
+static void case_reload(struct checkpoint_case *c)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct arena arena = ARENA_INIT;
+    struct lock_owner *owners[ACTORS];
+    struct lock_request *requests[ACTORS];
+    size_t actors[ACTORS];
+    struct lock_codec_refs refs = {.owners = owners, .owner_count = ACTORS, .requests = requests};
+    for (size_t i = 0; i < ACTORS; i++) {
+        owners[i] = &c->owners[i];
+        if (c->requests[i] == NULL)
+            continue;
+        actors[refs.request_count] = i;
+        requests[refs.request_count++] = c->requests[i];
+    }
+    struct codec writer = codec_to(&bytes, SECTIONS_VERSION);
+    lock_codec_table(&writer, &c->table, &refs);
+    lock_codec_discard(&c->table, &refs);
+    for (size_t i = 0; i < ACTORS; i++)
+        lock_owner_deinit(&c->owners[i]);
+    lock_table_deinit(&c->table);
+    case_init(c);
+    struct codec reader = codec_from(buf_as_slice(&bytes), &arena);
+    reader.version = SECTIONS_VERSION;
+    lock_codec_table(&reader, &c->table, &refs);
+    assert_true(codec_done(&reader));
+    for (size_t i = 0; i < refs.request_count; i++)
+        c->requests[actors[i]] = refs.requests[i];
+    buf_deinit(&bytes);
+    arena_deinit(&arena);
+}
+
+/*
+ * A request waits for the quota of grants, and the later one of B has lost one obstacle, not the
+ * other. Then A closes a cycle with C, and a longer one that leads over B, which is the
+ * youngest. Returns: the victims.
+ */
+static struct slice victims_beside_pending(bool reload, struct arena *arena)
+{
+    struct checkpoint_case c = {.victims = BUF_INIT(1024)};
+    case_init(&c);
+    case_take(&c, ACTOR_RELEASES, "fs#0");
+    case_take(&c, ACTOR_RELEASES, "fs#1");
+    case_take(&c, ACTOR_A, "fs#a");
+    case_take(&c, ACTOR_B, "fs#b");
+    case_take(&c, ACTOR_C, "fs#c");
+    case_request(&c, ACTOR_PENDING, "fs#0", NULL);
+    case_request(&c, ACTOR_B, "fs#1", "fs#c");
+    case_request(&c, ACTOR_C, "fs#a", NULL);
+    lock_table_set_grant_quota(&c.table, 0);
+    lock_release_all(&c.table, &c.owners[ACTOR_RELEASES]);
+    assert_true(lock_table_has_pending_grants(&c.table));
+    if (reload) {
+        case_reload(&c);
+        lock_table_set_grant_quota(&c.table, 0);
+    }
+    lock_table_suspend_grants(&c.table);
+    case_request(&c, ACTOR_A, "fs#b", "fs#c");
+    lock_table_resume_grants(&c.table);
+    lock_table_check(&c.table);
+    struct slice victims = arena_copy(arena, buf_as_slice(&c.victims));
+    case_deinit(&c);
+    return victims;
+}
+
+/*
+ * A host that was started from a checkpoint chooses the same victims as one that was not, also
+ * while requests wait for the quota of grants.
+ */
+static void test_victims_do_not_depend_on_checkpoints(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct slice kept = victims_beside_pending(false, &arena), loaded = victims_beside_pending(true, &arena);
+    assert_slice_equal(kept, "3 of 2 ");
+    assert_true(slice_equal(kept, loaded));
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_victims_do_not_depend_on_checkpoints),
         cmocka_unit_test(test_lock_modes_conflict_by_the_matrix),
         cmocka_unit_test(test_resource_path_cache_opens_same_directory),
         cmocka_unit_test(test_lock_on_siblings_does_not_conflict),

@@ -423,6 +423,90 @@ static void test_lock_grants_past_waiters_elsewhere_are_bounded(void **state)
     assert_in_range(fewer, some / 2, some - 1);
 }
 
+/*
+ * `count` requests wait for the quota of grants. Returns: the work of ten atomic changes meanwhile
+ * that concern none of them.
+ */
+static uint64_t changes_beside_pending(size_t count)
+{
+    enum { CHANGES = 10 };
+    struct owner_set set;
+    setup(&set, count + 2);
+    take(&set, count, LOCK_X, name_of(NULL, "held"));
+    for (size_t i = 0; i < count; i++)
+        begin_wait(&set, i, LOCK_S, name_of(NULL, "held"));
+    lock_table_set_grant_quota(&set.table, 1);
+    assert_int_equal(lock_release_all(&set.table, &set.owners[count]), 1);
+    uint64_t before = lock_table_work(&set.table);
+    for (size_t i = 0; i < CHANGES; i++) {
+        struct resource_name name = name_of("/a", numbered(i));
+        lock_table_suspend_grants(&set.table);
+        take(&set, count + 1, LOCK_X, name);
+        lock_table_move_document(&set.table, &name, SLICE_LIT("/b"));
+        lock_table_resume_grants(&set.table);
+    }
+    uint64_t work = lock_table_work(&set.table) - before;
+    lock_table_set_grant_quota(&set.table, SIZE_MAX);
+    lock_table_continue_grants(&set.table);
+    assert_int_equal(granted(&set), count);
+    teardown(&set);
+    return work;
+}
+
+/* A commit does not visit the requests that wait for the quota since earlier steps. */
+static void test_lock_changes_do_not_visit_pending_grants(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, LOOKS = 1000 };
+    assert_in_range(changes_beside_pending(FEW), 1, LOOKS);
+    assert_in_range(changes_beside_pending(2 * FEW), 1, LOOKS);
+}
+
+/*
+ * One owner holds `count` documents, and as many requests of owners that belong to it wait
+ * elsewhere. Returns: the work to move all of the documents atomically.
+ */
+static uint64_t moved_beside_own_requests(size_t count)
+{
+    struct owner_set set;
+    struct resource_name other = name_of(NULL, "other");
+    setup(&set, count + 2);
+    for (size_t i = 0; i < count; i++)
+        take(&set, 0, LOCK_X, name_of("/a", numbered(i)));
+    take(&set, 1, LOCK_X, other);
+    for (size_t i = 2; i < set.count; i++) {
+        lock_owner_deinit(&set.owners[i]);
+        lock_owner_init(&set.table, &set.owners[i], &set.owners[0], NULL);
+        begin_wait(&set, i, LOCK_X, other);
+    }
+    uint64_t before = lock_table_work(&set.table);
+    lock_table_suspend_grants(&set.table);
+    for (size_t i = 0; i < count; i++) {
+        struct resource_name name = name_of("/a", numbered(i));
+        lock_table_move_document(&set.table, &name, SLICE_LIT("/b"));
+    }
+    lock_table_resume_grants(&set.table);
+    uint64_t work = lock_table_work(&set.table) - before;
+    for (size_t i = set.count; i-- > 2;) {
+        lock_request_free(set.requests[i]);
+        set.requests[i] = NULL;
+        lock_owner_deinit(&set.owners[i]);
+        lock_owner_init(&set.table, &set.owners[i], NULL, NULL);
+    }
+    teardown(&set);
+    return work;
+}
+
+/* The requests of a holder are visited once in an atomic change, not for each moved document. */
+static void test_lock_moves_visit_own_requests_once(void **state)
+{
+    (void)state;
+    enum { FEW = 500, LOOKS = 1000 };
+    uint64_t few = moved_beside_own_requests(FEW), many = moved_beside_own_requests(2 * FEW);
+    assert_in_range(few, FEW, LOOKS * FEW);
+    assert_in_range(many, few, 2 * few + few / 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +518,8 @@ int main(void)
         cmocka_unit_test(test_lock_grants_past_waiters_elsewhere_are_bounded),
         cmocka_unit_test(test_lock_token_is_found_among_many_locks),
         cmocka_unit_test(test_lock_check_of_write_ignores_many_waiters),
+        cmocka_unit_test(test_lock_changes_do_not_visit_pending_grants),
+        cmocka_unit_test(test_lock_moves_visit_own_requests_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

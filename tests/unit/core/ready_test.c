@@ -674,6 +674,102 @@ static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
     end(&box);
 }
 
+/*
+ * A bulk that is cancelled between two batches reports its completed items, since the transaction
+ * keeps their changes. Each remaining item fails.
+ */
+static void test_txn_bulk_reports_done_items_on_cancel(void **state)
+{
+    struct core_fixture box;
+    struct command *command;
+    (void)state;
+
+    begin(&box, 2);
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&box, 0, 7, "t", 60 * TL_SECOND);
+    tick(&box);
+    cancel(&box, request);
+    while ((command = completed_as(&box, request)) == NULL)
+        tick(&box);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    size_t done = 0;
+    while (done < 7 && command->write.results[done].outcome == WRITE_CREATED)
+        done++;
+    assert_in_range(done, 2, 6);
+    for (size_t i = done; i < 7; i++) {
+        assert_int_equal(command->write.results[i].outcome, WRITE_FAILED);
+        assert_int_equal(command->write.results[i].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    }
+    command_free(command);
+    txn(&box, COMMAND_TXN_COMMIT, "t");
+    command = completed_as(&box, last_request);
+    assert_int_equal(command->txn.changes, done);
+    command_free(command);
+    end(&box);
+}
+
+/* The wait of a later batch is measured from its own request; the deadline is the command's. */
+static void test_txn_bulk_waits_are_measured_by_batch(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 2);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    lock(&box, "holder", "2");
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    (void)bulk(&box, 0, 6, "t", 60 * TL_SECOND);
+    uint64_t asked = box.core->clock;
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
+    assert_int_equal(box.core->owners->locks.waiting_count, 1);
+    const struct wait *wait = list_entry(box.core->owners->waits.next, struct wait, of_all);
+    assert_int_equal(wait->since, box.core->clock);
+    assert_true(wait->since > asked);
+    assert_int_equal(wait->until, asked + 60 * TL_SECOND);
+    assert_int_equal(wait->since_ts, core_last_ts(box.core));
+    end(&box);
+}
+
+/* Scripts of a later batch that determine paths are bounded, too; the fixture checks each step. */
+static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
+{
+    enum { BATCH = 200 };
+    struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 5000; i++) { ctx._source.n = i }")};
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, BATCH);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (int i = 0; i < BATCH; i++) {
+        char id[12];
+        (void)snprintf(id, sizeof id, "%d", i);
+        fixture_index(&box, "u", id, "{\"n\":1,\"path\":\"/a\"}");
+    }
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&box, 2 * BATCH);
+    for (size_t i = 0; i < 2 * BATCH; i++) {
+        struct write_item *item = &command->write.items[i];
+        *item = i < BATCH ? fixture_item(WRITE_INDEX, "fs", "", "", "{}")
+                          : fixture_item(WRITE_UPDATE, "u", NULL, NULL, NULL);
+        item->id = arena_printf(&command->arena, "%zu", i % BATCH);
+        item->update = i < BATCH ? NULL : &update;
+    }
+    command->owner.transaction = SLICE_LIT("t");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    give(&box, command);
+    uint64_t request = last_request;
+    while ((command = completed_as(&box, request)) == NULL)
+        tick(&box);
+    size_t done = 0;
+    while (done < 2 * BATCH && !command->write.results[done].postponed)
+        done++;
+    assert_in_range(done, BATCH + 1, BATCH + 30); /* half of a million steps, 20,000 each */
+    assert_int_equal(command->write.postponed_count, 2 * BATCH - done);
+    command_free(command);
+    end(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -691,6 +787,9 @@ int main(void)
         cmocka_unit_test(test_txn_bulk_is_under_way_between_batches),
         cmocka_unit_test(test_txn_bulk_continues_after_timeout),
         cmocka_unit_test(test_txn_bulk_fails_from_batch_beyond_limit),
+        cmocka_unit_test(test_txn_bulk_reports_done_items_on_cancel),
+        cmocka_unit_test(test_txn_bulk_waits_are_measured_by_batch),
+        cmocka_unit_test(test_txn_bulk_bounds_scripts_of_later_batches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

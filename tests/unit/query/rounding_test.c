@@ -126,6 +126,33 @@ static void test_intervals_across_transitions(void **state)
     }
 }
 
+/*
+ * The estimate of a number of intervals is exact in UTC, and nearly so across the transitions of a
+ * year.
+ */
+static void test_estimated_counts(void **state)
+{
+    (void)state;
+    struct zone zone = zone_berlin();
+    struct rounding all[] = {calendar("hour"),
+                             calendar("day"),
+                             calendar("week"),
+                             calendar("month"),
+                             calendar("quarter"),
+                             calendar("year"),
+                             {.unit = ROUND_FIXED, .millis = HOUR_MS / 2}};
+    for (size_t i = 0; i < 2 * sizeof all / sizeof *all; i++) {
+        struct rounding *rounding = &all[i / 2];
+        rounding->zone = i % 2 == 0 ? NULL : &zone;
+        rounding->offset = 2 * HOUR_MS;
+        int64_t low = rounding_floor(rounding, at("2019-12-30T07:00:00Z")), begin = low;
+        for (uint64_t count = 1; begin < at("2021-02-02"); count++, begin = rounding_next(rounding, begin)) {
+            uint64_t estimate = rounding_estimate_count(rounding, low, begin), error = rounding->zone == NULL ? 0 : 2;
+            assert_in_range(estimate, count - (count < error ? count : error), count + error);
+        }
+    }
+}
+
 static void test_parse_rejects_unknown_units(void **state)
 {
     (void)state;
@@ -142,6 +169,7 @@ int main(void)
                                        cmocka_unit_test(test_floor_with_offset),
                                        cmocka_unit_test(test_intervals_are_contiguous),
                                        cmocka_unit_test(test_intervals_across_transitions),
+                                       cmocka_unit_test(test_estimated_counts),
                                        cmocka_unit_test(test_parse_rejects_unknown_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

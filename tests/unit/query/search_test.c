@@ -849,10 +849,114 @@ static void test_aggregations_of_all_levels_are_bounded_together(void **state)
     fixture_deinit(&f);
 }
 
+/* Aggregates two documents with `h`. Returns: the reply; "refused: REASON"; "long". */
+static struct slice run_histogram(struct fixture *f, const char *body, uint64_t steps, struct arena *arena)
+{
+    struct json_doc *doc = arena_zalloc(arena, sizeof *doc);
+    struct problem problem = {0};
+    struct search_request request;
+    struct search_result result;
+    struct query_parser parser = {.arena = arena, .dialect = DIALECT_7, .doc = doc, .problem = &problem};
+    struct slice text = arena_printf(arena, "{\"size\": 0, \"aggs\": {\"h\": %s}}", body);
+    fixture_context(f, arena, false);
+    f->context.steps_max = steps;
+    search_request_init(&request);
+    assert_int_equal(json_parse(arena, text, DIALECT_7, 0, doc, &problem), 0);
+    assert_int_equal(search_request_parse(&parser, doc->root, &request), 0);
+    int r = search_run(&f->context, &request, &result, &problem);
+    struct slice reply = r == SEARCH_LONG ? SLICE_LIT("long")
+                         : r == QUERY_REFUSED
+                             ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
+                             : arena_copy(arena, buf_as_slice(&result.aggregations));
+    search_result_deinit(&result);
+    return reply;
+}
+
+/*
+ * A histogram with too many intervals is refused in a time that does not depend on their number,
+ * whatever its keys are. The counts are those of Elasticsearch 7.10 where that ends at all.
+ */
+static void test_histograms_with_too_many_intervals_are_refused_at_once(void **state)
+{
+    (void)state;
+    enum { STEPS = 2000000 };
+    static const struct {
+        const char *low, *high, *body, *count;
+    } cases[] = {
+        {"0", "1e12", "{\"histogram\": {\"field\": \"x\", \"interval\": 1}}", "1000000000001"},
+        {"0", "100000", "{\"histogram\": {\"field\": \"x\", \"interval\": 0.5}}", "200001"},
+        {"-9e15", "9.1e15", "{\"histogram\": {\"field\": \"x\", \"interval\": 1}}", "9007199254740992"},
+        {"-1e300", "1e300", "{\"histogram\": {\"field\": \"x\", \"interval\": 1e-300}}", "9007199254740992"},
+        {"0", "1",
+         "{\"histogram\": {\"field\": \"x\", \"interval\": 1, \"extended_bounds\": {\"min\": 0, \"max\": 1e9}}}",
+         "1000000001"},
+        {"0", "1e14", "{\"date_histogram\": {\"field\": \"d\", \"fixed_interval\": \"1ms\", \"offset\": \"3h\"}}",
+         "100000000000001"},
+        {"946684800000", "13569465600000", "{\"date_histogram\": {\"field\": \"d\", \"calendar_interval\": \"day\"}}",
+         "146098"},
+        {"946684800000", "13569465600000",
+         "{\"date_histogram\": {\"field\": \"d\", \"calendar_interval\": \"second\", \"time_zone\": \"+01:00\"}}",
+         "12622780801"},
+        {"0", "8.64e15", "{\"date_histogram\": {\"field\": \"d\", \"calendar_interval\": \"month\"}}", "3285489"},
+        {"0", "1",
+         "{\"date_histogram\": {\"field\": \"d\", \"fixed_interval\": \"1s\", \"extended_bounds\": {\"min\": 0, "
+         "\"max\": "
+         "8640000000000}}}",
+         "8640000001"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena arena = ARENA_INIT;
+        struct fixture f;
+        fixture_init(&f, "{\"properties\": {\"x\": {\"type\": \"double\"}, \"d\": {\"type\": \"date\"}}}");
+        bool dates = strstr(cases[i].body, "date_") != NULL;
+        for (int j = 0; j < 2; j++) {
+            const char *number = j == 0 ? cases[i].low : cases[i].high;
+            struct slice source = dates ? arena_printf(&arena, "{\"d\": %lld}", (long long)strtod(number, NULL))
+                                        : arena_printf(&arena, "{\"x\": %s}", number);
+            fixture_write(&f, &(const char *){j == 0 ? "1" : "2"}, &source.data, 1, false);
+        }
+        struct slice expected =
+            arena_printf(&arena,
+                         "refused: Trying to create too many buckets. Must be less than or equal to: [65535] but "
+                         "was [%s].",
+                         cases[i].count);
+        struct slice found = run_histogram(&f, cases[i].body, STEPS, &arena);
+        if (!slice_starts_with(found, expected))
+            fail_msg("case %zu: %.*s", i, SLICE_ARG(found));
+        fixture_deinit(&f);
+        arena_deinit(&arena);
+    }
+}
+
+/* Keys so large that one more is the same number are distinct buckets, as are infinite ones. */
+static void test_histogram_of_huge_keys_ends(void **state)
+{
+    (void)state;
+    enum { STEPS = 2000000 };
+    struct arena arena = ARENA_INIT;
+    struct fixture f;
+    static const char *const ids[] = {"1", "2"};
+    static const char *const near[] = {"{\"x\": 9007199254740992}", "{\"x\": 9007199254740996}"};
+    static const char *const far[] = {"{\"x\": 1e300}", "{\"x\": 2e300}"};
+    fixture_init(&f, "{\"properties\": {\"x\": {\"type\": \"double\"}}}");
+    fixture_write(&f, ids, near, 2, false);
+    struct slice found = run_histogram(&f, "{\"histogram\": {\"field\": \"x\", \"interval\": 1}}", STEPS, &arena);
+    assert_slice_equal(
+        found, "{\"h\":{\"buckets\":[{\"key\":9.007199254740992E15,\"doc_count\":1},{\"key\":9.007199254740994E15,"
+               "\"doc_count\":0},{\"key\":9.007199254740996E15,\"doc_count\":1}]}}");
+    fixture_write(&f, ids, far, 2, false);
+    found = run_histogram(&f, "{\"histogram\": {\"field\": \"x\", \"interval\": 1e-300}}", STEPS, &arena);
+    assert_true(slice_starts_with(found, SLICE_LIT("{\"h\":{\"buckets\":[{")));
+    fixture_deinit(&f);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_aggregations_of_all_levels_are_bounded_together),
+        cmocka_unit_test(test_histograms_with_too_many_intervals_are_refused_at_once),
+        cmocka_unit_test(test_histogram_of_huge_keys_ends),
         cmocka_unit_test(test_search_finds_expected_ids),
         cmocka_unit_test(test_fetch_writes_hits_as_elasticsearch),
         cmocka_unit_test(test_scores_equal_elasticsearch),
