@@ -29,6 +29,9 @@ struct durable {
  */
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason) TL_MUST_USE;
+enum { DURABLE_BOOT_BYTES_MAX = 64 };
+/* Returns: what identifies this boot of the machine, in `bytes`; empty if it cannot be read. */
+struct slice durable_boot(char bytes[DURABLE_BOOT_BYTES_MAX]);
 /*
  * Notes that the machine has not gone down since now. Called when what it has lost is made good, durably: when the journal is open. A start that is
  * killed before that finds the machine lost again.

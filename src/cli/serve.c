@@ -188,7 +188,9 @@ static const struct argp_option options[] = {
     {"stop-time", OPTION_STOP_TIME, "TIME", 0,
      "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
     {"skip-entry", OPTION_SKIP_ENTRY, "N", 0,
-     "Leave out an entry of the log that ends the server at each start; the refusal of a start names it", 4},
+     "Leave out an entry of the log that ends the server at each start, in a cluster on all hosts; the refusal of a "
+     "start names it",
+     4},
     {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Try that entry once more", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
@@ -325,14 +327,9 @@ static void check_cluster_tls(const struct argp_state *state, const struct serve
         arguments_error(state, "--cluster-cert and --cluster-key need each other");
 }
 
-/* Each host would have to know of it before it applies the entry, and one that has applied it could not take it back. */
 static void check_poison(const struct argp_state *state, const struct serve_options *o)
 {
-    bool skips = o->poison.skip != 0;
-    if (o->cluster != NULL && (skips || o->poison.retry != 0))
-        arguments_error(state, "--%s-entry: not in a cluster, where all hosts have to apply the same entries",
-                        skips ? "skip" : "retry");
-    else if (skips && o->poison.retry != 0)
+    if (o->poison.skip != 0 && o->poison.retry != 0)
         arguments_error(state, "--skip-entry and --retry-entry: one or the other");
 }
 
@@ -612,7 +609,8 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .build = cluster.build,
                                           .limits = &o->limits,
                                           .store = &o->store,
-                                          .journal = &o->journal};
+                                          .journal = &o->journal,
+                                          .poison = o->poison};
     if (o->archive.directory != NULL)
         return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
     int r = member_open(&wanted, member, &reason);
@@ -626,6 +624,8 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2;
     o->journal.cmdlog_position = member->position;
     o->journal.log_bytes = member->log_bytes;
+    o->journal.at_work = member->at_work;
+    o->journal.skips = member->skips;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
     return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host's membership in a cluster: start, submission, timeouts, end. README.md, "In a cluster". */
+#include "journal/at_work.h"
 #include "journal/cluster.h"
 
 #include <unistd.h>
@@ -310,6 +311,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     struct cluster *cluster = mem_zalloc(sizeof *cluster);
     cluster->log = options->log;
     cluster->cursor = cursor;
+    cluster->skips = options->skips;
     cluster->name = copy_text(identity->name);
     cluster->group = copy_text(identity->group);
     cluster->address = copy_text(identity->address);
@@ -384,6 +386,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
     journal->cluster = new_cluster(core, options, cursor);
     cluster_clock_init(&journal->cluster->cluster_clock, journal__boot(journal), core_clock(core));
     core_reset_metrics(core);
+    core_watch(core, options->at_work == NULL ? NULL : at_work_watch_commands(options->at_work));
     pthread_mutex_lock(&journal->core_lock);
     cluster__record_chain(journal, journal->position);
     cluster__update_hosts(journal);

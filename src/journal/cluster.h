@@ -53,7 +53,8 @@ struct cluster {
     char *name, *group, *address, *build, *about, *directory;
     struct core_limits limits; /* that this host was started with */
     uint64_t timeout_us;
-    struct cmdlog_cursor *cursor; /* the follower's */
+    struct cmdlog_cursor *cursor;     /* the follower's */
+    const struct cmdlog_skips *skips; /* entries that are not applied; NULL: none */
 
     /* Membership. */
     pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
