@@ -85,7 +85,8 @@ static int open_log(struct slice directory, bool read_only, const struct archive
 static int read_core(struct durable *durable, const struct core_limits *limits, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    int r = durable->log == NULL ? STORE_NOT_FOUND : store_checkpoint_record(durable->store, &record);
+    int r = durable->log == NULL && !durable->is_member ? STORE_NOT_FOUND
+                                                        : store_checkpoint_record(durable->store, &record);
     if (r == 0)
         r = recover_read_record(durable->store, buf_as_slice(&record), limits, &durable->core, &durable->recovered,
                                 ret_reason);
@@ -129,7 +130,7 @@ int durable_open(const struct store_options *options, const struct core_limits *
     char boot[DURABLE_BOOT_BYTES_MAX];
     struct cmdlog_head head;
     int r = store_open_rocks(options, &ret->store, ret_reason);
-    if (r == 0)
+    if (r == 0 && !(options->read_only && ret->is_member))
         r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
     if (r == 0 && options->read_only)
         return read_core(ret, limits, ret_reason);

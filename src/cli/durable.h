@@ -20,11 +20,12 @@ struct durable {
     struct archive *archive; /* NULL: there is none */
     bool machine_lost;       /* the machine has gone down since, and the log did not end in order */
     struct poison_choice choice; /* in: what is to become of an entry that ends the process */
+    bool is_member;              /* in: a host's of a cluster, to read only: its log is not in the directory */
 };
 
 /*
  * Opens all of it, and makes it where it is missing; `archive` (NULL: there is none) gets what the log needs no more. To read only (options->read_only), the core is as of the store's checkpoint.
- * Requires: *ret is zeroed, but for the choice. Returns: 0, or a fatal code, and why in *ret_reason (mem_free; may be NULL). Owns: the caller; durable_close() in
+ * Requires: *ret is zeroed, but for its inputs. Returns: 0, or a fatal code, and why in *ret_reason (mem_free; may be NULL). Owns: the caller; durable_close() in
  * both cases.
  */
 int durable_open(const struct store_options *options, const struct core_limits *limits,

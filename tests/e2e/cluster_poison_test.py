@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
-from server import BUILD, PROGRAM, Server  # noqa: E402
+from server import BUILD, PROGRAM, Server, check  # noqa: E402
 from waiting import until  # noqa: E402
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "poison_shim.so")
@@ -131,6 +131,14 @@ class ClusterPoison(unittest.TestCase):
         a.start()  # it applies the log from its checkpoint on, which precedes the entry
         self.equal([*hosts, new])
         self.assertEqual(self.must(a, "GET", "/w/_doc/next")["_source"], {"v": 9})
+        for host in (a, new):  # the cluster was made of the directory of the first, with a log of its own; the other has copied
+            self.assertEqual(host.stop(), 0)
+            status, report = check(host.data)
+            self.assertEqual(status, 0, report)
+            self.assertIn("the cluster's log is in etcd and is not read", report)
+        run = subprocess.run([PROGRAM, "check", "--data", new.data, "--replay-all"], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        self.assertIn("the hosts compare their states while they run", run.stdout)
 
     def test_entry_that_a_host_has_applied_is_not_skipped(self):
         a, b = self.host("a", poisonable=False), self.host("b")
