@@ -54,7 +54,7 @@ struct serve_options {
     const char *cluster_ca, *cluster_cert, *cluster_key;
     const char *advertise; /* NULL: as it listens */
     const char *group;
-    uint64_t host_lease_us;
+    uint64_t host_lease_us, clock_skew_us;
     uint64_t catch_up;
     struct store_options store;
     struct core_limits limits;
@@ -88,6 +88,7 @@ struct server {
 
 /* What an orderly end takes of an idle server, on a slow disk. */
 #define STOP_US_MIN TL_SECOND
+#define CLOCK_SKEW_US_MIN (10 * TL_MS)
 
 /* What the smallest documents take. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
@@ -123,6 +124,7 @@ enum {
     OPTION_ADVERTISE,
     OPTION_GROUP,
     OPTION_HOST_LEASE,
+    OPTION_CLOCK_SKEW,
     OPTION_CATCH_UP,
     OPTION_NODE_NAME,
     OPTION_ZONEINFO,
@@ -205,6 +207,10 @@ static const struct argp_option options[] = {
     {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "Its private key, as PEM", 5},
     {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "Where the other hosts reach this one (as --listen)", 5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one is of (default)", 5},
+    {"clock-skew", OPTION_CLOCK_SKEW, "TIME", 0,
+     "A host whose clock is further than this from the median of the live hosts' clocks proposes the median's time "
+     "(500ms)",
+     5},
     {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host that is silent for so long is out (3s)", 5},
     {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "How much log is kept for hosts that are away (2g)", 5},
     {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
@@ -408,6 +414,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_CLUSTER_KEY: o->cluster_key = text; break;
     case OPTION_ADVERTISE: o->advertise = text; break;
     case OPTION_GROUP: o->group = text; break;
+    case OPTION_CLOCK_SKEW:
+        o->clock_skew_us = arguments_duration(state, "clock-skew", text);
+        if (o->clock_skew_us < CLOCK_SKEW_US_MIN)
+            arguments_error(state, "--clock-skew: at least 10ms");
+        break;
     case OPTION_HOST_LEASE:
         o->host_lease_us = arguments_duration(state, "host-lease", text);
         if (o->host_lease_us < TL_SECOND)
@@ -590,7 +601,8 @@ static int open_member(struct server *server, struct serve_options *o)
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
                                       .group = slice_from(o->group),
                                       .address = slice_from(server->address),
-                                      .build = slice_from(CORE_BUILD)};
+                                      .build = slice_from(CORE_BUILD),
+                                      .clock_skew_us = o->clock_skew_us};
     const struct member_options wanted = {.data = o->data,
                                           .log = {.url = slice_from(o->cluster),
                                                   .name = cluster.name,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 
 #define TIMEOUT_DEFAULT_US (30 * TL_SECOND)
+#define CLOCK_SKEW_DEFAULT_US (500 * TL_MS)
 #define KEEPER_POLL_US (100 * TL_MS)     /* polling interval of the keeper's thread */
 #define WARN_INTERVAL_US (5 * TL_SECOND) /* interval of the warnings of a start that waits */
 #define DRAIN_US (5 * TL_SECOND)         /* limit of ordering queued commands while stopping */
@@ -310,6 +311,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     const struct journal_cluster *identity = options->cluster;
     struct cluster *cluster = mem_zalloc(sizeof *cluster);
     cluster->log = options->log;
+    cluster->clock_skew_us = identity->clock_skew_us ? identity->clock_skew_us : CLOCK_SKEW_DEFAULT_US;
     cluster->cursor = cursor;
     cluster->skips = options->skips;
     cluster->name = copy_text(identity->name);

@@ -104,6 +104,7 @@ static void begin_life(struct journal *journal, uint16_t number)
     cluster->beat_at = 0;
     cluster->joining = false;
     cluster->joined = cluster->was_joined = true;
+    cluster__forget_clocks(journal);
 }
 
 /* Handles an applied JOIN of this host: it has joined, or was refused. Requires: core_lock. */
@@ -200,7 +201,7 @@ static void apply(struct journal *journal, const struct command_group_header *he
         struct command *beat = list_entry(effects.heartbeats.next, struct command, link);
         list_remove(&beat->link);
         if (r == 0)
-            cluster__compare(journal, beat, head->ts);
+            cluster__compare(journal, beat, entry->submitted);
         command_free(beat);
     }
     cancel_abandoned(journal, effects.requests, effects.request_count);

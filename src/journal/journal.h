@@ -42,6 +42,8 @@ struct journal_cluster {
      */
     struct slice about;
     uint64_t timeout_us; /* limit of the time until a command is ordered; 0: 30 s */
+    /* Distance of this host's clock from the median beyond which it proposes that; 0: 500 ms */
+    uint64_t clock_skew_us;
 };
 
 struct journal_options {
