@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A host whose clock is a year ahead of the others' or behind moves no timestamp of the cluster (--clock-skew).
+"""A host whose clock is a year ahead of the others', or a year slow, moves no timestamp of the cluster (--clock-skew).
 
 Method: the clock of one host of three is that of clock_shim.c; timestamps of writes by each host are compared with the machine's clock. Skipped where there is no etcd.
 """
