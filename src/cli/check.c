@@ -2,16 +2,23 @@
 /* `tidelock check`: reads everything of a stopped store and says whether it is sound. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "cli/durable.h"
 #include "cli/relog.h"
 #include "cli/replayed.h"
 #include "cli/shown.h"
 #include "cli/inspect.h"
+#include "cli/member.h"
 #include "core/step/core.h"
+
+#define MEMBER_REPLAY                                                                                           \
+    "the directory is a host's of a cluster, whose log is in etcd and cannot be applied again here; the hosts " \
+    "compare their states while they run (`tidelock hosts': chain)"
 
 enum { OPTION_REPLAY = 256, OPTION_REPLAY_ALL, OPTION_LOG };
 
@@ -110,9 +117,17 @@ static int check_state(const struct durable *durable)
     return 0;
 }
 
-/* Every command behind the store's checkpoint can be read. */
+/*
+ * Checks that every command after the store's checkpoint can be read, unless the log is that of a
+ * cluster. Returns: the exit status.
+ */
 static int check_log(const struct durable *durable)
 {
+    if (durable->is_member) {
+        printf("a host of a cluster, as of entry %" PRIu64 ": the cluster's log is in etcd and is not read\n",
+               durable->recovered.checkpoint);
+        return 0;
+    }
     cmdlog_position behind = 0;
     char *reason = NULL;
     int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &behind, &reason);
@@ -130,6 +145,9 @@ static int check_replay(struct check_options *o, const struct durable *durable)
     tl_cleanup(buf_deinit) struct buf own = BUF_INIT(BUF_UNLIMITED);
     if (o->replay.from == NULL && !o->replay_all)
         return 0;
+    if (durable->is_member)
+        return complain(o->replay_all ? "--replay-all" : "--replay", TL_ERR_IO,
+                        mem_strdup(MEMBER_REPLAY, strlen(MEMBER_REPLAY)));
     buf_printf(&own, "%s/log", o->data);
     buf_byte(&own, '\0');
     o->replay.logs[o->replay.log_count++] = own.data;
@@ -144,6 +162,7 @@ int command_check(int argc, char **argv)
     struct durable durable = {0};
     char *reason = NULL;
     arguments_parse(&argp, argc, argv, 0, &o);
+    durable.is_member = member_is(o.data);
     struct store_options opening = {.directory = slice_from(o.data), .read_only = true};
     int r = durable_open(&opening, &limits, NULL, &durable, &reason);
     int status;

@@ -14,10 +14,7 @@
 #include "journal/at_work.h"
 #include "cmdlog/cmdlog_file.h"
 
-enum {
-    SPARES = 6, /* a checkpoint lets go of as many segments as were written since the one before */
-    BOOT_BYTES_MAX = 64,
-};
+enum { SPARES = 6 /* a checkpoint lets go of as many segments as were written since the one before */ };
 
 static char *path_in(struct slice directory, const char *name)
 {
@@ -28,16 +25,16 @@ static char *path_in(struct slice directory, const char *name)
 }
 
 /* Reads a small file. Returns: its bytes in `bytes`; empty where it cannot be read. */
-static struct slice read_small(const char *path, char bytes[BOOT_BYTES_MAX])
+static struct slice read_small(const char *path, char bytes[DURABLE_BOOT_BYTES_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? 0 : read(fd, bytes, BOOT_BYTES_MAX);
+    ssize_t len = fd < 0 ? 0 : read(fd, bytes, DURABLE_BOOT_BYTES_MAX);
     if (fd >= 0)
         close(fd);
     return slice_make(bytes, len < 0 ? 0 : (size_t)len);
 }
 
-static struct slice this_boot(char bytes[BOOT_BYTES_MAX])
+struct slice durable_boot(char bytes[DURABLE_BOOT_BYTES_MAX])
 {
     return read_small("/proc/sys/kernel/random/boot_id", bytes);
 }
@@ -45,18 +42,18 @@ static struct slice this_boot(char bytes[BOOT_BYTES_MAX])
 /* Whether the machine went down since durable_settle() was called for the directory. */
 static bool machine_was_lost(struct slice directory)
 {
-    char now_bytes[BOOT_BYTES_MAX], before_bytes[BOOT_BYTES_MAX];
+    char now_bytes[DURABLE_BOOT_BYTES_MAX], before_bytes[DURABLE_BOOT_BYTES_MAX];
     tl_cleanup(mem_freep) char *path = path_in(directory, "boot");
-    struct slice now = this_boot(now_bytes);
+    struct slice now = durable_boot(now_bytes);
     return now.len == 0 || !slice_equal(now, read_small(path, before_bytes));
 }
 
 /* The file is never synced: if its contents are lost, the machine went down. */
 void durable_settle(struct slice directory)
 {
-    char bytes[BOOT_BYTES_MAX];
+    char bytes[DURABLE_BOOT_BYTES_MAX];
     tl_cleanup(mem_freep) char *path = path_in(directory, "boot");
-    struct slice now = this_boot(bytes);
+    struct slice now = durable_boot(bytes);
     int fd = machine_was_lost(directory) ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (fd < 0)
         return;
@@ -88,7 +85,8 @@ static int open_log(struct slice directory, bool read_only, const struct archive
 static int read_core(struct durable *durable, const struct core_limits *limits, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    int r = durable->log == NULL ? STORE_NOT_FOUND : store_checkpoint_record(durable->store, &record);
+    int r = durable->log == NULL && !durable->is_member ? STORE_NOT_FOUND
+                                                        : store_checkpoint_record(durable->store, &record);
     if (r == 0)
         r = recover_read_record(durable->store, buf_as_slice(&record), limits, &durable->core, &durable->recovered,
                                 ret_reason);
@@ -129,15 +127,15 @@ static int settle_ends(struct durable *durable, char **ret_reason)
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason)
 {
-    char boot[BOOT_BYTES_MAX];
+    char boot[DURABLE_BOOT_BYTES_MAX];
     struct cmdlog_head head;
     int r = store_open_rocks(options, &ret->store, ret_reason);
-    if (r == 0)
+    if (r == 0 && !(options->read_only && ret->is_member))
         r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
     if (r == 0 && options->read_only)
         return read_core(ret, limits, ret_reason);
     if (r == 0)
-        r = at_work_open(options->directory, this_boot(boot), &ret->at_work);
+        r = at_work_open(options->directory, durable_boot(boot), &ret->at_work);
     if (r < 0)
         return tl_trace(r);
     cmdlog_head(ret->log, &head);

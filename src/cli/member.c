@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "cli/client.h"
 #include "core/step/core.h"
+#include "journal/at_work.h"
 
 enum { ID_BYTES = 33, SECRET_BYTES = 65, TEXT_BYTES_MAX = 512, STALL_US = 1000 };
 
@@ -486,6 +487,17 @@ static int open_member_store(const struct member_options *o, struct member *memb
     return r;
 }
 
+/* Opens the crash page, and decides about the entry in which the process before this one ended. */
+static int settle_ends(const struct member_options *o, struct member *member, char **ret_reason)
+{
+    char boot[DURABLE_BOOT_BYTES_MAX];
+    const struct poison_host host = {.name = o->name, .checkpoint = member->position, .log_bytes = member->log_bytes};
+    int r = at_work_open(slice_from(o->data), durable_boot(boot), &member->at_work);
+    if (r == 0)
+        r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);
+    return r == POISON_REFUSED ? tl_trace(TL_ERR_CORRUPT) : r;
+}
+
 static int become(const struct member_options *o, struct member *member, char **ret_reason)
 {
     struct identity identity;
@@ -517,6 +529,8 @@ static int become(const struct member_options *o, struct member *member, char **
         if (r == 0)
             log_info("this host has made the cluster %s", identity.cluster);
     }
+    if (r == 0)
+        r = settle_ends(o, member, ret_reason);
     struct buf about = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&about, "%s %.*s%s", identity.directory, SLICE_ARG(o->address), o->tls ? " https" : "");
     member->about = buf_detach(&about, &(size_t){0});
@@ -546,6 +560,8 @@ void member_close(struct member *member)
         store_close(member->store);
     if (member->log != NULL)
         cmdlog_close(member->log);
+    at_work_close(member->at_work);
+    mem_free(member->skips);
     mem_free(member->about);
     mem_free(member->secret);
     *member = (struct member){0};

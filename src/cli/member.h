@@ -31,6 +31,7 @@ struct member_options {
     const struct core_limits *limits;
     const struct store_options *store;
     const struct journal_options *journal; /* that the founder starts with, alone */
+    struct poison_choice poison;           /* the operator's, about an entry that ends the process */
 };
 
 struct member {
@@ -39,6 +40,8 @@ struct member {
     struct core *core;
     cmdlog_position position; /* of the core, in the log */
     uint64_t log_bytes;       /* for journal_options.log_bytes */
+    struct at_work *at_work;  /* for journal_options.at_work */
+    struct cmdlog_skips *skips; /* for journal_options.skips */
     char *about;           /* for journal_cluster.about */
     char *secret;          /* of the cluster's hosts, for api_options.cluster_secret */
 };

@@ -54,7 +54,7 @@ struct serve_options {
     const char *cluster_ca, *cluster_cert, *cluster_key;
     const char *advertise; /* NULL: as it listens */
     const char *group;
-    uint64_t host_lease_us;
+    uint64_t host_lease_us, clock_skew_us;
     uint64_t catch_up;
     struct store_options store;
     struct core_limits limits;
@@ -88,6 +88,7 @@ struct server {
 
 /* What an orderly end takes of an idle server, on a slow disk. */
 #define STOP_US_MIN TL_SECOND
+#define CLOCK_SKEW_US_MIN (10 * TL_MS)
 
 /* What the smallest documents take. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
@@ -123,6 +124,7 @@ enum {
     OPTION_ADVERTISE,
     OPTION_GROUP,
     OPTION_HOST_LEASE,
+    OPTION_CLOCK_SKEW,
     OPTION_CATCH_UP,
     OPTION_NODE_NAME,
     OPTION_ZONEINFO,
@@ -188,7 +190,9 @@ static const struct argp_option options[] = {
     {"stop-time", OPTION_STOP_TIME, "TIME", 0,
      "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
     {"skip-entry", OPTION_SKIP_ENTRY, "N", 0,
-     "Leave out an entry of the log that ends the server at each start; the refusal of a start names it", 4},
+     "Leave out an entry of the log that ends the server at each start, in a cluster on all hosts; the refusal of a "
+     "start names it",
+     4},
     {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Try that entry once more", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
@@ -203,6 +207,10 @@ static const struct argp_option options[] = {
     {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "Its private key, as PEM", 5},
     {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "Where the other hosts reach this one (as --listen)", 5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one is of (default)", 5},
+    {"clock-skew", OPTION_CLOCK_SKEW, "TIME", 0,
+     "A host whose clock is further than this from the median of the live hosts' clocks proposes the median's time "
+     "(500ms)",
+     5},
     {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host that is silent for so long is out (3s)", 5},
     {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "How much log is kept for hosts that are away (2g)", 5},
     {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
@@ -325,14 +333,9 @@ static void check_cluster_tls(const struct argp_state *state, const struct serve
         arguments_error(state, "--cluster-cert and --cluster-key need each other");
 }
 
-/* Each host would have to know of it before it applies the entry, and one that has applied it could not take it back. */
 static void check_poison(const struct argp_state *state, const struct serve_options *o)
 {
-    bool skips = o->poison.skip != 0;
-    if (o->cluster != NULL && (skips || o->poison.retry != 0))
-        arguments_error(state, "--%s-entry: not in a cluster, where all hosts have to apply the same entries",
-                        skips ? "skip" : "retry");
-    else if (skips && o->poison.retry != 0)
+    if (o->poison.skip != 0 && o->poison.retry != 0)
         arguments_error(state, "--skip-entry and --retry-entry: one or the other");
 }
 
@@ -411,6 +414,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_CLUSTER_KEY: o->cluster_key = text; break;
     case OPTION_ADVERTISE: o->advertise = text; break;
     case OPTION_GROUP: o->group = text; break;
+    case OPTION_CLOCK_SKEW:
+        o->clock_skew_us = arguments_duration(state, "clock-skew", text);
+        if (o->clock_skew_us < CLOCK_SKEW_US_MIN)
+            arguments_error(state, "--clock-skew: at least 10ms");
+        break;
     case OPTION_HOST_LEASE:
         o->host_lease_us = arguments_duration(state, "host-lease", text);
         if (o->host_lease_us < TL_SECOND)
@@ -593,7 +601,8 @@ static int open_member(struct server *server, struct serve_options *o)
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
                                       .group = slice_from(o->group),
                                       .address = slice_from(server->address),
-                                      .build = slice_from(CORE_BUILD)};
+                                      .build = slice_from(CORE_BUILD),
+                                      .clock_skew_us = o->clock_skew_us};
     const struct member_options wanted = {.data = o->data,
                                           .log = {.url = slice_from(o->cluster),
                                                   .name = cluster.name,
@@ -612,7 +621,8 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .build = cluster.build,
                                           .limits = &o->limits,
                                           .store = &o->store,
-                                          .journal = &o->journal};
+                                          .journal = &o->journal,
+                                          .poison = o->poison};
     if (o->archive.directory != NULL)
         return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
     int r = member_open(&wanted, member, &reason);
@@ -626,6 +636,8 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2;
     o->journal.cmdlog_position = member->position;
     o->journal.log_bytes = member->log_bytes;
+    o->journal.at_work = member->at_work;
+    o->journal.skips = member->skips;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
     return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);

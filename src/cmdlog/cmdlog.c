@@ -202,6 +202,36 @@ int cmdlog_forget_host(struct cmdlog *log, struct slice name, uint64_t until)
     return log->shared->forget_host(log, name, until);
 }
 
+int cmdlog_halt(struct cmdlog *log, cmdlog_position position, uint64_t until)
+{
+    REQUIRE(position > 0);
+    return log->shared->halt(log, position, until);
+}
+
+int cmdlog_resume(struct cmdlog *log, uint64_t until)
+{
+    return log->shared->halt(log, 0, until);
+}
+
+int cmdlog_skip(struct cmdlog *log, cmdlog_position position, uint64_t until, struct cmdlog_skip_refusal *ret_refusal)
+{
+    REQUIRE(position > 0);
+    return log->shared->skip(log, position, until, ret_refusal);
+}
+
+int cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips)
+{
+    return log->shared->list_skips(log, until, ret_skips);
+}
+
+bool cmdlog_is_skipped(const struct cmdlog_skips *skips, cmdlog_position position)
+{
+    for (size_t i = 0; skips != NULL && i < skips->count; i++)
+        if (skips->positions[i] == position)
+            return true;
+    return false;
+}
+
 void cmdlog_space(struct cmdlog *log, struct cmdlog_space *ret_space)
 {
     log->shared->space(log, ret_space);

@@ -32,6 +32,7 @@ enum {
     CMDLOG_FENCED,      /* this host's life has ended: the log rejects its appends */
     CMDLOG_UNKNOWN,     /* the entry may or may not be in the log; a cursor shows which */
     CMDLOG_EXISTS,      /* exists already */
+    CMDLOG_REFUSED,     /* hosts prevent it */
 };
 
 struct cmdlog_entry {

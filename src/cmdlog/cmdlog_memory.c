@@ -21,6 +21,7 @@ struct medium_host {
     uint64_t number;
     bool partitioned;
     struct cmdlog_checkpoint checkpoints[2];
+    cmdlog_position halted; /* 0: it has not halted */
 };
 
 struct memory_entry {
@@ -49,6 +50,7 @@ struct cmdlog_medium {
     struct list hosts;
     uint64_t life_count, hosts_version, catch_up;
     struct slice genesis; /* allocated by mem_alloc; NULL: none */
+    struct cmdlog_skips *skips; /* NULL: none */
 };
 
 enum { ANSWERS_KEPT = 64 };
@@ -130,6 +132,7 @@ void cmdlog_medium_free(struct cmdlog_medium *medium)
         free_host(host);
     }
     free_bytes(medium->genesis);
+    mem_free(medium->skips);
     mem_free(medium->entries);
     pthread_cond_destroy(&medium->changed);
     pthread_mutex_destroy(&medium->lock);
@@ -788,6 +791,76 @@ static void shared_space(struct cmdlog *base, struct cmdlog_space *ret_space)
     pthread_mutex_unlock(&medium->lock);
 }
 
+static int shared_halt(struct cmdlog *base, cmdlog_position position, uint64_t until)
+{
+    int r = lock_reachable(base, until);
+    if (r == 0)
+        memory_of(base)->host->halted = position;
+    pthread_mutex_unlock(&medium_of(base)->lock);
+    return r;
+}
+
+/* Collects the hosts that prevent a skip, with checkpoints (`applied`) or else. Requires: the lock. */
+static bool find_obstacles(struct cmdlog_medium *medium, cmdlog_position position, bool applied, struct buf *names)
+{
+    list_for_each(link, &medium->hosts)
+    {
+        struct medium_host *host = list_entry(link, struct medium_host, link);
+        bool known = host->checkpoints[0].locator.data != NULL || host->life != 0;
+        if (!known || (applied ? host->checkpoints[0].position < position : host->halted == position))
+            continue;
+        buf_slice(names, host->name);
+        buf_byte(names, ' ');
+    }
+    return names->len > 0;
+}
+
+/* Inserts in rising order. Requires: the lock; it is not skipped yet. */
+static void add_skip(struct cmdlog_medium *medium, cmdlog_position position)
+{
+    size_t count = medium->skips == NULL ? 0 : medium->skips->count, at = count;
+    medium->skips =
+        mem_realloc(medium->skips, sizeof *medium->skips + (count + 1) * sizeof medium->skips->positions[0]);
+    for (; at > 0 && medium->skips->positions[at - 1] > position; at--)
+        medium->skips->positions[at] = medium->skips->positions[at - 1];
+    medium->skips->positions[at] = position;
+    medium->skips->count = count + 1;
+}
+
+static int shared_skip(struct cmdlog *base, cmdlog_position position, uint64_t until,
+                       struct cmdlog_skip_refusal *ret_refusal)
+{
+    struct cmdlog_medium *medium = medium_of(base);
+    int r = lock_reachable(base, until);
+    buf_clear(&ret_refusal->hosts);
+    if (r == 0 && cmdlog_is_skipped(medium->skips, position))
+        r = CMDLOG_EXISTS;
+    if (r == 0) {
+        ret_refusal->applied = find_obstacles(medium, position, true, &ret_refusal->hosts);
+        if (ret_refusal->applied || find_obstacles(medium, position, false, &ret_refusal->hosts))
+            r = CMDLOG_REFUSED;
+    }
+    if (r == 0)
+        add_skip(medium, position);
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static int shared_list_skips(struct cmdlog *base, uint64_t until, struct cmdlog_skips **ret_skips)
+{
+    struct cmdlog_medium *medium = medium_of(base);
+    int r = lock_reachable(base, until);
+    if (r == 0) {
+        size_t count = medium->skips == NULL ? 0 : medium->skips->count;
+        size_t size = sizeof **ret_skips + count * sizeof(*ret_skips)->positions[0];
+        *ret_skips = mem_zalloc(size);
+        if (count > 0)
+            memcpy(*ret_skips, medium->skips, size);
+    }
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
 static const struct cmdlog_functions host_functions = {
     .append = shared_append,
     .sync = memory_sync,
@@ -820,6 +893,9 @@ static const struct cmdlog_shared_functions shared = {
     .create_genesis = shared_create_genesis,
     .list_checkpoints = shared_list_checkpoints,
     .forget_host = shared_forget_host,
+    .halt = shared_halt,
+    .skip = shared_skip,
+    .list_skips = shared_list_skips,
     .space = shared_space,
 };
 

@@ -180,6 +180,42 @@ int cmdlog_list_checkpoints(struct cmdlog *log, uint64_t until, struct cmdlog_kn
  */
 int cmdlog_forget_host(struct cmdlog *log, struct slice name, uint64_t until) TL_MUST_USE;
 
+/* --- Skipped entries ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Records that this host has halted before an entry: it has never applied the entry, and will not
+ * apply it before cmdlog_resume(). README.md, "Skipped entries".
+ * Returns: 0; CMDLOG_UNREACHABLE: it may or may not be recorded; fatal codes.
+ */
+int cmdlog_halt(struct cmdlog *log, cmdlog_position position, uint64_t until) TL_MUST_USE;
+/* Withdraws that record, if there is one. Returns: as cmdlog_halt(). */
+int cmdlog_resume(struct cmdlog *log, uint64_t until) TL_MUST_USE;
+
+/* Why a skip is refused. */
+struct cmdlog_skip_refusal {
+    bool applied;     /* `hosts` have checkpoints with the entry; false: they have not halted at it */
+    struct buf hosts; /* their names, each followed by a blank; initialized by the caller */
+};
+
+/*
+ * Skips an entry: no host ever applies it.
+ * Requires: this host has halted at it.
+ * Returns: 0; CMDLOG_EXISTS: it is skipped already; CMDLOG_REFUSED with *ret_refusal;
+ * CMDLOG_UNREACHABLE: it may or may not be skipped; fatal codes.
+ */
+int cmdlog_skip(struct cmdlog *log, cmdlog_position position, uint64_t until,
+                struct cmdlog_skip_refusal *ret_refusal) TL_MUST_USE;
+
+struct cmdlog_skips {
+    size_t count;
+    cmdlog_position positions[]; /* rising */
+};
+
+/* Lists all skipped entries. Linearizable. Returns: 0; CMDLOG_UNREACHABLE; fatal codes. Owns: mem_free. */
+int cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips) TL_MUST_USE;
+/* Returns: whether an entry is skipped. `skips` NULL: none is. */
+bool cmdlog_is_skipped(const struct cmdlog_skips *skips, cmdlog_position position);
+
 /* Storage in use, in bytes: of one of the log's servers, as of a report some seconds old. */
 struct cmdlog_space {
     uint64_t used;  /* by live data */
@@ -215,6 +251,9 @@ struct cmdlog_shared_functions {
     int (*create_genesis)(struct cmdlog *log, struct slice bytes, uint64_t until);
     int (*list_checkpoints)(struct cmdlog *log, uint64_t until, struct cmdlog_known_hosts **ret_hosts);
     int (*forget_host)(struct cmdlog *log, struct slice name, uint64_t until);
+    int (*halt)(struct cmdlog *log, cmdlog_position position, uint64_t until); /* 0: resume */
+    int (*skip)(struct cmdlog *log, cmdlog_position position, uint64_t until, struct cmdlog_skip_refusal *ret_refusal);
+    int (*list_skips)(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips);
     void (*space)(struct cmdlog *log, struct cmdlog_space *ret_space);
 };
 

@@ -37,6 +37,7 @@ struct entry_page {
     uint32_t boot_len;
     struct entry_slot found;                   /* the process ended during its application */
     alignas(CACHE_LINE) struct entry_slot now; /* it is being applied */
+    _Atomic uint64_t applied;                  /* highest position of an entry that was ever applied completely */
 };
 
 /* The page, in native byte order: it never leaves this machine. */
@@ -60,6 +61,7 @@ struct at_work {
     struct page *page;
     struct page found; /* as found at opening */
     struct core_watch watch;
+    struct core_watch command_watch;
 };
 
 static uint32_t checksum(const struct page *page)
@@ -91,6 +93,19 @@ static void step(void *context)
 {
     _Atomic uint32_t *command = &((struct at_work *)context)->page->entry.now.command;
     atomic_store_explicit(command, atomic_load_explicit(command, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+static void ignore_begin(void *context, struct slice session, uint64_t deferred, uint64_t action)
+{
+    (void)context;
+    (void)session;
+    (void)deferred;
+    (void)action;
+}
+
+static void ignore_end(void *context)
+{
+    (void)context;
 }
 
 /* Returns: whether the recorded action is valid. Requires: the file has the full size. */
@@ -177,6 +192,7 @@ int at_work_open(struct slice directory, struct slice boot, struct at_work **ret
     count_end(&page->entry, atomic_load(&at_work->found.noted) == 0);
     at_work->page = page;
     at_work->watch = (struct core_watch){step, begin, end, at_work};
+    at_work->command_watch = (struct core_watch){step, ignore_begin, ignore_end, at_work};
     *ret_at_work = at_work;
     return 0;
 }
@@ -208,6 +224,11 @@ const struct core_watch *at_work_watch(struct at_work *at_work)
     return &at_work->watch;
 }
 
+const struct core_watch *at_work_watch_commands(struct at_work *at_work)
+{
+    return &at_work->command_watch;
+}
+
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes)
@@ -223,6 +244,19 @@ void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts
 
 void at_work_end_entry(struct at_work *at_work)
 {
+    if (at_work == NULL)
+        return;
+    struct entry_page *entry = &at_work->page->entry;
+    uint64_t position = atomic_load_explicit(&entry->now.position, memory_order_relaxed);
+    if (position > atomic_load_explicit(&entry->applied, memory_order_relaxed))
+        atomic_store_explicit(&entry->applied, position, memory_order_relaxed);
+    if (is_same_entry(&entry->found, &entry->now))
+        atomic_store(&entry->found.position, 0);
+    atomic_store_explicit(&entry->now.position, 0, memory_order_release);
+}
+
+void at_work_fail_entry(struct at_work *at_work)
+{
     if (at_work != NULL)
         atomic_store_explicit(&at_work->page->entry.now.position, 0, memory_order_release);
 }
@@ -236,6 +270,11 @@ bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_e
                                         .command = atomic_load(&found->command),
                                         .ends = found->ends};
     return ret_entry->position != 0 && ret_entry->ends != 0;
+}
+
+uint64_t at_work_applied(const struct at_work *at_work)
+{
+    return atomic_load(&at_work->page->entry.applied);
 }
 
 void at_work_forget_entry(struct at_work *at_work)

@@ -64,6 +64,12 @@ bool at_work_found(const struct at_work *at_work, struct command *command);
  */
 const struct core_watch *at_work_watch(struct at_work *at_work);
 
+/*
+ * As at_work_watch(), without cleanup actions: an end during one counts as an end in the entry. For
+ * a host of a cluster, which cannot attribute it to the action.
+ */
+const struct core_watch *at_work_watch_commands(struct at_work *at_work);
+
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -71,11 +77,22 @@ const struct core_watch *at_work_watch(struct at_work *at_work);
  * no other entry is recorded.
  */
 void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes);
-/* Clears the record. */
+/*
+ * Clears the record: the entry has been applied completely. Ensures: ends in it are not counted any
+ * more.
+ */
 void at_work_end_entry(struct at_work *at_work);
+/* Clears the record: applying the entry has failed with an error, which is not an end in it. */
+void at_work_fail_entry(struct at_work *at_work);
 
 /* Returns: whether the process has ended in an entry that was not applied completely since. */
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry);
+
+/*
+ * Returns: the highest position of an entry that this data directory has applied completely in this
+ * boot of the machine; 0: none.
+ */
+uint64_t at_work_applied(const struct at_work *at_work);
 
 /* Drops the count of ends: the entry was applied, is skipped, or is not in this log. */
 void at_work_forget_entry(struct at_work *at_work);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host's membership in a cluster: start, submission, timeouts, end. README.md, "In a cluster". */
+#include "journal/at_work.h"
 #include "journal/cluster.h"
 
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 
 #define TIMEOUT_DEFAULT_US (30 * TL_SECOND)
+#define CLOCK_SKEW_DEFAULT_US (500 * TL_MS)
 #define KEEPER_POLL_US (100 * TL_MS)     /* polling interval of the keeper's thread */
 #define WARN_INTERVAL_US (5 * TL_SECOND) /* interval of the warnings of a start that waits */
 #define DRAIN_US (5 * TL_SECOND)         /* limit of ordering queued commands while stopping */
@@ -309,7 +311,9 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     const struct journal_cluster *identity = options->cluster;
     struct cluster *cluster = mem_zalloc(sizeof *cluster);
     cluster->log = options->log;
+    cluster->clock_skew_us = identity->clock_skew_us ? identity->clock_skew_us : CLOCK_SKEW_DEFAULT_US;
     cluster->cursor = cursor;
+    cluster->skips = options->skips;
     cluster->name = copy_text(identity->name);
     cluster->group = copy_text(identity->group);
     cluster->address = copy_text(identity->address);
@@ -384,6 +388,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
     journal->cluster = new_cluster(core, options, cursor);
     cluster_clock_init(&journal->cluster->cluster_clock, journal__boot(journal), core_clock(core));
     core_reset_metrics(core);
+    core_watch(core, options->at_work == NULL ? NULL : at_work_watch_commands(options->at_work));
     pthread_mutex_lock(&journal->core_lock);
     cluster__record_chain(journal, journal->position);
     cluster__update_hosts(journal);

@@ -41,6 +41,7 @@ struct peer {
     struct chain_point beat;
     uint64_t lag_entries, lag_us; /* of its applied state when it sent that heartbeat */
     int64_t clock_offset_us;      /* its wall clock minus this host's when that was applied */
+    bool clock_known;             /* clock_offset_us is of a heartbeat applied in this host's life */
     enum { PEER_UNKNOWN, PEER_AGREES, PEER_DIFFERS } verdict;
     tl_ts reached_ts; /* it serves reads at this timestamp or later, in this life */
     /* Boot clock: it has been out of the log's list of hosts since; 0: it is in it. */
@@ -52,8 +53,9 @@ struct cluster {
     struct cmdlog *log;
     char *name, *group, *address, *build, *about, *directory;
     struct core_limits limits; /* that this host was started with */
-    uint64_t timeout_us;
-    struct cmdlog_cursor *cursor; /* the follower's */
+    uint64_t timeout_us, clock_skew_us;
+    struct cmdlog_cursor *cursor;     /* the follower's */
+    const struct cmdlog_skips *skips; /* entries that are not applied; NULL: none */
 
     /* Membership. */
     pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
@@ -75,6 +77,11 @@ struct cluster {
     bool draining;                      /* the journal stops; queued commands are still ordered */
     bool ended;                         /* nothing is submitted any more */
     bool follower_stopping;
+
+    /* This host's wall clock among those of the live hosts; README.md, "Time". */
+    bool clock_compared;         /* in this life */
+    bool clock_is_off;           /* it is further from the median than clock_skew_us */
+    int64_t clock_correction_us; /* the median minus it, if it is off; else 0 */
 
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */
@@ -128,6 +135,12 @@ void cluster__record_chain(struct journal *journal, cmdlog_position position);
  * the follower. Requires: the stable timestamp covers it (invariant 6).
  */
 void cluster__publish_applied(struct journal *journal);
+/* Compares this host's clock with those of the live hosts. Requires: queue_lock. */
+void cluster__compare_clocks(struct journal *journal);
+/* Begins that anew, in a new life. Requires: queue_lock. */
+void cluster__forget_clocks(struct journal *journal);
+/* Returns: the time that an entry proposes; 0: none. Requires: queue_lock. */
+tl_ts cluster__proposed_ts(struct journal *journal);
 /*
  * Compares a heartbeat with this host: its chain, its position, and `wall`, its host's wall clock.
  * Called by the follower. Requires: the heartbeat's entry is the newest that was applied.

@@ -191,7 +191,7 @@ static void refuse_entry(struct journal *journal, struct list *entry, struct lis
 /* Ends the process after a reported failure, which does not count as an end within the entry. */
 static _Noreturn void apply_failed(struct journal *journal, const char *what, int code)
 {
-    at_work_end_entry(journal->at_work);
+    at_work_fail_entry(journal->at_work);
     journal__store_failed(what, code);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applies the entries of the cluster's log. README.md, "In a cluster". */
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -7,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/step/command_codec.h"
+#include "journal/at_work.h"
 #include "journal/cluster.h"
 
 #define AWAIT_US TL_SECOND
@@ -102,6 +104,7 @@ static void begin_life(struct journal *journal, uint16_t number)
     cluster->beat_at = 0;
     cluster->joining = false;
     cluster->joined = cluster->was_joined = true;
+    cluster__forget_clocks(journal);
 }
 
 /* Handles an applied JOIN of this host: it has joined, or was refused. Requires: core_lock. */
@@ -164,9 +167,13 @@ static void apply(struct journal *journal, const struct command_group_header *he
     pthread_mutex_lock(&journal->core_lock);
     journal->step_clock = head->clock;
     uint64_t begun = journal__boot(journal);
+    at_work_begin_entry(journal->at_work, entry->position, head->ts, entry->bytes.len);
     int r = command_group_apply(journal->core, head, commands, &journal->effects);
-    if (r < 0)
+    if (r < 0) {
+        at_work_fail_entry(journal->at_work);
         journal__store_failed("applying an entry", r);
+    }
+    at_work_end_entry(journal->at_work);
     journal->work_us += journal__boot(journal) - begun;
     journal->position = entry->position;
     journal->log_bytes += entry->bytes.len;
@@ -194,7 +201,7 @@ static void apply(struct journal *journal, const struct command_group_header *he
         struct command *beat = list_entry(effects.heartbeats.next, struct command, link);
         list_remove(&beat->link);
         if (r == 0)
-            cluster__compare(journal, beat, head->ts);
+            cluster__compare(journal, beat, entry->submitted);
         command_free(beat);
     }
     cancel_abandoned(journal, effects.requests, effects.request_count);
@@ -202,9 +209,32 @@ static void apply(struct journal *journal, const struct command_group_header *he
     mem_free(mine);
 }
 
+/*
+ * Passes an entry without applying it, as every host does. No command of it is of this process:
+ * every host had halted when it was skipped.
+ */
+static void pass_skipped(struct journal *journal, const struct cmdlog_entry *entry)
+{
+    struct list group = LIST_INIT(group);
+    log_warning("entry %" PRIu64 " of the log of the cluster is skipped (--skip-entry)", entry->position);
+    pthread_mutex_lock(&journal->core_lock);
+    journal->position = entry->position;
+    journal->log_bytes += entry->bytes.len;
+    cluster__record_chain(journal, entry->position);
+    journal__record_applied(journal);
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    journal__finish(journal, &group, wanted, SYNC_ALL);
+    cluster__publish_applied(journal);
+}
+
 static void take_entry(struct journal *journal, const struct cmdlog_entry *entry)
 {
     struct cluster *cluster = journal->cluster;
+    if (cmdlog_is_skipped(cluster->skips, entry->position)) {
+        pass_skipped(journal, entry);
+        return;
+    }
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
     int r = command_group_read_header(entry->bytes, &head);

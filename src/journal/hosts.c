@@ -42,7 +42,7 @@ static int submit_join(struct journal *journal, uint64_t life)
 {
     struct cluster *cluster = journal->cluster;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct command_group_header head = {.ts = journal__wall(journal)};
+    struct command_group_header head = {.ts = 0}; /* this host's clock has not been compared yet */
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
     command->join = (struct join_command){.name = slice_from(cluster->name),
                                           .group = slice_from(cluster->group),
@@ -180,11 +180,83 @@ void cluster__update_hosts(struct journal *journal)
     bool mine = !cluster->joined;
     for (size_t i = 0; i < count; i++)
         mine = mine || (all[i].life != 0 && all[i].life == cluster->life);
+    cluster__compare_clocks(journal);
     if (!mine) /* it was reported as gone: the core ignores its entries, whatever the log says */
         cluster->life = 0;
     if (journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
     pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/* --- Clocks ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Collects the clocks of live hosts. Each is measured when its heartbeat is applied here, also this
+ * host's own, so that the delay cancels out. Returns: their number; *ret_all: no live host's is
+ * missing; *ret_own: this host's.
+ */
+static size_t collect_clocks(const struct cluster *cluster, int64_t *offsets, bool *ret_all, int64_t *ret_own)
+{
+    size_t count = 0;
+    *ret_all = true;
+    *ret_own = 0;
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        const struct journal_host *host = &cluster->hosts[i];
+        const struct peer *peer = &cluster->peers[host->number];
+        bool known = peer->clock_known || (host->self && cluster->live_count == 1);
+        if (!host->live)
+            continue;
+        *ret_all = *ret_all && known;
+        if (known)
+            offsets[count++] = peer->clock_offset_us;
+        if (known && host->self)
+            *ret_own = peer->clock_offset_us;
+    }
+    return count;
+}
+
+static void set_clock_is_off(struct cluster *cluster, bool off, int64_t ahead)
+{
+    if (off && !cluster->clock_is_off)
+        log_warning("this host's clock is %" PRId64
+                    " ms %s the median of the live hosts' clocks; it proposes that time "
+                    "until its own is set right (--clock-skew)",
+                    (ahead < 0 ? -ahead : ahead) / (int64_t)TL_MS, ahead < 0 ? "below" : "above");
+    else if (!off && cluster->clock_is_off)
+        log_info("this host's clock is close to the median of the live hosts' clocks again");
+    cluster->clock_is_off = off;
+    cluster->clock_correction_us = off ? -ahead : 0;
+}
+
+void cluster__compare_clocks(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    bool all;
+    int64_t own;
+    if (!cluster->joined || cluster->host_count == 0)
+        return;
+    int64_t *offsets = mem_alloc(cluster->host_count * sizeof *offsets);
+    size_t count = collect_clocks(cluster, offsets, &all, &own);
+    cluster->clock_compared = cluster->clock_compared || (all && count > 0);
+    if (cluster->clock_compared && count > 0) {
+        int64_t ahead = own - clock_median(offsets, count);
+        set_clock_is_off(cluster, (uint64_t)(ahead < 0 ? -ahead : ahead) > cluster->clock_skew_us, ahead);
+    }
+    mem_free(offsets);
+}
+
+void cluster__forget_clocks(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    cluster->clock_compared = false;
+    for (size_t i = 0; i < cluster->host_count; i++)
+        cluster->peers[cluster->hosts[i].number].clock_known = false;
+}
+
+tl_ts cluster__proposed_ts(struct journal *journal)
+{
+    const struct cluster *cluster = journal->cluster;
+    return cluster->clock_compared ? journal__wall(journal) + (uint64_t)cluster->clock_correction_us : 0;
 }
 
 /* --- Absent hosts ------------------------------------------------------------------------------------------------- */
@@ -351,6 +423,8 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
     if (peer->beat.ts > peer->reached_ts)
         peer->reached_ts = peer->beat.ts;
     peer->clock_offset_us = (int64_t)(wall - journal__wall(journal));
+    peer->clock_known = cluster->joined;
+    cluster__compare_clocks(journal);
     measure_lag(cluster, beat->position, peer);
     bool self = number == cluster->host;
     if (mine != NULL && !self && has_own_build(journal, number)) {

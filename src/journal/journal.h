@@ -19,6 +19,7 @@
 #include "metrics/metrics.h"
 
 struct at_work;
+struct cmdlog_skips;
 struct journal;
 struct cmdlog;
 
@@ -41,6 +42,8 @@ struct journal_cluster {
      */
     struct slice about;
     uint64_t timeout_us; /* limit of the time until a command is ordered; 0: 30 s */
+    /* Distance of this host's clock from the median beyond which it proposes that; 0: 500 ms */
+    uint64_t clock_skew_us;
 };
 
 struct journal_options {
@@ -67,6 +70,8 @@ struct journal_options {
      */
     const struct core_limits *limits;
     const struct journal_cluster *cluster; /* set for journal_open_cluster() only */
+    /* In a cluster: entries that are passed without being applied; NULL: none. Outlives the journal */
+    const struct cmdlog_skips *skips;
 };
 
 /*
@@ -80,7 +85,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
 /*
  * Starts the journal of a host in a cluster, over a shared log and a core as of `cmdlog_position`.
  * Blocks without a time limit until this host has joined and has applied everything ordered before.
- * Ignores feed_off, at_work and machine_lost.
+ * Ignores feed_off and machine_lost.
  * Returns: as journal_open_local(); TL_ERR_BUSY: the cluster refuses this host, with *ret_reason
  *          (mem_free; may be NULL); TL_ERR_CORRUPT: the log was trimmed beyond `cmdlog_position`.
  */

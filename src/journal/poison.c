@@ -3,9 +3,13 @@
 #include "journal/poison.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/types.h"
+#include "cmdlog/cmdlog_shared.h"
 #include "core/step/command.h"
 #include "core/step/command_group.h"
 #include "journal/at_work.h"
@@ -368,5 +372,248 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
             r = decide_loading(&poison, at_work, choice, ret_reason);
     }
     buf_deinit(&poison.text);
+    return r;
+}
+
+/* --- In a cluster ------------------------------------------------------------------------------------------------- */
+
+#define ATTEMPT_US (2 * TL_SECOND)
+#define RETRY_US (100 * TL_MS)
+
+/* Repeats a call of the log until it can be reached. */
+#define UNTIL_REACHED(r, call)                       \
+    do {                                             \
+        while (((r) = (call)) == CMDLOG_UNREACHABLE) \
+            usleep((useconds_t)RETRY_US);            \
+    } while (0)
+
+/* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left. */
+static int next_up_to(struct cmdlog_cursor *cursor, cmdlog_position head, struct cmdlog_entry *ret)
+{
+    int r;
+    while ((r = cmdlog_next(cursor, ret)) == CMDLOG_END && cmdlog_cursor_position(cursor) < head)
+        (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
+    return r == 0 && ret->position > head ? CMDLOG_END : r;
+}
+
+/* Returns: whether the entry has a HEARTBEAT of a host that has applied `position`. */
+static bool shows_application(const struct cmdlog_entry *entry, cmdlog_position position)
+{
+    struct list commands = LIST_INIT(commands);
+    struct command_group_header head;
+    bool shows = false;
+    if (command_group_decode(entry->bytes, &head, &commands) != 0)
+        return false;
+    while (!list_empty(&commands)) {
+        struct command *command = list_entry(commands.next, struct command, link);
+        shows = shows || (command->type == COMMAND_HEARTBEAT && command->heartbeat.position >= position);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    return shows;
+}
+
+/* Appends to `applied_by` the name of a host that has applied the entry, as the log shows. */
+static int find_application(struct cmdlog_cursor *cursor, cmdlog_position head, const struct poison *poison,
+                            struct buf *applied_by)
+{
+    struct cmdlog_entry entry;
+    int r;
+    while ((r = next_up_to(cursor, head, &entry)) == 0 && applied_by->len == 0)
+        if (shows_application(&entry, poison->found.position))
+            buf_slice(applied_by, entry.host);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* As find_in_log(), of a shared log. */
+static int find_in_shared_log(struct cmdlog *log, struct poison *poison, struct buf *applied_by)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    cmdlog_position head;
+    int r;
+    UNTIL_REACHED(r, cmdlog_read_head(log, clock_boot_us() + ATTEMPT_US, &head));
+    if (r != 0 || poison->found.position > head)
+        return r;
+    r = cmdlog_follow(log, poison->found.position, &cursor);
+    if (r != 0)
+        return r == CMDLOG_TRIMMED ? 0 : r;
+    r = next_up_to(cursor, head, &entry);
+    if (r == 0 && is_noted(&entry, &poison->found)) {
+        poison->in_log = true;
+        poison_describe(entry.bytes, poison->found.command, &poison->text);
+        r = find_application(cursor, head, poison, applied_by);
+    }
+    cmdlog_unfollow(cursor);
+    return r == CMDLOG_END ? 0 : r;
+}
+
+/* Makes this host a known one, with its checkpoint, before it applies anything. */
+static int become_known(struct cmdlog *log, const struct poison_host *host)
+{
+    const struct cmdlog_checkpoint checkpoint = {
+        .position = host->checkpoint, .locator = SLICE_LIT("store"), .log_bytes = host->log_bytes};
+    int r;
+    UNTIL_REACHED(r, cmdlog_put_checkpoint(log, &checkpoint));
+    return r;
+}
+
+static int give_reason(struct buf *text, const struct poison *poison, char **ret_reason)
+{
+    buf_lit(text, ". Keep a copy of the data directory and report this (docs/operating.md, \"An entry that ends the "
+                  "server\"). The entry: ");
+    buf_slice(text, buf_as_slice(&poison->text));
+    if (ret_reason != NULL)
+        *ret_reason = mem_strdup(text->data, text->len);
+    return POISON_REFUSED;
+}
+
+static int refuse_in_cluster(const struct poison *poison, struct slice applied_by, char **ret_reason)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    uint64_t position = poison->found.position;
+    buf_printf(&text,
+               "the server has ended %" PRIu32 " times while it applied entry %" PRIu64
+               " of the log of the cluster, and does not start again. ",
+               poison->found.ends, position);
+    if (applied_by.len > 0)
+        buf_printf(&text,
+                   "Host %.*s has applied it, so it cannot be left out: start the version of the server that applied "
+                   "it, or start with an empty data directory, which copies a checkpoint of a live host; ",
+                   SLICE_ARG(applied_by));
+    else
+        buf_printf(&text,
+                   "It is not known to have been applied anywhere. --skip-entry %" PRIu64
+                   " on one host leaves it out permanently on all, when every host has stopped here; if another host "
+                   "has applied it, start with an empty data directory, which copies a checkpoint of that host; ",
+                   position);
+    buf_printf(&text,
+               "--retry-entry %" PRIu64
+               " tries it once more, if the server was killed from outside or had too little memory",
+               position);
+    int r = give_reason(&text, poison, ret_reason);
+    buf_deinit(&text);
+    return r;
+}
+
+static int refuse_skip(const struct poison *poison, const struct cmdlog_skip_refusal *refusal, char **ret_reason)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    uint64_t position = poison->found.position;
+    buf_printf(&text, "--skip-entry %" PRIu64 ": not left out, since these hosts ", position);
+    if (refusal->applied)
+        buf_printf(
+            &text,
+            "have applied it: %.*s. Start this host with an empty data directory, which copies a checkpoint of a "
+            "live host",
+            SLICE_ARG(buf_as_slice(&refusal->hosts)));
+    else
+        buf_printf(
+            &text,
+            "may have applied it, or may apply it: %.*s. Start each of them: one that this entry ends refuses its "
+            "next start and reports that, and then the entry can be left out. For a host that no longer exists, "
+            "delete the key PREFIX/checkpoint/NAME in etcd",
+            SLICE_ARG(buf_as_slice(&refusal->hosts)));
+    int r = give_reason(&text, poison, ret_reason);
+    buf_deinit(&text);
+    return r;
+}
+
+/* Skips the entry for all hosts. Returns: 0; POISON_REFUSED; fatal codes. */
+static int skip_in_cluster(const struct poison *poison, struct cmdlog *log, char **ret_reason)
+{
+    struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
+    int r;
+    UNTIL_REACHED(r, cmdlog_skip(log, poison->found.position, clock_boot_us() + ATTEMPT_US, &refusal));
+    if (r == CMDLOG_REFUSED)
+        r = refuse_skip(poison, &refusal, ret_reason);
+    else if (r == 0)
+        log_warning("--skip-entry: entry %" PRIu64 " of the log is left out by all hosts from now on: %.*s",
+                    poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
+    buf_deinit(&refusal.hosts);
+    return r == CMDLOG_EXISTS ? 0 : r;
+}
+
+/* Records that this host has stopped before the entry. Requires: it has never applied it. */
+static int halt(const struct poison *poison, struct cmdlog *log)
+{
+    int r;
+    UNTIL_REACHED(r, cmdlog_halt(log, poison->found.position, clock_boot_us() + ATTEMPT_US));
+    return r;
+}
+
+/* Decides about an entry that is not skipped yet. Returns: 0: the log can be applied; as above. */
+static int decide_in_cluster(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
+                             const struct poison_choice *choice, struct slice applied_by, char **ret_reason)
+{
+    bool skips = choice->skip == poison->found.position;
+    int r = 0;
+    if (choice->retry == poison->found.position) {
+        at_work_retry_entry(at_work);
+    } else if (skips || poison->found.ends >= AT_WORK_ENDS_MAX) {
+        if (applied_by.len > 0 || (r = halt(poison, log)) != 0)
+            return r != 0 ? r : refuse_in_cluster(poison, applied_by, ret_reason);
+        return skips ? skip_in_cluster(poison, log, ret_reason) : refuse_in_cluster(poison, applied_by, ret_reason);
+    }
+    log_warning("the server ended while it applied entry %" PRIu64
+                " of the log of the cluster, and applies it again now. If it ends once more, the next start is "
+                "refused, and says what can be done. The entry: %.*s",
+                poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
+    return 0;
+}
+
+/*
+ * Reads the skips, after this host is known and has resumed: from then on no further entry can be
+ * skipped while it runs (cmdlog README.md, guarantee 15).
+ */
+static int resume(struct cmdlog *log, struct cmdlog_skips **ret_skips)
+{
+    int r;
+    UNTIL_REACHED(r, cmdlog_resume(log, clock_boot_us() + ATTEMPT_US));
+    if (r == 0)
+        UNTIL_REACHED(r, cmdlog_list_skips(log, clock_boot_us() + ATTEMPT_US, ret_skips));
+    return r;
+}
+
+/* Finds the entry in which this host ended, unless it is skipped, or was applied since. */
+static int find_in_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
+                           struct poison *poison, struct buf *applied_by)
+{
+    struct cmdlog_skips *skips;
+    int r;
+    if (!at_work_ended_in(at_work, &poison->found))
+        return 0;
+    UNTIL_REACHED(r, cmdlog_list_skips(log, clock_boot_us() + ATTEMPT_US, &skips));
+    if (r != 0)
+        return r;
+    if (poison->found.position > host->checkpoint && !cmdlog_is_skipped(skips, poison->found.position))
+        r = find_in_shared_log(log, poison, applied_by);
+    if (r == 0 && poison->in_log && applied_by->len == 0 && at_work_applied(at_work) >= poison->found.position)
+        buf_slice(applied_by, host->name);
+    if (r == 0 && !poison->in_log)
+        at_work_forget_entry(at_work);
+    mem_free(skips);
+    return r;
+}
+
+int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
+                          const struct poison_choice *choice, struct cmdlog_skips **ret_skips, char **ret_reason)
+{
+    struct poison poison = {.text = BUF_INIT(BUF_UNLIMITED)};
+    struct buf applied_by = BUF_INIT(BUF_UNLIMITED);
+    int r = become_known(log, host);
+    if (r == 0)
+        r = find_in_cluster(log, host, at_work, &poison, &applied_by);
+    if (r == 0) {
+        warn_unused_options(&poison, choice);
+        if (poison.in_log)
+            r = decide_in_cluster(&poison, log, at_work, choice, buf_as_slice(&applied_by), ret_reason);
+    }
+    if (r == 0)
+        r = resume(log, ret_skips);
+    if (r == 0 && cmdlog_is_skipped(*ret_skips, poison.found.position))
+        at_work_forget_entry(at_work);
+    buf_deinit(&poison.text);
+    buf_deinit(&applied_by);
     return r;
 }

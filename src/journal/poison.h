@@ -7,6 +7,7 @@
 #include "cmdlog/cmdlog.h"
 
 struct at_work;
+struct cmdlog_skips;
 struct store;
 
 /* The operator's decision about an entry, by its position; 0: none. */
@@ -24,6 +25,23 @@ struct poison_choice {
 enum { POISON_REFUSED = 1 };
 int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_work, const struct poison_choice *choice,
                   char **ret_reason) TL_MUST_USE;
+
+/* A host of a cluster, about to apply its log; README.md, "Poison entries in a cluster". */
+struct poison_host {
+    struct slice name;
+    cmdlog_position checkpoint; /* of its core */
+    uint64_t log_bytes;         /* up to there */
+};
+
+/*
+ * As poison_settle(), over the log of a cluster: an entry is skipped for all hosts, if none has
+ * applied it. Waits until the log can be reached.
+ * Ensures: this host is a known host of the log, and applies nothing in *ret_skips.
+ * Returns: as poison_settle(), with the skipped entries in *ret_skips. Owns: the caller; mem_free.
+ */
+int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
+                          const struct poison_choice *choice, struct cmdlog_skips **ret_skips,
+                          char **ret_reason) TL_MUST_USE;
 
 /*
  * Appends a description of a command for operators: "command 2 of 3: write [index] [fs/1]", at most

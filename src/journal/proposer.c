@@ -143,9 +143,9 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
 /* Encodes commands up to the size of an entry. The rest stays in `taken`. */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
-    struct command_group_header head = {
-        .host = journal->cluster->host, .ts = journal__wall(journal), .life = entry->life, .number = entry->number};
+    struct command_group_header head = {.host = journal->cluster->host, .life = entry->life, .number = entry->number};
     pthread_mutex_lock(&journal->queue_lock);
+    head.ts = cluster__proposed_ts(journal);
     head.clock = cluster__clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
     buf_clear(&journal->entry);

@@ -125,7 +125,7 @@ static int load(struct store *store, const struct core_limits *limits, struct sl
     if (recover_read_position(record, &position, &lineage) == 0 && position != 0)
         at_work_begin_entry(at_work, position, AT_WORK_LOADING, record.len);
     int r = recover_read_record(store, record, limits, ret_core, recovered, ret_reason);
-    at_work_end_entry(at_work);
+    at_work_fail_entry(at_work); /* nothing was applied; recover_core() drops the count of ends */
     return r;
 }
 
@@ -243,7 +243,10 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
         check_chain(replay, &commands, entry->position);
         at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
         r = command_group_apply(core, &head, &commands, &replay->effects);
-        at_work_end_entry(replay->at_work);
+        if (r == 0)
+            at_work_end_entry(replay->at_work);
+        else
+            at_work_fail_entry(replay->at_work);
     }
     if (core == NULL)
         free_commands(&commands);

@@ -166,3 +166,17 @@ tl_ts ts_history_at(const struct ts_history *history, uint64_t boot, uint64_t us
         return ts < history->points[i].ts ? ts : history->points[i].ts;
     return point->ts; /* no later point is known */
 }
+
+/* --- Clocks of several hosts -------------------------------------------------------------------------------------- */
+
+int64_t clock_median(int64_t *offsets, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        int64_t offset = offsets[i];
+        size_t at = i;
+        for (; at > 0 && offsets[at - 1] > offset; at--)
+            offsets[at] = offsets[at - 1];
+        offsets[at] = offset;
+    }
+    return offsets[(count - 1) / 2];
+}

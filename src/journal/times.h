@@ -95,6 +95,13 @@ struct ts_clock {
  */
 tl_ts ts_clock_read(struct ts_clock *ts_clock, uint64_t wall, uint64_t boot, tl_ts last);
 
+/*
+ * Returns: the median of clocks, as offsets from any common one. Of an even number it is the lower of
+ *          the two in the middle: timestamps can follow a clock forward, but never back.
+ * Requires: count > 0. Sorts the offsets.
+ */
+int64_t clock_median(int64_t *offsets, size_t count);
+
 /* --- Timestamp history -------------------------------------------------------------------------------------------- */
 
 enum { TS_HISTORY_POINTS = 512 };

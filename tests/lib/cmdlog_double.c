@@ -285,7 +285,8 @@ static int double_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
                                            .bytes = slice_make(cursor->copy, entry->bytes.len),
                                            .host = slice_from(medium->hosts[entry->host].name),
                                            .life = entry->life,
-                                           .number = entry->number};
+                                           .number = entry->number,
+                                           .submitted = clock_wall_us()};
         cursor->next = at * STEP + 1;
         cursor->position = at * STEP;
         r = 0;

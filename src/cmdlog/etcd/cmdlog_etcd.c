@@ -128,6 +128,9 @@ static const struct cmdlog_shared_functions shared = {
     .create_genesis = metadata__create_genesis,
     .list_checkpoints = metadata__list_checkpoints,
     .forget_host = metadata__forget_host,
+    .halt = skips__halt,
+    .skip = skips__skip,
+    .list_skips = skips__list,
     .space = cmdlog_etcd_space,
 };
 
@@ -148,6 +151,11 @@ static void make_keys(struct cmdlog_etcd *log)
         {"log", false, true, &log->logs_end},
         {"checkpoint", false, false, &log->checkpoints},
         {"checkpoint", false, true, &log->checkpoints_end},
+        {"halted", true, false, &log->key_halted},
+        {"halted", false, false, &log->halted},
+        {"halted", false, true, &log->halted_end},
+        {"skip", false, false, &log->skips},
+        {"skip", false, true, &log->skips_end},
     };
     log->keys = BUF_INIT(BUF_UNLIMITED);
     buf_reserve(&log->keys, 16 * (log->prefix.len + CMDLOG_HOST_NAME_MAX + 16));

@@ -58,6 +58,7 @@ struct cmdlog_etcd {
     struct buf keys; /* the bytes of the following keys */
     struct slice key_genesis, key_host, key_log, key_checkpoint;
     struct slice hosts, hosts_end, logs, logs_end, checkpoints, checkpoints_end;
+    struct slice key_halted, halted, halted_end, skips, skips_end;
 
     /* This host's life. */
     uint64_t ttl_us;   /* of a requested lease */
@@ -163,6 +164,12 @@ int metadata__forget_host(struct cmdlog *log, struct slice name, uint64_t until)
 int metadata__put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
 int metadata__get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint);
 int metadata__trim(struct cmdlog *log, cmdlog_position before);
+
+/* --- skips.c ------------------------------------------------------------------------------------------------------------ */
+
+int skips__halt(struct cmdlog *log, cmdlog_position position, uint64_t until);
+int skips__skip(struct cmdlog *log, cmdlog_position position, uint64_t until, struct cmdlog_skip_refusal *ret_refusal);
+int skips__list(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips);
 
 /* Appends the key PREFIX/kind/name. */
 void cmdlog_etcd__key(struct buf *buf, const struct cmdlog_etcd *log, const char *kind, struct slice name);

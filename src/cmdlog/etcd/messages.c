@@ -6,8 +6,11 @@
 
 enum {
     COMPARE_EQUAL = 0,
+    COMPARE_LESS = 2,
     TARGET_VERSION = 0,
     TARGET_CREATED = 1,
+    TARGET_MODIFIED = 2,
+    TARGET_VALUE = 3,
     ORDER_DESCEND = 2,
     BY_MODIFIED = 3,
     ALARM_NO_SPACE = 1,
@@ -96,6 +99,27 @@ void etcd_compare_version(struct buf *buf, struct slice key, uint64_t version)
 void etcd_compare_created(struct buf *buf, struct slice key, uint64_t revision)
 {
     put_compare(buf, key, TARGET_CREATED, 5, revision);
+}
+
+void etcd_compare_value(struct buf *buf, struct slice key, struct slice value)
+{
+    size_t compare = proto_begin(buf, 1);
+    proto_number(buf, 1, COMPARE_EQUAL);
+    proto_number(buf, 2, TARGET_VALUE);
+    proto_bytes(buf, 3, key);
+    proto_bytes(buf, 7, value);
+    proto_end(buf, compare);
+}
+
+void etcd_compare_unmodified(struct buf *buf, struct slice key, struct slice end, uint64_t revision)
+{
+    size_t compare = proto_begin(buf, 1);
+    proto_number(buf, 1, COMPARE_LESS);
+    proto_number(buf, 2, TARGET_MODIFIED);
+    proto_bytes(buf, 3, key);
+    proto_number_set(buf, 6, revision + 1);
+    proto_bytes(buf, 64, end);
+    proto_end(buf, compare);
 }
 
 void etcd_branch_range(struct buf *buf, enum etcd_branch branch, const struct etcd_range *range)

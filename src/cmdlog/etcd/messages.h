@@ -48,6 +48,9 @@ void etcd_put_lease_grant(struct buf *buf, uint64_t lease, uint64_t ttl_s);
  */
 void etcd_compare_version(struct buf *buf, struct slice key, uint64_t version);
 void etcd_compare_created(struct buf *buf, struct slice key, uint64_t revision);
+void etcd_compare_value(struct buf *buf, struct slice key, struct slice value);
+/* Compares that no key from `key` to `end`, exclusive, was put after `revision`. */
+void etcd_compare_unmodified(struct buf *buf, struct slice key, struct slice end, uint64_t revision);
 enum etcd_branch { ETCD_THEN = 2, ETCD_ELSE = 3 };
 void etcd_branch_range(struct buf *buf, enum etcd_branch branch, const struct etcd_range *range);
 void etcd_branch_put(struct buf *buf, enum etcd_branch branch, struct slice key, struct slice value, uint64_t lease);

@@ -616,6 +616,61 @@ static void test_trim_retains_second_newest_checkpoint(void **state)
     cmdlog_close(c);
 }
 
+static void assert_skip_refused(struct cmdlog *log, cmdlog_position position, bool applied, const char *hosts)
+{
+    struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
+    assert_int_equal(cmdlog_skip(log, position, CMDLOG_FOREVER, &refusal), CMDLOG_REFUSED);
+    assert_int_equal(refusal.applied, applied);
+    assert_slice_equal(buf_as_slice(&refusal.hosts), hosts);
+    buf_deinit(&refusal.hosts);
+}
+
+static void test_entry_is_skipped_only_if_all_hosts_have_halted(void **state)
+{
+    struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
+    struct cmdlog_skips *skips;
+    cmdlog_position positions[4];
+    (void)state;
+    struct cmdlog *a = open_at(url_of("skip"), "a"), *ab = open_at(url_of("skip"), "ab"),
+                  *c = open_at(url_of("skip"), "c");
+    join(a);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(append_entry(a, "w", i, 100, &positions[i]), 0);
+    put_checkpoint(ab, positions[0], 1, "ab");
+    assert_int_equal(cmdlog_list_skips(a, CMDLOG_FOREVER, &skips), 0);
+    assert_int_equal(skips->count, 0);
+    mem_free(skips);
+
+    /* A member without a checkpoint and a known host that is no member must both halt. */
+    assert_skip_refused(c, positions[2], false, "ab a ");
+    assert_int_equal(cmdlog_halt(ab, positions[2], CMDLOG_FOREVER), 0);
+    assert_skip_refused(c, positions[2], false, "a ");
+    assert_int_equal(cmdlog_halt(a, positions[1], CMDLOG_FOREVER), 0);
+    assert_skip_refused(ab, positions[2], false, "a ");
+    assert_int_equal(cmdlog_halt(a, positions[2], CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_resume(ab, CMDLOG_FOREVER), 0);
+    assert_skip_refused(a, positions[2], false, "ab ");
+    assert_int_equal(cmdlog_halt(ab, positions[2], CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_skip(a, positions[2], CMDLOG_FOREVER, &refusal), 0);
+    assert_int_equal(cmdlog_skip(ab, positions[2], CMDLOG_FOREVER, &refusal), CMDLOG_EXISTS);
+
+    /* A checkpoint shows that its host has applied an entry, whatever it has recorded. */
+    put_checkpoint(ab, positions[1], 2, "ab");
+    assert_int_equal(cmdlog_halt(a, positions[1], CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_halt(ab, positions[1], CMDLOG_FOREVER), 0);
+    assert_skip_refused(a, positions[1], true, "ab ");
+
+    assert_int_equal(cmdlog_list_skips(c, CMDLOG_FOREVER, &skips), 0);
+    assert_int_equal(skips->count, 1);
+    assert_true(cmdlog_is_skipped(skips, positions[2]));
+    assert_false(cmdlog_is_skipped(skips, positions[1]));
+    mem_free(skips);
+    buf_deinit(&refusal.hosts);
+    cmdlog_close(a);
+    cmdlog_close(ab);
+    cmdlog_close(c);
+}
+
 /* If a checkpoint is between the parts of another host's entry, the first parts are retained. */
 static void test_trim_retains_parts_of_incomplete_entry(void **state)
 {
@@ -899,6 +954,7 @@ int main(void)
         cmocka_unit_test(test_life_end_rejects_appends),
         cmocka_unit_test(test_lease_expires_without_etcd),
         cmocka_unit_test(test_trim_retains_second_newest_checkpoint),
+        cmocka_unit_test(test_entry_is_skipped_only_if_all_hosts_have_halted),
         cmocka_unit_test(test_trim_retains_parts_of_incomplete_entry),
         cmocka_unit_test(test_append_is_exactly_once_when_replies_are_lost),
         cmocka_unit_test(test_append_and_follow_survive_cut_connections),

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
+#include "core/step/command_group.h"
 #include "core/step/core.h"
 #include "journal/journal.h"
 #include "journal/recover.h"
@@ -42,6 +43,7 @@ struct host {
 };
 
 struct options {
+    const struct cmdlog_skips *skips;
     uint64_t timeout_us;
     struct core_limits limits;
     const char *build, *group;
@@ -71,6 +73,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                          .cmdlog_position = position,
                                          .log_bytes = log_bytes,
                                          .cluster = &cluster,
+                                         .skips = options->skips,
                                          .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
@@ -760,6 +763,59 @@ static void test_lag_is_what_a_heartbeat_lacks(void **state)
     double_medium_free(medium);
 }
 
+/* Returns: the position of the entry with a write of the document. */
+static cmdlog_position position_of(struct host *host, const char *id)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    cmdlog_position found = 0;
+    assert_int_equal(cmdlog_follow(host->log, 1, &cursor), 0);
+    while (found == 0 && cmdlog_next(cursor, &entry) == 0) {
+        struct list commands = LIST_INIT(commands);
+        struct command_group_header head;
+        assert_int_equal(command_group_decode(entry.bytes, &head, &commands), 0);
+        while (!list_empty(&commands)) {
+            struct command *command = list_entry(commands.next, struct command, link);
+            if (command->type == COMMAND_WRITE && slice_is(command->write.items->id, id))
+                found = entry.position;
+            list_remove(&command->link);
+            command_free(command);
+        }
+    }
+    cmdlog_unfollow(cursor);
+    return found;
+}
+
+/* Two hosts that apply the log again, one from the first entry on, pass the entry alike. */
+static void test_skipped_entry_is_passed_by_every_host(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct options with = plain();
+    struct cmdlog_skips *skips = mem_zalloc(sizeof *skips + sizeof skips->positions[0]);
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    must(run(&hosts[0], write_command(WRITE_CREATE, "1")));
+    must(run(&hosts[0], write_command(WRITE_CREATE, "2")));
+    must(run(&hosts[0], write_command(WRITE_CREATE, "3")));
+    skips->positions[0] = position_of(&hosts[0], "2");
+    skips->count = 1;
+    assert_true(skips->positions[0] > 0);
+    end(&hosts[0]);
+
+    hosts[0].store = NULL; /* empty: it applies the whole log */
+    with.skips = skips;
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &with, NULL), 0);
+    assert_int_equal(try_begin(&hosts[1], medium, "b", &with, NULL), 0);
+    catch_up(&hosts[0]);
+    assert_true(has(&hosts[0], "1") && has(&hosts[0], "3"));
+    assert_false(has(&hosts[0], "2"));
+    must(run(&hosts[1], write_command(WRITE_CREATE, "2")));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+    mem_free(skips);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -776,6 +832,7 @@ int main(void)
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
+        cmocka_unit_test(test_skipped_entry_is_passed_by_every_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include "journal/poison.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_memory.h"
+#include "cmdlog/cmdlog_shared.h"
 #include "store/store.h"
 
 #define BOOT SLICE_LIT("this boot")
@@ -590,6 +591,170 @@ static void test_description_escapes_names_and_hides_secrets(void **state)
     buf_deinit(&text);
 }
 
+/* --- In a cluster ------------------------------------------------------------------------------------------------- */
+
+/* Two known hosts. The page is that of host a. */
+struct cluster_world {
+    struct fixture *f;
+    struct cmdlog_medium *medium;
+    struct cmdlog *a, *b;
+};
+
+static cmdlog_position append_as(struct cmdlog *log, struct command *command, tl_ts ts)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct command_group_header head = {.ts = ts};
+    cmdlog_position position;
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
+    command_free(command);
+    struct slice part = buf_as_slice(&bytes);
+    assert_int_equal(cmdlog_append(log, &part, 1, &position), 0);
+    buf_deinit(&bytes);
+    return position;
+}
+
+static int settle_as(struct cluster_world *world, struct cmdlog *log, cmdlog_position checkpoint,
+                     const struct poison_choice *choice, struct cmdlog_skips **ret_skips, char **ret_reason)
+{
+    const struct poison_host host = {.name = SLICE_LIT("a"), .checkpoint = checkpoint};
+    return poison_settle_cluster(log, &host, world->f->at_work, choice, ret_skips, ret_reason);
+}
+
+static struct cluster_world cluster_new(struct fixture *f)
+{
+    struct cluster_world world = {.f = f, .medium = cmdlog_medium_new()};
+    const struct cmdlog_checkpoint first = {.position = 1, .locator = SLICE_LIT("store")};
+    uint64_t life;
+    world.a = cmdlog_memory_open_as(world.medium, SLICE_LIT("a"));
+    world.b = cmdlog_memory_open_as(world.medium, SLICE_LIT("b"));
+    assert_int_equal(cmdlog_join(world.b, SLICE_NONE, CMDLOG_FOREVER, &life), 0);
+    assert_int_equal(append_as(world.b, write_command(WRITE_INDEX, "1"), 1000), 1);
+    assert_int_equal(cmdlog_put_checkpoint(world.b, &first), 0);
+    return world;
+}
+
+static void cluster_free(struct cluster_world *world)
+{
+    cmdlog_close(world->a);
+    cmdlog_close(world->b);
+    cmdlog_medium_free(world->medium);
+}
+
+/* Appends an entry, other entries after it, and ends host a's process in it `ends` times. */
+static cmdlog_position end_in_shared(struct cluster_world *world, int ends)
+{
+    struct command *command = write_command(WRITE_INDEX, "bad");
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct command_group_header head = {.ts = 3000};
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
+    cmdlog_position bad = append_as(world->b, command, head.ts);
+    (void)append_as(world->b, write_command(WRITE_INDEX, "next"), 4000);
+    for (int i = 0; i < ends; i++) {
+        at_work_begin_entry(world->f->at_work, bad, head.ts, bytes.len);
+        end(world->f);
+    }
+    buf_deinit(&bytes);
+    return bad;
+}
+
+static void assert_cluster_refuses(struct cluster_world *world, const struct poison_choice *choice, const char *why)
+{
+    struct cmdlog_skips *skips;
+    char *reason = NULL;
+    assert_int_equal(settle_as(world, world->a, 1, choice, &skips, &reason), POISON_REFUSED);
+    if (strstr(reason, why) == NULL)
+        fail_msg("not \"%s\": %s", why, reason);
+    mem_free(reason);
+}
+
+/* Returns: whether an entry is skipped in a start that is not refused. */
+static bool starts_with_skip(struct cluster_world *world, struct cmdlog *log, const struct poison_choice *choice,
+                             cmdlog_position position)
+{
+    struct cmdlog_skips *skips;
+    assert_int_equal(settle_as(world, log, 1, choice, &skips, NULL), 0);
+    bool skipped = cmdlog_is_skipped(skips, position);
+    mem_free(skips);
+    return skipped;
+}
+
+static void test_cluster_skips_entry_once_all_hosts_have_halted(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    const struct poison_choice none = {0};
+    cmdlog_position bad = end_in_shared(&world, 1);
+    const struct poison_choice skip = {.skip = bad};
+    assert_false(starts_with_skip(&world, world.a, &none, bad)); /* one end: it is applied again */
+    at_work_begin_entry(world.f->at_work, bad, 3000, 1);         /* an entry of another length */
+    end(world.f);
+    assert_false(starts_with_skip(&world, world.a, &skip, bad));
+    assert_true(ended_in_none(world.f));
+    cluster_free(&world);
+
+    world = cluster_new(*state);
+    bad = end_in_shared(&world, 2);
+    assert_cluster_refuses(&world, &none, "write (index) [fs/bad]");
+    assert_cluster_refuses(&world, &skip, "may apply it: b ."); /* although its entry 1 precedes it */
+    assert_int_equal(cmdlog_halt(world.b, bad + 1, CMDLOG_FOREVER), 0);
+    assert_cluster_refuses(&world, &skip, "may apply it: b .");
+    assert_int_equal(cmdlog_halt(world.b, bad, CMDLOG_FOREVER), 0);
+    assert_true(starts_with_skip(&world, world.a, &skip, bad));
+    assert_true(ended_in_none(world.f));
+    assert_true(starts_with_skip(&world, world.b, &none, bad));
+    cluster_free(&world);
+}
+
+/* A host that has resumed may apply the entry at any time. */
+static void test_cluster_does_not_skip_entry_that_a_host_retries(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    cmdlog_position bad = end_in_shared(&world, 2);
+    const struct poison_choice none = {0}, retry = {.retry = bad};
+    struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
+    assert_cluster_refuses(&world, &none, "--skip-entry");
+    assert_int_equal(cmdlog_halt(world.b, bad, CMDLOG_FOREVER), 0);
+    assert_false(starts_with_skip(&world, world.a, &retry, bad));
+    assert_int_equal(cmdlog_skip(world.b, bad, CMDLOG_FOREVER, &refusal), CMDLOG_REFUSED);
+    assert_false(refusal.applied);
+    assert_slice_equal(buf_as_slice(&refusal.hosts), "a ");
+    buf_deinit(&refusal.hosts);
+    cluster_free(&world);
+}
+
+static void test_cluster_does_not_skip_applied_entry(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    cmdlog_position bad = end_in_shared(&world, 2);
+    const struct poison_choice skip = {.skip = bad};
+    const struct cmdlog_checkpoint later = {.position = bad, .locator = SLICE_LIT("store")};
+    assert_int_equal(cmdlog_halt(world.b, bad, CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_put_checkpoint(world.b, &later), 0);
+    assert_cluster_refuses(&world, &skip, "have applied it: b .");
+
+    /* A heartbeat shows it before any checkpoint does. */
+    struct command *beat = command_new(COMMAND_HEARTBEAT, DIALECT_7);
+    beat->heartbeat.position = bad;
+    (void)append_as(world.b, beat, 5000);
+    assert_cluster_refuses(&world, &skip, "Host b has applied it");
+    cluster_free(&world);
+
+    /* This host has, before it was stopped. */
+    world = cluster_new(*state);
+    at_work_forget_entry(world.f->at_work);
+    bad = end_in_shared(&world, 0);
+    at_work_begin_entry(world.f->at_work, bad, 3000, 1);
+    at_work_end_entry(world.f->at_work);
+    end(world.f);
+    cluster_free(&world);
+    world = cluster_new(*state);
+    bad = end_in_shared(&world, 2);
+    assert_int_equal(cmdlog_halt(world.b, bad, CMDLOG_FOREVER), 0);
+    assert_cluster_refuses(&world, &skip, "Host a has applied it");
+    cluster_free(&world);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -608,6 +773,9 @@ int main(void)
         IN_FOLDER(test_skip_of_another_entry_is_corrupt),
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),
+        IN_FOLDER(test_cluster_skips_entry_once_all_hosts_have_halted),
+        IN_FOLDER(test_cluster_does_not_skip_entry_that_a_host_retries),
+        IN_FOLDER(test_cluster_does_not_skip_applied_entry),
         cmocka_unit_test(test_description_escapes_names_and_hides_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,10 +140,23 @@ static void test_cluster_clock_stops_without_entries(void **state)
     assert_int_equal(cluster_clock_read(&cluster_clock, 132 * TL_SECOND + 1), 21 * TL_SECOND + 1);
 }
 
+static void test_clock_median_is_robust_against_a_minority(void **state)
+{
+    const int64_t year = (int64_t)365 * 86400 * (int64_t)TL_SECOND;
+    (void)state;
+    assert_int_equal(clock_median((int64_t[]){year}, 1), year);
+    assert_int_equal(clock_median((int64_t[]){year, 5}, 2), 5);
+    assert_int_equal(clock_median((int64_t[]){0, year, 7}, 3), 7);
+    assert_int_equal(clock_median((int64_t[]){0, -year, 7}, 3), 0);
+    assert_int_equal(clock_median((int64_t[]){year, 3, year, 4}, 4), 4);
+    assert_int_equal(clock_median((int64_t[]){-year, 1, 2, 3, year}, 5), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cluster_clock_stops_without_entries),
+        cmocka_unit_test(test_clock_median_is_robust_against_a_minority),
         cmocka_unit_test(test_run_clock_excludes_stalls),
         cmocka_unit_test(test_clock_steps_ignore_drift),
         cmocka_unit_test(test_ts_clock_slews_while_wall_clock_is_behind),
