@@ -76,7 +76,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->store = store;
     options_init(&api->options, options);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
-    api->host = nodes_own_id(journal, api->node_id);
+    nodes_own_id(journal, api->node_id);
     log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
@@ -115,6 +115,7 @@ void api_stop(struct api *api)
     attachments_stop(api->attachments);
     followers_stop(api->followers);
     head_waits_stop(api->head_waits);
+    distribution_stop(api->distribution);
     events_stop(api->events);
     searches_stop(api->searches);
 }

@@ -65,21 +65,10 @@ static const struct slice *make_headers(struct request *request, struct slice ty
     return headers;
 }
 
-static bool is_live(struct journal *journal, uint16_t number)
-{
-    struct journal_host *hosts;
-    size_t count = journal_hosts(journal, &hosts);
-    bool live = false;
-    for (size_t i = 0; i < count; i++)
-        live = live || (hosts[i].number == number && hosts[i].live);
-    mem_free(hosts);
-    return live;
-}
-
 /* The sender's thread owns the request meanwhile. */
 static bool gives_up(struct request *request, const struct cluster_node *node)
 {
-    return !account_poll(&request->account) || !is_live(request->api->journal, node->number);
+    return !account_poll(&request->account) || !journal_is_live(request->api->journal, node->number);
 }
 
 /* --- A whole request ---------------------------------------------------------------------------------------------- */
@@ -159,6 +148,7 @@ int request_forward(struct request *request, const struct cluster_node *to)
     struct host_call *call = &forwarding->call;
     *call = (struct host_call){
         .address = to->address,
+        .tls = to->tls,
         .method = exchange->method_name,
         .target = exchange->query.data == NULL ? exchange->path
                                                : arena_printf(request->arena, "%.*s?%.*s", SLICE_ARG(exchange->path),
@@ -181,7 +171,7 @@ int request_forward(struct request *request, const struct cluster_node *to)
 
 int request_forward_to(struct request *request, uint16_t host)
 {
-    if (host == request->api->host || host == 0)
+    if (host == journal_host_number(request->api->journal) || host == 0)
         return 0;
     const struct cluster_node *node = nodes_by_number(nodes_list(request), host);
     return node == NULL ? 0 : request_forward(request, node);
@@ -245,6 +235,7 @@ int request_ask_hosts(struct request *request, struct host_ask *asks, size_t cou
         *question = (struct question){.asking = asking, .ask = &asks[i], .reply = BUF_INIT(BUF_UNLIMITED)};
         question->reply.guard = request->exchange->response.guard;
         question->call = (struct host_call){.address = asks[i].node->address,
+                                            .tls = asks[i].node->tls,
                                             .method = slice_from(asks[i].method),
                                             .target = asks[i].target,
                                             .body = asks[i].body,
