@@ -14,6 +14,7 @@
 #include "api/request/date_name.h"
 #include "api/request/dialect.h"
 #include "api/request/distribution.h"
+#include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
 #include "api/request/media.h"
@@ -455,6 +456,8 @@ static int enter(struct request *request)
         return r;
     if (request->on_worker && !account_poll(&request->account)) /* nobody has waited until its turn came */
         return memory_refuse(request);
+    if ((r = request_forward_query_txn(request, request->transaction)) != 0)
+        return r;
     return awaited_timestamp(request, request->after, pass_gate);
 }
 
