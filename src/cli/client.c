@@ -127,12 +127,12 @@ static void forget_reply(struct client *client)
     client->timestamp = 0;
 }
 
-/* Appends the remedy to curl's words. */
-static void add_advice(struct client *client, CURLcode result)
+void client_add_advice(CURLcode result, bool tls, const char *option_prefix, char *error, size_t size)
 {
-    size_t len = strlen(client->error), size = sizeof client->error - len;
-    char *end = client->error + len;
-    bool tls = strncmp(client->url, "https:", 6) == 0, between_hosts = client->option_prefix[0] != '\0';
+    size_t len = strlen(error);
+    char *end = error + len;
+    bool between_hosts = option_prefix[0] != '\0';
+    size -= len;
     switch (result) {
     case CURLE_COULDNT_CONNECT:
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -149,8 +149,8 @@ static void add_advice(struct client *client, CURLcode result)
         break;
     case CURLE_RECV_ERROR:
         if (tls && arg_cert == NULL)
-            snprintf(end, size, "; a server with --tls-ca wants a certificate: --%scert, --%skey",
-                     client->option_prefix, client->option_prefix);
+            snprintf(end, size, "; a server with --tls-ca wants a certificate: --%scert, --%skey", option_prefix,
+                     option_prefix);
         break;
     default: break;
     }
@@ -211,7 +211,8 @@ long client_request(struct client *client, const char *method, const char *path,
     else if (client_is_too_large(client))
         snprintf(client->error, sizeof client->error, "the answer is larger than %zu MB", client->body.max >> 20);
     else
-        add_advice(client, result);
+        client_add_advice(result, strncmp(client->url, "https:", 6) == 0, client->option_prefix, client->error,
+                          sizeof client->error);
     mem_free(url);
     if (client->body.len > 0)
         client->json =

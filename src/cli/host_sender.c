@@ -16,6 +16,8 @@ enum {
     LOOK_MS = 500,         /* between two looks at calls that may give up */
     CONNECT_SECONDS = 5,   /* a host that is live accepts a connection sooner */
     KEEPALIVE_SECONDS = 5, /* between two probes of a connection that is silent */
+    CALLS_MAX = 1024,      /* of clients, under way */
+    IDLE_MAX = 64,         /* connections that are kept open for later calls */
 };
 
 struct sender {
@@ -25,7 +27,9 @@ struct sender {
     pthread_mutex_t lock;
     struct list sent; /* host_call by link, not begun yet */
     bool stopping;
-    struct list running; /* host_call by link; the thread's own, and so is the next */
+    bool looks;          /* they are asked at once whether they give up */
+    struct list running; /* host_call by link; the thread's own, and so are the next */
+    size_t client_calls; /* of `running`, without those of the hosts' own */
     uint64_t looked_at;  /* boot clock: when it last asked them whether they give up */
 };
 
@@ -35,7 +39,7 @@ struct transfer {
     CURL *curl;
     struct curl_slist *headers;
     char *url, *method;
-    char error[CURL_ERROR_SIZE];
+    char error[HOST_CALL_ERROR_BYTES];
 };
 
 static char *text_of(struct slice text)
@@ -84,6 +88,8 @@ static void set_up(struct transfer *transfer)
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, transfer->method);
     curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(call->timeout_us / TL_MS));
+    curl_easy_setopt(curl, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* a replaced file is used */
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_SECONDS);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_SECONDS);
@@ -100,11 +106,25 @@ static void set_up(struct transfer *transfer)
         curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
 }
 
+/* Ends a call that was not begun. */
+static void end_unsent(struct host_call *call)
+{
+    call->status = 0;
+    snprintf(call->error, sizeof call->error, "[%d] requests to other hosts are under way, which is the limit",
+             CALLS_MAX);
+    call->done(call);
+}
+
 static void begin(struct sender *sender, struct host_call *call)
 {
+    if (!call->is_own && sender->client_calls == CALLS_MAX) {
+        end_unsent(call);
+        return;
+    }
+    sender->client_calls += !call->is_own;
     struct transfer *transfer = mem_zalloc(sizeof *transfer);
     struct buf url = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&url, "http://%.*s%.*s", SLICE_ARG(call->address), SLICE_ARG(call->target));
+    buf_printf(&url, "%s://%.*s%.*s", call->tls ? "https" : "http", SLICE_ARG(call->address), SLICE_ARG(call->target));
     buf_byte(&url, '\0');
     *transfer = (struct transfer){.call = call,
                                   .curl = curl_easy_init(),
@@ -136,6 +156,7 @@ static void end(struct sender *sender, struct transfer *transfer, const char *wh
     mem_free(transfer->method);
     mem_free(transfer);
     list_remove(&call->link);
+    sender->client_calls -= !call->is_own;
     call->done(call);
 }
 
@@ -146,16 +167,17 @@ static void end_finished(struct sender *sender)
         struct transfer *transfer;
         CURLcode result = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-        char why[CURL_ERROR_SIZE];
+        char why[HOST_CALL_ERROR_BYTES];
         snprintf(why, sizeof why, "%s", transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
+        client_add_advice(result, transfer->call->tls, "cluster-", why, sizeof why);
         end(sender, transfer, result == CURLE_OK ? NULL : why);
     }
 }
 
-static void end_given_up(struct sender *sender)
+static void end_given_up(struct sender *sender, bool at_once)
 {
     uint64_t now = clock_boot_us();
-    if (now - sender->looked_at < LOOK_MS * TL_MS)
+    if (!at_once && now - sender->looked_at < LOOK_MS * TL_MS)
         return;
     sender->looked_at = now;
     list_for_each_safe(link, following, &sender->running)
@@ -168,12 +190,14 @@ static void end_given_up(struct sender *sender)
 
 /* --- The thread --------------------------------------------------------------------------------------------------- */
 
-/* Returns: whether the sender stops. */
-static bool begin_sent(struct sender *sender)
+/* Returns: whether the sender stops, with whether all calls are to be asked now whether they give up. */
+static bool begin_sent(struct sender *sender, bool *ret_looks)
 {
     struct list taken = LIST_INIT(taken);
     pthread_mutex_lock(&sender->lock);
     bool stopping = sender->stopping;
+    *ret_looks = sender->looks;
+    sender->looks = false;
     while (!list_empty(&sender->sent)) {
         struct list *link = sender->sent.next;
         list_remove(link);
@@ -191,11 +215,12 @@ static bool begin_sent(struct sender *sender)
 static void *sender_main(void *context)
 {
     struct sender *sender = context;
-    while (!begin_sent(sender)) {
+    bool looks;
+    while (!begin_sent(sender, &looks)) {
         int running;
         (void)curl_multi_perform(sender->multi, &running);
         end_finished(sender);
-        end_given_up(sender);
+        end_given_up(sender, looks);
         /* without a call it sleeps until it is woken */
         (void)curl_multi_poll(sender->multi, NULL, 0, list_empty(&sender->running) ? 3600 * 1000 : LOOK_MS, NULL);
     }
@@ -208,15 +233,25 @@ static void send_call(void *context, struct host_call *call)
     struct sender *sender = context;
     pthread_mutex_lock(&sender->lock);
     list_append(&sender->sent, &call->link);
+    (void)curl_multi_wakeup(sender->multi); /* under the lock: after it the call may end, and the sender be closed */
     pthread_mutex_unlock(&sender->lock);
+}
+
+static void look(void *context)
+{
+    struct sender *sender = context;
+    pthread_mutex_lock(&sender->lock);
+    sender->looks = true;
     (void)curl_multi_wakeup(sender->multi);
+    pthread_mutex_unlock(&sender->lock);
 }
 
 int host_sender_open(struct sender **ret_sender)
 {
     struct sender *sender = mem_zalloc(sizeof *sender);
-    sender->ops = (struct host_sender){.send = send_call, .context = sender};
+    sender->ops = (struct host_sender){.send = send_call, .look = look, .context = sender};
     sender->multi = curl_multi_init();
+    (void)curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX);
     list_init(&sender->sent);
     list_init(&sender->running);
     pthread_mutex_init(&sender->lock, NULL);

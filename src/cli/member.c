@@ -137,6 +137,16 @@ struct genesis {
     cmdlog_position position;
 };
 
+/* Logs that the log cannot be reached, and why, TELL_US after `told` (boot clock), when that was logged last. */
+static void warn_unreachable(struct cmdlog *log, uint64_t *told)
+{
+    if (clock_boot_us() - *told < TELL_US)
+        return;
+    tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
+    log_warning("the log of the cluster cannot be reached; waiting for it: %s", trouble != NULL ? trouble : "");
+    *told = clock_boot_us();
+}
+
 /* Waits until the log can be reached. Returns: 0; CMDLOG_NOT_FOUND: there is no cluster yet; fatal codes. */
 static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reason)
 {
@@ -144,11 +154,7 @@ static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reas
     uint64_t told = clock_boot_us();
     int r;
     while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &ret->position)) == CMDLOG_UNREACHABLE) {
-        tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
-        if (clock_boot_us() - told >= TELL_US) {
-            log_warning("the log of the cluster cannot be reached; waiting for it: %s", trouble != NULL ? trouble : "");
-            told = clock_boot_us();
-        }
+        warn_unreachable(log, &told);
         buf_clear(&bytes);
         usleep(100 * STALL_US);
     }
@@ -347,20 +353,12 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     return r == 0;
 }
 
-static void set_certificates(const struct member_options *o)
-{
-    (void)client_option(CLIENT_OPTION_CACERT, o->ca);
-    (void)client_option(CLIENT_OPTION_CERT, o->cert);
-    (void)client_option(CLIENT_OPTION_KEY, o->key);
-}
-
 static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret)
 {
     struct cmdlog_hosts *hosts;
     bool done = false;
     if (cmdlog_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
         return false;
-    set_certificates(o);
     for (size_t i = 0; i < hosts->count && !done; i++)
         if (!slice_equal(hosts->hosts[i].name, o->name))
             done = copy_from(o, hosts->hosts[i].about, secret);
@@ -456,15 +454,20 @@ static int check_log(struct member *member)
     cmdlog_position head;
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
+    uint64_t told = clock_boot_us();
     int r;
-    while ((r = cmdlog_read_head(member->log, clock_boot_us() + ATTEMPT_US, &head)) == CMDLOG_UNREACHABLE)
+    while ((r = cmdlog_read_head(member->log, clock_boot_us() + ATTEMPT_US, &head)) == CMDLOG_UNREACHABLE) {
+        warn_unreachable(member->log, &told);
         usleep(100 * STALL_US);
+    }
     if (r != 0 || head <= member->position) /* nothing is after it */
         return r;
     if ((r = cmdlog_follow(member->log, member->position + 1, &cursor)) != 0)
         return r;
-    while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END)
+    while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END) {
+        warn_unreachable(member->log, &told);
         (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
+    }
     cmdlog_unfollow(cursor);
     return r;
 }

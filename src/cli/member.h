@@ -25,7 +25,6 @@
 struct member_options {
     const char *data;
     struct cmdlog_etcd_options log;
-    const char *ca, *cert, *key; /* PEM files for https to other hosts; NULL: the system's CAs, no certificate */
     bool tls;                    /* this host speaks https */
     struct slice name, group, address, build;
     const struct core_limits *limits;

@@ -23,10 +23,12 @@
 #include "base/stack.h"
 #include "cli/archive.h"
 #include "cli/arguments.h"
+#include "cli/client.h"
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/durable.h"
 #include "cli/host_sender.h"
+#include "cli/host_tls.h"
 #include "cli/member.h"
 #include "cli/private_dir.h"
 #include "cli/shown.h"
@@ -591,6 +593,14 @@ static char *address_of(const struct serve_options *o)
     return buf_detach(&address, &(size_t){0});
 }
 
+/* This process is a client of other hosts of its cluster only (member.h, host_sender.h): all have the same certificates. */
+static void be_client_of_hosts(const struct serve_options *o)
+{
+    (void)client_option(CLIENT_OPTION_CACERT, o->cluster_ca);
+    (void)client_option(CLIENT_OPTION_CERT, o->cluster_cert);
+    (void)client_option(CLIENT_OPTION_KEY, o->cluster_key);
+}
+
 /* Opens the store and the journal as a host of a cluster. Returns: 0, or a fatal code that has been logged. */
 static int open_member(struct server *server, struct serve_options *o)
 {
@@ -601,6 +611,7 @@ static int open_member(struct server *server, struct serve_options *o)
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
                                       .group = slice_from(o->group),
                                       .address = slice_from(server->address),
+                                      .tls = o->http.tls.cert != NULL,
                                       .build = slice_from(CORE_BUILD),
                                       .clock_skew_us = o->clock_skew_us};
     const struct member_options wanted = {.data = o->data,
@@ -611,10 +622,7 @@ static int open_member(struct server *server, struct serve_options *o)
                                                   .key = etcd_tls ? o->cluster_key : NULL,
                                                   .lease_us = o->host_lease_us,
                                                   .catch_up = o->catch_up},
-                                          .ca = o->cluster_ca,
-                                          .cert = o->cluster_cert,
-                                          .key = o->cluster_key,
-                                          .tls = o->http.tls.cert != NULL,
+                                          .tls = cluster.tls,
                                           .name = cluster.name,
                                           .group = cluster.group,
                                           .address = cluster.address,
@@ -625,6 +633,9 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .poison = o->poison};
     if (o->archive.directory != NULL)
         return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
+    if (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster_ca, server->address, &reason) != 0)
+        return complain(TL_ERR_IO, "cannot start", reason);
+    be_client_of_hosts(o);
     int r = member_open(&wanted, member, &reason);
     if (r != 0)
         return complain(r, o->data, reason);

@@ -316,7 +316,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     cluster->skips = options->skips;
     cluster->name = copy_text(identity->name);
     cluster->group = copy_text(identity->group);
-    cluster->address = copy_text(identity->address);
+    cluster->address = cluster__join_address(identity);
     cluster->build = copy_text(identity->build);
     cluster->about = copy_text(identity->about);
     cluster->directory = options->directory.len > 0 ? copy_text(options->directory) : NULL;

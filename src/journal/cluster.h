@@ -51,7 +51,8 @@ struct peer {
 
 struct cluster {
     struct cmdlog *log;
-    char *name, *group, *address, *build, *about, *directory;
+    char *name, *group, *build, *about, *directory;
+    char *address;             /* as JOIN has it (hosts.c) */
     struct core_limits limits; /* that this host was started with */
     uint64_t timeout_us, clock_skew_us;
     struct cmdlog_cursor *cursor;     /* the follower's */
@@ -62,7 +63,7 @@ struct cluster {
     uint64_t life;                      /* assigned by the log; 0: none */
     bool joining;                       /* JOIN was submitted and is not applied yet */
     bool joined;                        /* JOIN was applied */
-    uint16_t host;                      /* the number that JOIN assigned; permanent */
+    _Atomic uint16_t host;              /* the number that JOIN assigned, until it is forgotten */
     uint64_t number;                    /* of the newest entry in this life */
     bool was_joined;                    /* joined in this life or an earlier one */
     char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
@@ -126,6 +127,8 @@ void *cluster__follower(void *context);
 
 /* --- hosts.c ------------------------------------------------------------------------------------------------------ */
 
+/* Returns: the address of a host as JOIN has it. Owns: the caller; mem_free. */
+char *cluster__join_address(const struct journal_cluster *identity);
 /* Updates this host's view of the cluster from the core's. Requires: core_lock. */
 void cluster__update_hosts(struct journal *journal);
 /* Records the chain after the newest entry. Requires: core_lock; the follower. */

@@ -89,60 +89,75 @@ bool cluster__join(struct journal *journal)
 
 /* --- The core's list of hosts ------------------------------------------------------------------------------------- */
 
-static size_t text_bytes(const struct core_host *host)
+/*
+ * JOIN's address is HOST:PORT for a host that is reached by http, and https://HOST:PORT for one that
+ * is reached by https. So every host knows the scheme of every other one.
+ */
+static const struct slice tls_scheme = SLICE_LIT("https://");
+
+char *cluster__join_address(const struct journal_cluster *identity)
 {
-    return host->name.len + host->group.len + host->address.len + host->build.len;
+    struct buf address = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&address, identity->tls ? tls_scheme : SLICE_NONE);
+    buf_slice(&address, identity->address);
+    buf_byte(&address, '\0');
+    return buf_detach(&address, &(size_t){0});
 }
 
-static struct slice put_text(char **at, struct slice text)
+static void put_text(char **at, struct slice *text)
 {
     char *to = *at;
-    if (text.len > 0)
-        memcpy(to, text.data, text.len);
-    *at += text.len;
-    return slice_make(to, text.len);
+    if (text->len > 0)
+        memcpy(to, text->data, text->len);
+    *at += text->len;
+    *text = slice_make(to, text->len);
 }
 
-/* Requires: queue_lock, core_lock. */
-static struct journal_host *copy_hosts(const struct cluster *cluster, const struct core_host *all, size_t count)
+/* Returns: a copy of a list of hosts with its texts in one allocation; mem_free. */
+static struct journal_host *copy_hosts(const struct journal_host *from, size_t count)
 {
-    size_t bytes = count * sizeof(struct journal_host);
+    size_t bytes = count * sizeof *from;
     for (size_t i = 0; i < count; i++)
-        bytes += text_bytes(&all[i]);
+        bytes += from[i].name.len + from[i].group.len + from[i].address.len + from[i].build.len;
     struct journal_host *hosts = mem_zalloc(bytes + 1);
     char *at = (char *)(hosts + count);
-    bool any = false;
     for (size_t i = 0; i < count; i++) {
-        struct journal_host *host = &hosts[i];
-        *host = (struct journal_host){.number = all[i].number, .life = all[i].life, .live = all[i].life != 0};
-        host->keeper = host->live && !any;
-        any = any || host->live;
-        host->name = put_text(&at, all[i].name);
-        host->group = put_text(&at, all[i].group);
-        host->address = put_text(&at, all[i].address);
-        host->build = put_text(&at, all[i].build);
-        host->self = slice_is(host->name, cluster->name);
+        hosts[i] = from[i];
+        put_text(&at, &hosts[i].name);
+        put_text(&at, &hosts[i].group);
+        put_text(&at, &hosts[i].address);
+        put_text(&at, &hosts[i].build);
     }
     return hosts;
 }
 
-/* The hosts of the last update, in an allocation of their own. Requires: queue_lock. */
-static struct journal_host *copy_listed(const struct cluster *cluster)
+/* Returns: a host as this one lists it; its texts are the core's. */
+static struct journal_host list_host(const struct cluster *cluster, const struct core_host *host)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < cluster->host_count; i++) {
-        const struct journal_host *host = &cluster->hosts[i];
-        bytes += host->name.len + host->group.len + host->address.len + host->build.len;
+    bool tls = slice_starts_with(host->address, tls_scheme);
+    return (struct journal_host){.number = host->number,
+                                 .life = host->life,
+                                 .live = host->life != 0,
+                                 .self = slice_is(host->name, cluster->name),
+                                 .tls = tls,
+                                 .name = host->name,
+                                 .group = host->group,
+                                 .address = slice_from_offset(host->address, tls ? tls_scheme.len : 0),
+                                 .build = host->build};
+}
+
+/* Returns: the list of the core's hosts; mem_free. Requires: queue_lock, core_lock. */
+static struct journal_host *list_hosts(const struct cluster *cluster, const struct core_host *all, size_t count)
+{
+    struct journal_host *listed = mem_zalloc(count * sizeof *listed + 1);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        listed[i] = list_host(cluster, &all[i]);
+        listed[i].keeper = listed[i].live && !any;
+        any = any || listed[i].live;
     }
-    struct journal_host *hosts = mem_zalloc(cluster->host_count * sizeof *hosts + bytes + 1);
-    char *at = (char *)(hosts + cluster->host_count);
-    for (size_t i = 0; i < cluster->host_count; i++) {
-        hosts[i] = cluster->hosts[i];
-        hosts[i].name = put_text(&at, hosts[i].name);
-        hosts[i].group = put_text(&at, hosts[i].group);
-        hosts[i].address = put_text(&at, hosts[i].address);
-        hosts[i].build = put_text(&at, hosts[i].build);
-    }
+    struct journal_host *hosts = copy_hosts(listed, count);
+    mem_free(listed);
     return hosts;
 }
 
@@ -159,7 +174,7 @@ void cluster__update_hosts(struct journal *journal)
     const struct core_host *all = core_hosts(journal->core, &count);
     pthread_mutex_lock(&journal->queue_lock);
     mem_free(cluster->hosts);
-    cluster->hosts = copy_hosts(cluster, all, count);
+    cluster->hosts = list_hosts(cluster, all, count);
     cluster->host_count = count;
     cluster->is_keeper = false;
     cluster->live_count = 0;
@@ -451,7 +466,7 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
         return 0;
     pthread_mutex_lock(&journal->queue_lock);
     size_t count = cluster->host_count;
-    struct journal_host *hosts = copy_listed(cluster);
+    struct journal_host *hosts = copy_hosts(cluster->hosts, cluster->host_count);
     uint64_t now = clock_boot_us();
     for (size_t i = 0; i < count; i++) {
         const struct peer *peer = &cluster->peers[hosts[i].number];
@@ -471,24 +486,25 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
 
 /* --- What other hosts have applied -------------------------------------------------------------------------------- */
 
-/* Returns: whether a write at `ts` must wait for the host. Requires: queue_lock. */
-static bool is_behind(const struct cluster *cluster, const struct journal_host *host, tl_ts ts,
-                      enum journal_reach reach)
+/* Returns: whether writes of a reach wait for the host. */
+static bool is_within(const struct cluster *cluster, const struct journal_host *host, enum journal_reach reach)
 {
-    if (!host->live || host->self || cluster->peers[host->number].reached_ts >= ts)
-        return false;
-    return reach == JOURNAL_REACH_CLUSTER || slice_is(host->group, cluster->group);
+    return host->live && !host->self && (reach == JOURNAL_REACH_CLUSTER || slice_is(host->group, cluster->group));
 }
 
-bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach reach)
+tl_ts journal_reached(struct journal *journal, enum journal_reach reach)
 {
     struct cluster *cluster = journal->cluster;
-    bool reached = true;
+    tl_ts reached = TL_TS_MAX;
     if (cluster == NULL || reach == JOURNAL_REACH_HOST)
-        return true;
+        return reached;
     pthread_mutex_lock(&journal->queue_lock);
-    for (size_t i = 0; i < cluster->host_count && reached; i++)
-        reached = !is_behind(cluster, &cluster->hosts[i], ts, reach);
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        const struct journal_host *host = &cluster->hosts[i];
+        tl_ts ts = cluster->peers[host->number].reached_ts;
+        if (is_within(cluster, host, reach) && ts < reached)
+            reached = ts;
+    }
     pthread_mutex_unlock(&journal->queue_lock);
     return reached;
 }
@@ -501,9 +517,9 @@ size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach
     if (cluster == NULL || reach == JOURNAL_REACH_HOST)
         return 0;
     pthread_mutex_lock(&journal->queue_lock);
-    struct journal_host *hosts = copy_listed(cluster);
+    struct journal_host *hosts = copy_hosts(cluster->hosts, cluster->host_count);
     for (size_t i = 0; i < cluster->host_count; i++)
-        if (is_behind(cluster, &cluster->hosts[i], ts, reach))
+        if (is_within(cluster, &hosts[i], reach) && cluster->peers[hosts[i].number].reached_ts < ts)
             hosts[count++] = hosts[i];
     pthread_mutex_unlock(&journal->queue_lock);
     *ret_hosts = hosts;
@@ -517,6 +533,19 @@ void journal_record_reached(struct journal *journal, uint16_t number, uint64_t l
     if (peer->life == life && ts > peer->reached_ts)
         peer->reached_ts = ts;
     pthread_mutex_unlock(&journal->queue_lock);
+}
+
+bool journal_is_live(struct journal *journal, uint16_t number)
+{
+    struct cluster *cluster = journal->cluster;
+    bool live = false;
+    if (cluster == NULL)
+        return false;
+    pthread_mutex_lock(&journal->queue_lock);
+    for (size_t i = 0; i < cluster->host_count && !live; i++)
+        live = cluster->hosts[i].number == number && cluster->hosts[i].live;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return live;
 }
 
 bool journal_is_self(struct journal *journal, struct slice name, uint64_t life)

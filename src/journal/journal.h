@@ -34,7 +34,8 @@ struct journal_clocks {
 struct journal_cluster {
     struct slice name; /* cmdlog_is_host_name() */
     struct slice group;
-    struct slice address; /* where other hosts reach it */
+    struct slice address; /* HOST:PORT, where other hosts reach it */
+    bool tls;             /* by https */
     struct slice build;
     /*
      * Identifies the data directory: a restarted host recognizes its previous life in the log by
@@ -98,6 +99,7 @@ struct journal_host {
     bool live;
     bool keeper;
     bool self;
+    bool tls; /* it is reached by https */
     struct slice name, group, address, build;
     uint64_t life;
     tl_ts applied;      /* newest timestamp applied there, by its last heartbeat; 0: unknown */
@@ -121,7 +123,7 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts);
 
 /*
  * Returns: this host's number, the upper 16 bits (HOST_SHIFT) of numbers that it issues; 0 without
- *          a cluster.
+ *          a cluster. It changes when the host joins after it was forgotten.
  */
 uint16_t journal_host_number(struct journal *journal);
 
@@ -151,11 +153,18 @@ int journal_await_position(struct journal *journal, uint64_t position, uint64_t 
 enum journal_reach { JOURNAL_REACH_HOST, JOURNAL_REACH_GROUP, JOURNAL_REACH_CLUSTER };
 
 /*
- * Returns: whether each host within `reach` is known to serve reads at `ts` or later, or is out of
- *          the cluster; true without a cluster. From any thread; does not block.
- * Requires: `ts` is not above journal_stable().
+ * Returns: the newest timestamp at which each other live host within `reach` is known to serve
+ *          reads; TL_TS_MAX without such a host. From any thread; does not block.
  */
-bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach reach);
+tl_ts journal_reached(struct journal *journal, enum journal_reach reach);
+/*
+ * Returns: whether each host within `reach` is known to serve reads at `ts` or later, or is out of
+ *          the cluster; true without a cluster. Requires: `ts` is not above journal_stable().
+ */
+static inline bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach reach)
+{
+    return journal_reached(journal, reach) >= ts;
+}
 /*
  * Lists the live hosts within `reach` that are not known to have reached `ts`.
  * Returns: their number. Owns: the caller; mem_free.
@@ -167,6 +176,8 @@ size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach
  * if that life is over.
  */
 void journal_record_reached(struct journal *journal, uint16_t number, uint64_t life, tl_ts ts);
+/* Returns: whether the host with a number is live. From any thread; does not block. */
+bool journal_is_live(struct journal *journal, uint16_t number);
 /* Returns: whether this is the host, and its current life. */
 bool journal_is_self(struct journal *journal, struct slice name, uint64_t life);
 

@@ -114,7 +114,8 @@ int journal_query_txn_check_session(const struct query_txn *txn, struct slice se
 
 bool journal__refuse_in_query_txn(struct journal *journal, struct command *command)
 {
-    return query_txns_refuse(&journal->query_txns, command, now_of(journal));
+    /* most commands are in no transaction, and need no reading of the clock */
+    return query_txns_concerns(command) && query_txns_refuse(&journal->query_txns, command, now_of(journal));
 }
 
 /* --- End ---------------------------------------------------------------------------------------------------------- */
@@ -140,7 +141,8 @@ void journal__end_idle_query_txns(struct journal *journal)
     uint64_t heard = journal->heard;
     (void)journal__host_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
-    query_txns_end_idle(&journal->query_txns, heard, now_of(journal));
+    if (atomic_load(&journal->query_txns.next_end) <= heard) /* else the clock need not be read */
+        query_txns_end_idle(&journal->query_txns, heard, now_of(journal));
 }
 
 /* --- Seeing them -------------------------------------------------------------------------------------------------- */

@@ -464,11 +464,17 @@ bool query_txn_check_session(const struct query_txn *txn, struct slice session, 
     return own;
 }
 
+bool query_txns_concerns(const struct command *command)
+{
+    return command_is(command->type, COMMAND_OWNED) && command->owner.transaction.len > 0 &&
+           command->type != COMMAND_UNLOCK;
+}
+
 bool query_txns_refuse(struct query_txns *table, struct command *command, struct query_txns_now now)
 {
     struct slice id = command->owner.transaction;
     struct query_txn_info info;
-    if (!command_is(command->type, COMMAND_OWNED) || id.len == 0 || command->type == COMMAND_UNLOCK)
+    if (!query_txns_concerns(command))
         return false;
     struct query_txn *txn = query_txns_use(table, id);
     if (txn == NULL) {

@@ -121,6 +121,8 @@ void query_txns_release(struct query_txns *table, struct query_txn *txn, uint64_
  */
 bool query_txn_check_session(const struct query_txn *txn, struct slice session, struct arena *arena,
                              struct problem *ret_problem);
+/* Returns: whether a command is to run in a transaction, which may be a query transaction. */
+bool query_txns_concerns(const struct command *command);
 /*
  * Refuses a command that is to run in a query transaction, open or ended, of this table.
  * Returns: whether it was refused; its problem is then set.

@@ -206,9 +206,33 @@ class Nodes(unittest.TestCase):
             failure, = stats["_nodes"]["failures"]
             self.assertEqual((failure["type"], failure["node_id"]), ("failed_node_exception", lost))
 
+    def test_a_query_transaction_is_used_on_any_host(self):
+        a, b, c = self.hosts
+        self.fill(5)
+        txn = self.must(a, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        self.must(b, "PUT", "/w/_doc/1", {"v": 100})
+        self.must(b, "DELETE", "/w/_doc/2")
+        for host in self.hosts:
+            status, reply = host.ask("GET", "/w/_doc/1", headers={"Tidelock-Transaction": txn})
+            self.assertEqual((status, reply["_source"]), (200, {"v": 1}))
+            self.assertEqual(self.must(host, "GET", "/w/_count?transaction=" + txn)["count"], 5)
+            whole, head = (host.request(method, "/w/_doc/1?transaction=" + txn) for method in ("GET", "HEAD"))
+            self.assertEqual((head.status, head.body, head.getheader("Content-Length")), (200, b"", str(len(whole.body))))
+            self.assertEqual(self.must(host, "GET", "/_transaction/" + txn)["mode"], "query")
+        refused = self.must(c, "PUT", "/w/_doc/1?transaction=" + txn, {"v": 0}, (400,))
+        self.assertEqual(refused["error"]["type"], "transaction_read_only_exception")
+        self.assertEqual(self.must(c, "POST", "/_transaction/%s/_commit" % txn)["committed"], True)
+        self.assertEqual(self.must(b, "GET", "/w/_doc/1?transaction=" + txn, wanted=(404,)), self.must(a, "GET", "/w/_doc/1?transaction=" + txn, wanted=(404,)))
+        other = self.must(c, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        self.assertEqual(self.must(b, "POST", "/_transaction/%s/_rollback" % other), {"rolled_back": True})
+        status, reply = b.ask("GET", "/w/_doc/1?transaction=" + txn, headers={"Tidelock-Forwarded": "x"})
+        self.assertEqual(status, 400, reply)
+        self.assertIn("Tidelock-Forwarded", reply["error"]["reason"])
+
     def test_a_host_that_is_gone_or_stands_still(self):
         a, b, c = self.hosts
         self.fill(25)
+        query = self.must(a, "POST", "/_transaction", {"mode": "query"})["transaction"]
         lost, held = (self.must(host, "POST", "/w/_search?scroll=10m", {"size": 10})["_scroll_id"] for host in (a, c))
         a.kill()
 
@@ -218,6 +242,10 @@ class Nodes(unittest.TestCase):
             self.assertIn("cannot be reached" if status == 503 else "out of the cluster", str(reply))
             return status == 404
         until(ended, "it is an ended scroll")
+        for method, path in (("GET", "/w/_doc/1?transaction=" + query), ("GET", "/_transaction/" + query), ("POST", "/_transaction/%s/_commit" % query)):
+            reply = self.must(b, method, path, wanted=(404,))
+            self.assertEqual(reply["error"]["type"], "transaction_missing_exception")
+            self.assertIn("the host that had this query transaction is out of the cluster", reply["error"]["reason"])
         c.process.send_signal(signal.SIGSTOP)
         try:  # the wait ends with the host's lease
             status, reply = b.ask("POST", "/_search/scroll", {"scroll_id": held, "scroll": "1m"})

@@ -77,16 +77,75 @@ class Transport(unittest.TestCase):
         second.start()
         self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"v": 1})
 
+    def tls_options(self, folder):
+        """Those of a host that shows certificates of the CA in a folder, and trusts that CA only."""
+        def file(name):
+            return os.path.join(folder, name + ".pem")
+        return ["--tls-cert", file("server"), "--tls-key", file("server-key"), "--cluster-ca", file("ca")]
+
+    def questions(self, host):
+        """How many questions of other hosts for its timestamp a host has answered."""
+        page = host.request("GET", "/_metrics").body.decode()
+        return sum(int(float(line.rsplit(" ", 1)[1])) for line in page.splitlines()
+                   if line.startswith("tidelock_http_requests_total") and "/_timestamp" in line and 'code="200"' in line)
+
+    def test_hosts_ask_and_forward_by_tls(self):
+        """Under `cluster` a write is answered by what the other hosts say, by https; a scroll and a query transaction are used on any host. A host that shows a
+        certificate of another CA is refused, and the reason names the option."""
+        own, foreign = self.certificates("own"), self.certificates("foreign")
+        etcd = self.run_etcd()
+        context = ssl.create_default_context(cafile=os.path.join(own, "ca.pem"))
+        a, b, c = [self.host(etcd, name, *self.tls_options(own), tls=context) for name in "abc"]
+        for host in (a, b, c):
+            host.start()
+        for i in range(20):
+            self.must(a, "PUT", "/w/_doc/%d?distribute_timestamps=cluster" % i, {"v": i})
+            for host in (b, c):
+                self.assertEqual(self.must(host, "GET", "/w/_doc/%d" % i)["_source"], {"v": i})
+        self.assertNotIn("cannot be asked", a.errors())
+        self.assertGreater(self.questions(b) + self.questions(c), 0)
+        scroll = self.must(c, "POST", "/w/_search?scroll=10m", {"size": 15})["_scroll_id"]
+        self.assertEqual(len(self.must(a, "POST", "/_search/scroll", {"scroll_id": scroll})["hits"]["hits"]), 5)
+        txn = self.must(c, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        self.must(b, "PUT", "/w/_doc/1", {"v": 100})
+        self.assertEqual(self.must(a, "GET", "/w/_doc/1?transaction=" + txn)["_source"], {"v": 1})
+
+        c.stop()
+        c.options[-6:] = self.tls_options(foreign)
+        c.tls = ssl.create_default_context(cafile=os.path.join(foreign, "ca.pem"))
+        c.start()
+        txn = self.must(c, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        until(lambda: a.ask("GET", "/w/_doc/1?transaction=" + txn)[0] == 503, "the host is back, and cannot be reached")
+        status, reply = a.ask("GET", "/w/_doc/1?transaction=" + txn)
+        self.assertEqual(status, 503, reply)
+        self.assertIn("--cluster-ca names the file", reply["error"]["reason"])
+        self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"v": 2})
+        self.assertIn("cannot be asked what it has applied", a.errors())
+        self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 2})
+
+    def test_certificate_that_other_hosts_cannot_verify_is_refused(self):
+        """Before anything is read or written: one of another CA than --cluster-ca, of a CA of its own without that, and for another name."""
+        own, foreign = self.certificates("own"), self.certificates("foreign")
+        tls, ca = self.tls_options(own)[:4], os.path.join(own, "ca.pem")
+        for options, reason in ((["--cluster-ca", os.path.join(foreign, "ca.pem")], "is not signed, for use by a server, by a CA in --cluster-ca"),
+                                ([], "name the CA of the hosts' certificates by --cluster-ca"),
+                                (["--cluster-ca", ca, "--advertise", "other.example:9200"], "is not for [other.example]"),
+                                (["--cluster-ca", ca, "--advertise", "[fe80::2]:9200"], "is not for [fe80::2]")):
+            run = subprocess.run([PROGRAM, "serve", "--data", os.path.join(self.folder, "none"), "--cluster", "http://127.0.0.1:1/t", *tls, *options],
+                                 capture_output=True, text=True, check=False)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(reason, run.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "none", "cluster")))
+
     def test_checkpoint_of_unknown_ca_is_refused(self):
         """The copying host says which option names the CA, and copies once it is right."""
         own, foreign = self.certificates("own"), self.certificates("foreign")
         etcd = self.run_etcd()
         context = ssl.create_default_context(cafile=os.path.join(own, "ca.pem"))
-        tls = ["--tls-cert", os.path.join(own, "server.pem"), "--tls-key", os.path.join(own, "server-key.pem")]
-        first = self.host(etcd, "a", *tls, tls=context)
+        first = self.host(etcd, "a", *self.tls_options(own), tls=context)
         first.start()
         self.must(first, "PUT", "/w/_doc/1", {"v": 1})
-        second = self.host(etcd, "b", *tls, "--cluster-ca", os.path.join(foreign, "ca.pem"), tls=context)
+        second = self.host(etcd, "b", *self.tls_options(foreign), tls=context)
         process = subprocess.Popen([PROGRAM, "serve", "--data", second.data, "--listen", "127.0.0.1:0", *second.options], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
         try:
@@ -99,7 +158,7 @@ class Transport(unittest.TestCase):
             process.kill()
             process.wait()
             process.stderr.close()
-        second.options[-1] = os.path.join(own, "ca.pem")
+        second.options[-6:] = self.tls_options(own)
         second.start()
         self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"v": 1})
 

@@ -220,6 +220,39 @@ class Reads(unittest.TestCase):
         wide.join()
         self.assertEqual(wide.status, 201, wide.reply)
 
+    def test_server_that_stops_answers_what_it_held_back(self):
+        """In time for its --grace, though the other host does not answer and is not out."""
+        a, b = self.pair("--host-lease", "60s")
+        self.must(a, "PUT", "/w/_doc/0", {"v": 1})
+
+        def write_and_stop():
+            held = Waiting(a, "PUT", "/w/_doc/1", {"v": 1})
+            until(lambda: a.ask("GET", "/w/_doc/1")[0] == 200, "the write is committed")
+            self.assertEqual(a.stop(), 0)
+            return held
+        held = self.stopped_during(b, write_and_stop)
+        held.join()
+        self.assertEqual(held.status, 504, held.reply)
+        self.assertEqual(held.reply["error"]["type"], "timestamp_not_reached_exception")
+        self.assertNotIn("some requests did not end in time", a.errors())
+        until(lambda: b.ask("GET", "/w/_doc/1")[0] == 200, "it was done")
+
+    def test_only_a_read_of_the_present_is_a_miss(self):
+        """Reads wait for etcd after a document was not found, and not after one was not found at a timestamp, or something else than a document."""
+        a, _ = self.pair("--host-lease", "60s")
+        self.set(a, "distribute_timestamps", "fast")
+        _, ts = timestamp_of(a, "PUT", "/w/_doc/0", {"v": 0})
+        self.etcd.process.send_signal(signal.SIGSTOP)
+        try:
+            for path in ("/w/_doc/none?timestamp=%d" % ts, "/_session/none", "/_search/scroll/none"):
+                status, reply = a.ask("GET", path)
+                self.assertIn(status, (400, 404), reply)
+                self.must(a, "GET", "/w/_doc/0?timeout=0s")
+            self.must(a, "GET", "/w/_doc/none", wanted=(404,))
+            self.must(a, "GET", "/w/_doc/0?timeout=0s", wanted=(504,))
+        finally:
+            self.etcd.process.send_signal(signal.SIGCONT)
+
     def test_ten_cycles(self):
         a, b = self.pair()
         one = (r"-+ START OF INSERT / READ CYCLE \((\d+)\) -+\n"

@@ -3,6 +3,7 @@
  * Transactions: begin, commit, roll back, look.
  */
 #include "api/request/api_internal.h"
+#include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
 #include "api/request/memory.h"
@@ -92,10 +93,11 @@ static int find_query_session(struct request *request, const struct begin *begin
 static int begin_query(struct request *request, const struct begin *begin)
 {
     struct query_txn_info *info = arena_zalloc(request->arena, sizeof *info);
-    struct query_txn_terms terms = {.id = id_random(&request->api->ids, request->arena),
-                                    .session = begin->session,
-                                    .read_ts = begin->read_ts,
-                                    .timeout_us = begin->timeout_us};
+    struct query_txn_terms terms = {
+        .id = id_query_txn(&request->api->ids, journal_host_number(request->api->journal), request->arena),
+        .session = begin->session,
+        .read_ts = begin->read_ts,
+        .timeout_us = begin->timeout_us};
     if (begin->retry_of.len > 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[retry_of] must name an update transaction that was rolled back within the last hour, "
@@ -244,7 +246,8 @@ int handle_txn_rollback(struct request *request)
     struct own_body body;
     bool force = false;
     int r = own_body_parse(request, &rollback_form, &body);
-    if (r != 0 || (r = request_bool(request, "force", &force)) != 0 || (r = request_accept(request)) != 0)
+    if (r != 0 || (r = request_bool(request, "force", &force)) != 0 || (r = request_accept(request)) != 0 ||
+        (r = request_forward_query_txn(request, request_part(request, PART_ID))) != 0)
         return r;
     struct query_txn_ending ending = {
         .id = request_part(request, PART_ID), .session = request->session, .force = force};
@@ -284,6 +287,8 @@ int handle_txn_status(struct request *request)
         return r;
     if (request_part(request, PART_ID).len == 0)
         return status_list_read(request, STATUS_TRANSACTIONS, SLICE_NONE, status_list_reply);
+    if ((r = request_forward_query_txn(request, request_part(request, PART_ID))) != 0)
+        return r;
     if (reply_query_status(request))
         return REQUEST_DONE;
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);

@@ -14,6 +14,7 @@
 #include "api/request/date_name.h"
 #include "api/request/dialect.h"
 #include "api/request/distribution.h"
+#include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
 #include "api/request/media.h"
@@ -76,7 +77,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->store = store;
     options_init(&api->options, options);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
-    api->host = nodes_own_id(journal, api->node_id);
+    nodes_own_id(journal, api->node_id);
     log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
@@ -115,6 +116,7 @@ void api_stop(struct api *api)
     attachments_stop(api->attachments);
     followers_stop(api->followers);
     head_waits_stop(api->head_waits);
+    distribution_stop(api->distribution);
     events_stop(api->events);
     searches_stop(api->searches);
 }
@@ -454,6 +456,8 @@ static int enter(struct request *request)
         return r;
     if (request->on_worker && !account_poll(&request->account)) /* the client left before its turn came */
         return memory_refuse(request);
+    if ((r = request_forward_query_txn(request, request->transaction)) != 0)
+        return r;
     return awaited_timestamp(request, request->after, pass_gate);
 }
 

@@ -45,7 +45,6 @@ struct api {
     struct searches *searches; /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
     char node_id[ID_BYTES + 1]; /* of this host (nodes.h) */
-    uint16_t host;              /* its number in its cluster; 0: it is alone */
     struct traffic *traffic; /* by route_line() */
     uint64_t started_us;     /* of the clock that is set */
     tl_ts locks_from;        /* the oldest timestamp whose locks are known */

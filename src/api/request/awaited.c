@@ -29,11 +29,6 @@ int awaited_read(struct request *request)
                           SLICE_ARG(text));
 }
 
-static int refuse_stopping(struct request *request)
-{
-    return request_refuse(request, PROBLEM_STOPPING, "the server is stopping; try again later");
-}
-
 static int wait_over(struct request *request)
 {
     struct awaited *awaited = request->awaited;
@@ -43,7 +38,7 @@ static int wait_over(struct request *request)
     if (stable >= awaited->ts)
         return awaited->then(request);
     if (!atomic_load(&request->abandoned) && clock_boot_us() < awaited->follower.until_us)
-        return refuse_stopping(request);
+        return request_refuse_stopping(request);
     return request_refuse(request, PROBLEM_TIMESTAMP_NOT_REACHED,
                           "timestamp [%" PRIu64 "] was not reached within [%" PRId64
                           "ms]: the newest on this host is [%" PRIu64 "]; ask again, or with a longer [timeout]",
@@ -69,5 +64,5 @@ int awaited_timestamp(struct request *request, tl_ts ts, request_handler *then)
                                           .until_us = clock_boot_us() + (uint64_t)wait_us};
     request->awaited = awaited;
     r = followers_wait(request->api->followers, &awaited->follower);
-    return r == REQUEST_PENDING ? r : refuse_stopping(request);
+    return r == REQUEST_PENDING ? r : request_refuse_stopping(request);
 }

@@ -2,60 +2,54 @@
 /* Answers of writes that wait for other hosts; see distribution.h. */
 #include "api/request/distribution.h"
 
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <pthread.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/consistency.h"
+#include "api/request/held_answers.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define HOLD_US (30 * TL_SECOND)
-#define RETRY_US (100 * TL_MS) /* after a question that failed */
+#define STOP_US TL_SECOND           /* the same once the server stops */
+#define RETRY_US (100 * TL_MS)      /* after a question that failed */
+#define QUESTION_US (2 * TL_SECOND) /* limit of a question; the host may have moved or hang */
 /* While an answer is held back: interval at which the hosts' heartbeats are looked at. */
-#define LOOK_MS 20
-#define IDLE_MS 60000
+#define LOOK_US (20 * TL_MS)
+#define LOOK_ABANDONED_US (500 * TL_MS) /* the same for clients that have left */
 
-enum {
-    CONNECT_MS = 1000,
-    QUESTION_MS = 2000, /* limit of a question; the host may have moved or hang */
-    ANSWER_BYTES = 64,
-};
+enum { ANSWER_BYTES = 64 << 10 }; /* room for an error reply; a timestamp takes 17 */
 
 struct distribution {
     struct api *api;
-    pthread_mutex_t lock;
+    const struct host_sender *sender; /* NULL: no host is asked */
+    pthread_mutex_t lock;             /* of all below */
+    pthread_cond_t wake;
     pthread_t thread;
-    struct list held; /* held_answer by link, in the order in which they came */
+    struct held_answers held;
+    struct list questions; /* by link; of hosts that were asked once */
+    size_t pending;        /* of `questions`, not answered yet */
+    size_t calls;          /* the same, and those whose question_done() runs */
+    uint64_t stopped_at;   /* boot clock; 0: the server does not stop */
+    bool woken;            /* since the thread began its last look */
     bool closing;
-    bool woken;   /* since the thread looked at `held` last */
-    CURLM *multi; /* curl_multi_wakeup() is for all threads; all else is the thread's */
-
-    struct list questions; /* by link; owned by the thread */
 };
 
-/* An answer that is held back; in its request's arena. */
-struct held_answer {
-    struct list link;
-    struct request *request;
-    tl_ts ts;
-    enum journal_reach reach;
-    uint64_t until_us; /* boot clock */
-};
-
-/* What one host is asked. */
+/* What one host is asked. While `pending` the sender has it, and the lock protects `pending` only. */
 struct question {
     struct list link;
+    struct distribution *distribution;
     uint16_t number; /* of the host */
     uint64_t life;   /* that was asked */
-    CURL *curl;
-    struct curl_slist *headers;
     bool pending;
+    bool failing;      /* that was logged, of this life */
     uint64_t retry_at; /* boot clock */
-    char answer[ANSWER_BYTES];
-    size_t answer_len;
+    struct buf address, target, after, answer;
+    struct slice header;
+    struct host_call call;
 };
 
 /* --- Holding back ------------------------------------------------------------------------------------------------- */
@@ -88,6 +82,13 @@ void distribution_record(struct request *request, const struct command *command)
         request->written_ts = command->ts;
 }
 
+/* Has the thread look at everything. Requires: the lock. */
+static void wake(struct distribution *distribution)
+{
+    distribution->woken = true;
+    pthread_cond_signal(&distribution->wake);
+}
+
 bool distribution_hold(struct request *request)
 {
     struct distribution *distribution = request->api->distribution;
@@ -96,66 +97,63 @@ bool distribution_hold(struct request *request)
     enum journal_reach reach = consistency_reach(request);
     if (journal_has_reached(request->api->journal, request->written_ts, reach))
         return false;
-    struct held_answer *held = arena_zalloc(request->arena, sizeof *held);
-    *held = (struct held_answer){
-        .request = request, .ts = request->written_ts, .reach = reach, .until_us = clock_boot_us() + HOLD_US};
+    struct held_answer *answer = arena_zalloc(request->arena, sizeof *answer);
     request->on_worker = false;
     pthread_mutex_lock(&distribution->lock);
-    bool wake = !distribution->woken;
-    distribution->woken = true;
-    list_append(&distribution->held, &held->link);
+    uint64_t hold_us = distribution->stopped_at != 0 ? STOP_US : HOLD_US;
+    *answer = (struct held_answer){
+        .request = request, .ts = request->written_ts, .reach = reach, .until_us = clock_boot_us() + hold_us};
+    if (distribution->pending == 0 || held_answers_empty(&distribution->held)) /* else question_done() asks */
+        wake(distribution);
+    held_answers_add(&distribution->held, answer);
     pthread_mutex_unlock(&distribution->lock);
-    if (wake)
-        (void)curl_multi_wakeup(distribution->multi);
     return true;
-}
-
-/* Moves the answers that wait for nothing more to `over`. Requires: the lock. */
-static void take_over(struct distribution *distribution, struct list *over)
-{
-    uint64_t now = clock_boot_us();
-    list_for_each_safe(link, following, &distribution->held)
-    {
-        struct held_answer *held = list_entry(link, struct held_answer, link);
-        if (now < held->until_us && !journal_has_reached(distribution->api->journal, held->ts, held->reach))
-            continue;
-        list_remove(link);
-        list_append(over, link);
-    }
 }
 
 static int refuse_unreached(struct request *request, tl_ts ts)
 {
     return request_refuse(request, PROBLEM_TIMESTAMP_NOT_REACHED,
-                          "this was done, at timestamp [%" PRIu64 "], but not all hosts are known to have it after "
-                          "[%us]; a read with that as [Tidelock-After] sees it on any host",
-                          ts, (unsigned)(HOLD_US / TL_SECOND));
+                          "this was done, at timestamp [%" PRIu64 "], but not all hosts are known to have it in time; "
+                          "a read with that as [Tidelock-After] sees it on any host",
+                          ts);
 }
 
-static void send_answers(struct distribution *distribution, struct list *over)
+static void settle(struct list *answers, bool reached)
 {
-    while (!list_empty(over)) {
-        struct held_answer *held = list_entry(over->next, struct held_answer, link);
-        struct request *request = held->request;
-        bool reached = journal_has_reached(distribution->api->journal, held->ts, held->reach);
-        list_remove(&held->link);
+    while (!list_empty(answers)) {
+        struct held_answer *answer = list_entry(answers->next, struct held_answer, link);
+        struct request *request = answer->request;
+        list_remove(&answer->link);
         request->written_ts = 0;
-        request_settle(request, reached ? REQUEST_DONE : refuse_unreached(request, held->ts));
+        request_settle(request, reached ? REQUEST_DONE : refuse_unreached(request, answer->ts));
     }
+}
+
+static void settle_reached(struct distribution *distribution)
+{
+    struct list reached = LIST_INIT(reached);
+    pthread_mutex_lock(&distribution->lock);
+    for (enum journal_reach reach = JOURNAL_REACH_GROUP; reach <= JOURNAL_REACH_CLUSTER; reach++)
+        if (held_answers_oldest(&distribution->held, reach) != 0)
+            held_answers_take_reached(&distribution->held, reach, journal_reached(distribution->api->journal, reach),
+                                      &reached);
+    pthread_mutex_unlock(&distribution->lock);
+    settle(&reached, true);
 }
 
 /* --- Asking hosts ------------------------------------------------------------------------------------------------- */
 
-static size_t collect(char *bytes, size_t size, size_t count, void *context)
+static bool question_gives_up(struct host_call *call)
 {
-    struct question *question = context;
-    size_t room = sizeof question->answer - 1 - question->answer_len;
-    size_t len = size * count < room ? size * count : room;
-    memcpy(question->answer + question->answer_len, bytes, len);
-    question->answer_len += len;
-    return size * count;
+    struct question *question = call->context;
+    struct distribution *distribution = question->distribution;
+    pthread_mutex_lock(&distribution->lock);
+    bool closing = distribution->closing;
+    pthread_mutex_unlock(&distribution->lock);
+    return closing || !journal_is_live(distribution->api->journal, question->number);
 }
 
+/* Requires: the lock. */
 static struct question *find_question(struct distribution *distribution, uint16_t number)
 {
     list_for_each(link, &distribution->questions)
@@ -165,131 +163,156 @@ static struct question *find_question(struct distribution *distribution, uint16_
             return question;
     }
     struct question *question = mem_zalloc(sizeof *question);
+    question->distribution = distribution;
     question->number = number;
-    question->curl = curl_easy_init();
+    question->address = question->target = question->after = BUF_INIT(BUF_UNLIMITED);
+    question->answer = BUF_INIT(ANSWER_BYTES);
     list_append(&distribution->questions, &question->link);
     return question;
 }
 
-static void end_question(struct distribution *distribution, struct question *question)
+static void question_done(struct host_call *call);
+
+/* Requires: the question is not pending; the lock. */
+static void fill_in(struct question *question, const struct journal_host *host, tl_ts ts)
 {
-    if (question->pending)
-        curl_multi_remove_handle(distribution->multi, question->curl);
-    curl_slist_free_all(question->headers);
-    question->headers = NULL;
-    question->pending = false;
+    buf_clear(&question->address);
+    buf_clear(&question->target);
+    buf_clear(&question->after);
+    buf_clear(&question->answer);
+    buf_slice(&question->address, host->address);
+    buf_printf(&question->target, "/_cluster/hosts/%.*s/_timestamp?life=%" PRIu64 "&cluster_uuid=%s",
+               SLICE_ARG(host->name), host->life, question->distribution->api->cluster_uuid);
+    buf_printf(&question->after, "Tidelock-After: %" PRIu64, ts);
+    question->header = buf_as_slice(&question->after);
+    if (question->life != host->life)
+        question->failing = false;
+    question->life = host->life;
+    question->call = (struct host_call){.address = buf_as_slice(&question->address),
+                                        .tls = host->tls,
+                                        .is_own = true,
+                                        .timeout_us = QUESTION_US,
+                                        .method = SLICE_LIT("GET"),
+                                        .target = buf_as_slice(&question->target),
+                                        .headers = &question->header,
+                                        .header_count = 1,
+                                        .reply = &question->answer,
+                                        .gives_up = question_gives_up,
+                                        .done = question_done,
+                                        .context = question};
 }
 
-/* Asks a host for `ts`, unless it is being asked already. */
+/* Asks a host for `ts`, unless it is being asked already. Requires: the lock. */
 static void ask(struct distribution *distribution, const struct journal_host *host, tl_ts ts)
 {
     struct question *question = find_question(distribution, host->number);
-    struct buf text = BUF_INIT(BUF_UNLIMITED);
-    if (question->pending || question->curl == NULL || clock_boot_us() < question->retry_at)
+    if (question->pending || clock_boot_us() < question->retry_at)
         return;
-    buf_printf(&text, "http://%.*s/_cluster/hosts/%.*s/_timestamp?life=%" PRIu64 "&cluster_uuid=%s",
-               SLICE_ARG(host->address), SLICE_ARG(host->name), host->life, distribution->api->cluster_uuid);
-    buf_byte(&text, '\0');
-    curl_easy_reset(question->curl);
-    curl_easy_setopt(question->curl, CURLOPT_URL, text.data);
-    buf_clear(&text);
-    buf_printf(&text, "Tidelock-After: %" PRIu64, ts);
-    buf_byte(&text, '\0');
-    question->headers = curl_slist_append(NULL, text.data);
-    buf_deinit(&text);
-    curl_easy_setopt(question->curl, CURLOPT_HTTPHEADER, question->headers);
-    curl_easy_setopt(question->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(question->curl, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(question->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(question->curl, CURLOPT_TIMEOUT_MS, (long)QUESTION_MS);
-    curl_easy_setopt(question->curl, CURLOPT_WRITEFUNCTION, collect);
-    curl_easy_setopt(question->curl, CURLOPT_WRITEDATA, question);
-    curl_easy_setopt(question->curl, CURLOPT_PRIVATE, question);
-    question->answer_len = 0;
-    question->life = host->life;
-    question->pending = curl_multi_add_handle(distribution->multi, question->curl) == CURLM_OK;
-    if (!question->pending)
-        end_question(distribution, question);
+    fill_in(question, host, ts);
+    question->pending = true;
+    distribution->pending++;
+    distribution->calls++;
+    distribution->sender->send(distribution->sender->context, &question->call);
 }
 
-static void ask_behind(struct distribution *distribution, tl_ts ts, enum journal_reach reach)
+/* Asks the hosts that the oldest held answers wait for. */
+static void ask_behind(struct distribution *distribution)
 {
-    struct journal_host *hosts;
-    if (ts == 0)
+    if (distribution->sender == NULL)
         return;
-    size_t count = journal_list_behind(distribution->api->journal, ts, reach, &hosts);
-    for (size_t i = 0; i < count; i++)
-        ask(distribution, &hosts[i], ts);
-    mem_free(hosts);
+    pthread_mutex_lock(&distribution->lock);
+    for (enum journal_reach reach = JOURNAL_REACH_GROUP; reach <= JOURNAL_REACH_CLUSTER; reach++) {
+        struct journal_host *hosts;
+        tl_ts ts = held_answers_oldest(&distribution->held, reach);
+        if (ts == 0)
+            continue;
+        size_t count = journal_list_behind(distribution->api->journal, ts, reach, &hosts);
+        for (size_t i = 0; i < count; i++)
+            ask(distribution, &hosts[i], ts);
+        mem_free(hosts);
+    }
+    pthread_mutex_unlock(&distribution->lock);
 }
 
-static void take_answer(struct distribution *distribution, struct question *question, CURLcode result)
+/* Logs that a host cannot be asked, once a life, and that it can be asked again. */
+static void log_failure(struct question *question, bool closing)
 {
-    long status = 0;
-    uint64_t ts;
-    struct slice answer = slice_make(question->answer, question->answer_len);
-    curl_easy_getinfo(question->curl, CURLINFO_RESPONSE_CODE, &status);
-    end_question(distribution, question);
+    const struct host_call *call = &question->call;
+    bool fails = call->status == 0;
+    if (fails == question->failing || closing)
+        return;
+    question->failing = fails;
+    if (fails)
+        log_warning("the host at %.*s cannot be asked what it has applied; answers of writes wait for its heartbeats: "
+                    "%s",
+                    SLICE_ARG(call->address), call->error);
+    else
+        log_info("the host at %.*s can be asked again what it has applied", SLICE_ARG(call->address));
+}
+
+static void question_done(struct host_call *call)
+{
+    struct question *question = call->context;
+    struct distribution *distribution = question->distribution;
+    struct slice answer = buf_as_slice(&question->answer);
+    tl_ts ts;
     if (answer.len > 0 && answer.data[answer.len - 1] == '\n')
         answer.len--;
-    if (result == CURLE_OK && status == 200 && slice_to_u64(answer, &ts))
+    bool told = call->status == 200 && slice_to_u64(answer, &ts);
+    if (told)
         journal_record_reached(distribution->api->journal, question->number, question->life, ts);
-    else
-        question->retry_at = clock_boot_us() + RETRY_US;
-}
-
-/* Returns: whether a host has answered. */
-static bool take_answers(struct distribution *distribution)
-{
-    int left;
-    bool any = false;
-    CURLMsg *message;
-    (void)curl_multi_perform(distribution->multi, &left);
-    while ((message = curl_multi_info_read(distribution->multi, &left)) != NULL) {
-        struct question *question;
-        CURLcode result = message->data.result;
-        if (message->msg != CURLMSG_DONE ||
-            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&question) != CURLE_OK)
-            continue;
-        take_answer(distribution, question, result);
-        any = true;
-    }
-    return any;
+    pthread_mutex_lock(&distribution->lock);
+    log_failure(question, distribution->closing);
+    question->retry_at = told ? 0 : clock_boot_us() + RETRY_US;
+    question->pending = false;
+    distribution->pending--;
+    pthread_mutex_unlock(&distribution->lock);
+    settle_reached(distribution);
+    ask_behind(distribution);
+    pthread_mutex_lock(&distribution->lock);
+    distribution->calls--; /* from the unlock on it may be closed */
+    if (distribution->closing)
+        wake(distribution);
+    pthread_mutex_unlock(&distribution->lock);
 }
 
 /* --- The thread --------------------------------------------------------------------------------------------------- */
 
-/* The oldest timestamp that an answer of each reach waits for; 0: none. Requires: the lock. */
-static void find_oldest(const struct distribution *distribution, tl_ts oldest[JOURNAL_REACH_CLUSTER + 1])
+static void settle_unreached(struct distribution *distribution, uint64_t *looked_at)
 {
-    list_for_each(link, &distribution->held)
-    {
-        const struct held_answer *held = list_entry(link, struct held_answer, link);
-        if (oldest[held->reach] == 0 || held->ts < oldest[held->reach])
-            oldest[held->reach] = held->ts;
+    struct list over = LIST_INIT(over);
+    uint64_t now = clock_boot_us();
+    pthread_mutex_lock(&distribution->lock);
+    held_answers_take_expired(&distribution->held, now, &over);
+    if (now - *looked_at >= LOOK_ABANDONED_US) {
+        held_answers_take_abandoned(&distribution->held, &over);
+        *looked_at = now;
     }
+    pthread_mutex_unlock(&distribution->lock);
+    settle(&over, false);
 }
 
 static void *distribution_main(void *context)
 {
     struct distribution *distribution = context;
+    uint64_t looked_at = 0;
     pthread_mutex_lock(&distribution->lock);
-    while (!distribution->closing) {
-        struct list over = LIST_INIT(over);
-        tl_ts oldest[JOURNAL_REACH_CLUSTER + 1] = {0};
+    while (!distribution->closing || distribution->calls > 0) {
         distribution->woken = false;
-        take_over(distribution, &over);
-        find_oldest(distribution, oldest);
-        bool idle = list_empty(&distribution->held);
         pthread_mutex_unlock(&distribution->lock);
-        send_answers(distribution, &over);
-        ask_behind(distribution, oldest[JOURNAL_REACH_GROUP], JOURNAL_REACH_GROUP);
-        ask_behind(distribution, oldest[JOURNAL_REACH_CLUSTER], JOURNAL_REACH_CLUSTER);
-        if (!take_answers(distribution))
-            (void)curl_multi_poll(distribution->multi, NULL, 0, idle ? IDLE_MS : LOOK_MS, NULL);
+        settle_reached(distribution);
+        settle_unreached(distribution, &looked_at);
+        ask_behind(distribution);
         pthread_mutex_lock(&distribution->lock);
+        if (distribution->woken)
+            continue;
+        if (!held_answers_empty(&distribution->held))
+            (void)clock_wait(&distribution->wake, &distribution->lock, clock_boot_us() + LOOK_US);
+        else
+            pthread_cond_wait(&distribution->wake, &distribution->lock);
     }
     pthread_mutex_unlock(&distribution->lock);
+    mem_thread_end();
     return NULL;
 }
 
@@ -298,11 +321,14 @@ static void free_parts(struct distribution *distribution)
     while (!list_empty(&distribution->questions)) {
         struct question *question = list_entry(distribution->questions.next, struct question, link);
         list_remove(&question->link);
-        end_question(distribution, question);
-        curl_easy_cleanup(question->curl);
+        buf_deinit(&question->address);
+        buf_deinit(&question->target);
+        buf_deinit(&question->after);
+        buf_deinit(&question->answer);
         mem_free(question);
     }
-    curl_multi_cleanup(distribution->multi);
+    held_answers_deinit(&distribution->held);
+    pthread_cond_destroy(&distribution->wake);
     pthread_mutex_destroy(&distribution->lock);
     mem_free(distribution);
 }
@@ -311,13 +337,12 @@ int distribution_open(struct api *api, struct distribution **ret_distribution)
 {
     struct distribution *distribution = mem_zalloc(sizeof *distribution);
     distribution->api = api;
-    list_init(&distribution->held);
+    distribution->sender = api->options.hosts;
+    held_answers_init(&distribution->held);
     list_init(&distribution->questions);
     pthread_mutex_init(&distribution->lock, NULL);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
-        distribution->multi = curl_multi_init();
-    if (distribution->multi == NULL ||
-        pthread_create(&distribution->thread, NULL, distribution_main, distribution) != 0) {
+    pthread_cond_init(&distribution->wake, NULL);
+    if (pthread_create(&distribution->thread, NULL, distribution_main, distribution) != 0) {
         free_parts(distribution);
         return TL_ERR_IO;
     }
@@ -325,15 +350,29 @@ int distribution_open(struct api *api, struct distribution **ret_distribution)
     return 0;
 }
 
+void distribution_stop(struct distribution *distribution)
+{
+    if (distribution == NULL)
+        return;
+    pthread_mutex_lock(&distribution->lock);
+    if (distribution->stopped_at == 0) {
+        distribution->stopped_at = clock_boot_us();
+        held_answers_limit(&distribution->held, distribution->stopped_at + STOP_US);
+    }
+    pthread_mutex_unlock(&distribution->lock);
+}
+
 void distribution_close(struct distribution *distribution)
 {
     if (distribution == NULL)
         return;
     pthread_mutex_lock(&distribution->lock);
-    INSIST(list_empty(&distribution->held));
+    INSIST(held_answers_empty(&distribution->held));
     distribution->closing = true;
+    wake(distribution);
     pthread_mutex_unlock(&distribution->lock);
-    (void)curl_multi_wakeup(distribution->multi);
+    if (distribution->sender != NULL)
+        distribution->sender->look(distribution->sender->context);
     pthread_join(distribution->thread, NULL);
     free_parts(distribution);
 }

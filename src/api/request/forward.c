@@ -65,21 +65,10 @@ static const struct slice *make_headers(struct request *request, struct slice ty
     return headers;
 }
 
-static bool is_live(struct journal *journal, uint16_t number)
-{
-    struct journal_host *hosts;
-    size_t count = journal_hosts(journal, &hosts);
-    bool live = false;
-    for (size_t i = 0; i < count; i++)
-        live = live || (hosts[i].number == number && hosts[i].live);
-    mem_free(hosts);
-    return live;
-}
-
 /* The sender's thread owns the request meanwhile. */
 static bool gives_up(struct request *request, const struct cluster_node *node)
 {
-    return !account_poll(&request->account) || !is_live(request->api->journal, node->number);
+    return !account_poll(&request->account) || !journal_is_live(request->api->journal, node->number);
 }
 
 /* --- A whole request ---------------------------------------------------------------------------------------------- */
@@ -141,6 +130,16 @@ static void forwarded(struct host_call *call)
     request_settle(request, result);
 }
 
+/*
+ * HEAD is sent as GET where both have the same reply: its body is not sent to the client, and its
+ * length is the Content-Length. In 5.6 the status of both may differ (aliases).
+ */
+static struct slice forwarded_method(const struct request *request)
+{
+    bool has_get = (request->route->methods & 1u << HTTP_GET) != 0 && request->dialect != DIALECT_5;
+    return request->exchange->method == HTTP_HEAD && has_get ? SLICE_LIT("GET") : request->exchange->method_name;
+}
+
 int request_forward(struct request *request, const struct cluster_node *to)
 {
     struct exchange *exchange = request->exchange;
@@ -159,7 +158,8 @@ int request_forward(struct request *request, const struct cluster_node *to)
     struct host_call *call = &forwarding->call;
     *call = (struct host_call){
         .address = to->address,
-        .method = exchange->method_name,
+        .tls = to->tls,
+        .method = forwarded_method(request),
         .target = exchange->query.data == NULL ? exchange->path
                                                : arena_printf(request->arena, "%.*s?%.*s", SLICE_ARG(exchange->path),
                                                               SLICE_ARG(exchange->query)),
@@ -181,10 +181,26 @@ int request_forward(struct request *request, const struct cluster_node *to)
 
 int request_forward_to(struct request *request, uint16_t host)
 {
-    if (host == request->api->host || host == 0)
+    if (host == journal_host_number(request->api->journal) || host == 0)
         return 0;
     const struct cluster_node *node = nodes_by_number(nodes_list(request), host);
     return node == NULL ? 0 : request_forward(request, node);
+}
+
+int request_forward_query_txn(struct request *request, struct slice id)
+{
+    struct query_txn_info info;
+    struct journal *journal = request->api->journal;
+    uint16_t host = id_query_txn_host(id);
+    int r = request_forward_to(request, host);
+    /* A host that was forgotten and has joined again has another number than those that it began before. */
+    if (r != 0 || host == 0 || host == journal_host_number(journal) ||
+        journal_query_txn_find(journal, id, request->arena, &info) != QUERY_TXN_UNKNOWN)
+        return r;
+    return request_refuse(request, PROBLEM_TRANSACTION_MISSING,
+                          "no transaction [%.*s]: the host that had this query transaction is out of the cluster; "
+                          "begin another",
+                          SLICE_ARG(id));
 }
 
 /* --- Questions to several hosts ----------------------------------------------------------------------------------- */
@@ -245,6 +261,7 @@ int request_ask_hosts(struct request *request, struct host_ask *asks, size_t cou
         *question = (struct question){.asking = asking, .ask = &asks[i], .reply = BUF_INIT(BUF_UNLIMITED)};
         question->reply.guard = request->exchange->response.guard;
         question->call = (struct host_call){.address = asks[i].node->address,
+                                            .tls = asks[i].node->tls,
                                             .method = slice_from(asks[i].method),
                                             .target = asks[i].target,
                                             .body = asks[i].body,

@@ -2,8 +2,8 @@
 /*
  * Forwarding: a request that is about something that only another host of the cluster has.
  *
- * Scrolls, points in time and tasks are on one host, and their ids name it. A host that gets an id of another live host sends
- * the request there as it came, and answers with the reply to the letter: status, body, content type, Tidelock-Timestamp.
+ * Scrolls, points in time, tasks and query transactions are on one host, and their ids name it. A host that gets an id of
+ * another live host sends the request there as it came, and answers with the reply to the letter: status, body, content type, Tidelock-Timestamp.
  *
  * Invariants
  *  1. *A request is forwarded once.* It is marked (Tidelock-Forwarded), and a marked request is answered by the host that
@@ -31,6 +31,13 @@ int request_forward(struct request *request, const struct cluster_node *to) TL_M
  * Returns: 0: it is this one, or is out, and the handler continues; else as request_forward().
  */
 int request_forward_to(struct request *request, uint16_t host) TL_MUST_USE;
+
+/*
+ * The same for the host of a query transaction, by its id; that of an update transaction names none.
+ * Returns: 0: the handler continues; REQUEST_REFUSED also where the transaction's host is out of the
+ *          cluster; else as request_forward().
+ */
+int request_forward_query_txn(struct request *request, struct slice id) TL_MUST_USE;
 
 /* A request of this host to another, on behalf of a request. */
 struct host_ask {

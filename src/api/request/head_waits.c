@@ -34,11 +34,6 @@ struct head_wait {
     enum { HEAD_REACHED, HEAD_TIMEOUT, HEAD_STOPPING } outcome;
 };
 
-static int refuse_stopping(struct request *request)
-{
-    return request_refuse(request, PROBLEM_STOPPING, "the server is stopping; try again later");
-}
-
 static int wait_over(struct request *request)
 {
     struct head_wait *wait = request->head_wait;
@@ -47,7 +42,7 @@ static int wait_over(struct request *request)
     if (wait->outcome == HEAD_REACHED)
         return wait->then(request);
     if (wait->outcome == HEAD_STOPPING)
-        return refuse_stopping(request);
+        return request_refuse_stopping(request);
     return request_refuse(request, PROBLEM_TIMESTAMP_NOT_REACHED,
                           "the newest state of the cluster was not reached within [%" PRId64
                           "ms]; ask again, or with a longer [timeout]",
@@ -227,5 +222,5 @@ int head_waits_add(struct request *request, request_handler *then)
         pthread_cond_signal(&waits->wake);
     }
     pthread_mutex_unlock(&waits->lock);
-    return stopping ? refuse_stopping(request) : r;
+    return stopping ? request_refuse_stopping(request) : r;
 }

@@ -8,6 +8,8 @@
 #include "base/check.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 static const char id_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -100,4 +102,26 @@ struct slice id_random(struct id_source *source, struct arena *arena)
         text[i] = id_digits[bytes[i] & 63];
     text[ID_BYTES] = '\0';
     return slice_make(text, ID_BYTES);
+}
+
+static const struct slice query_txn_prefix = SLICE_LIT("query");
+
+enum { HOST_DIGITS = 4 };
+
+struct slice id_query_txn(struct id_source *source, uint16_t host, struct arena *arena)
+{
+    struct slice random = id_random(source, arena);
+    return host == 0 ? random
+                     : arena_printf(arena, "%.*s%04x%.*s", SLICE_ARG(query_txn_prefix), host, SLICE_ARG(random));
+}
+
+uint16_t id_query_txn_host(struct slice id)
+{
+    char digits[HOST_DIGITS + 1] = "";
+    char *end;
+    if (id.len != query_txn_prefix.len + HOST_DIGITS + ID_BYTES || !slice_starts_with(id, query_txn_prefix))
+        return 0;
+    memcpy(digits, id.data + query_txn_prefix.len, HOST_DIGITS);
+    unsigned long host = strtoul(digits, &end, 16);
+    return *end == '\0' ? (uint16_t)host : 0;
 }

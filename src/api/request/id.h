@@ -40,4 +40,15 @@ void id_of_name(struct slice name, char id[]);
 /* Returns: a new random id of ID_BYTES characters in `arena`. From any thread. */
 struct slice id_random(struct id_source *source, struct arena *arena);
 
+/*
+ * Query transactions are one host's, so in a cluster their ids name it: "query", the host's number as
+ * four hexadecimal digits, ID_BYTES random characters. Alone (`host` 0) they are as id_random() makes
+ * them.
+ *
+ * Returns: a new id in `arena`. From any thread.
+ */
+struct slice id_query_txn(struct id_source *source, uint16_t host, struct arena *arena);
+/* Returns: the number of the host that the id of a query transaction names; 0: it names none. */
+uint16_t id_query_txn_host(struct slice id);
+
 #endif

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "json/filter.h"
 
-uint16_t nodes_own_id(struct journal *journal, char id[])
+void nodes_own_id(struct journal *journal, char id[])
 {
     struct journal_host *hosts;
     size_t count = journal_hosts(journal, &hosts);
@@ -15,7 +15,6 @@ uint16_t nodes_own_id(struct journal *journal, char id[])
         if (hosts[i].self)
             id_of_name(hosts[i].name, id);
     mem_free(hosts);
-    return journal_host_number(journal);
 }
 
 /* The address that the request came by. */
@@ -31,9 +30,9 @@ static struct cluster_node own_node(struct request *request)
     return (struct cluster_node){.id = slice_from(request->api->node_id),
                                  .name = request->api->options.node_name,
                                  .address = asked_address(request),
-                                 .number = request->api->host,
+                                 .number = journal_host_number(request->api->journal),
                                  .self = true,
-                                 .master = request->api->host == 0};
+                                 .master = journal_host_number(request->api->journal) == 0};
 }
 
 static struct cluster_node node_of(const struct journal_host *host, struct arena *arena)
@@ -44,6 +43,7 @@ static struct cluster_node node_of(const struct journal_host *host, struct arena
                                  .name = arena_copy(arena, host->name),
                                  .address = arena_copy(arena, host->address),
                                  .number = host->number,
+                                 .tls = host->tls,
                                  .self = host->self,
                                  .master = host->keeper};
 }

@@ -21,6 +21,7 @@ struct cluster_node {
     struct slice name;
     struct slice address; /* HOST:PORT, where clients reach it */
     uint16_t number;      /* of the host; 0: it is alone */
+    bool tls;             /* it is reached by https */
     bool self;
     bool master;
 };
@@ -34,11 +35,8 @@ struct cluster_nodes {
     bool current; /* all hosts that are known are nodes, and have applied all but the last second of the log */
 };
 
-/*
- * Writes the node id of the api's host.
- * Returns: its number in its cluster; 0: it is alone.
- */
-uint16_t nodes_own_id(struct journal *journal, char id[]);
+/* Writes the node id of the api's host. */
+void nodes_own_id(struct journal *journal, char id[]);
 
 /* Returns: the present nodes. Lives: as the request. Does not block. */
 const struct cluster_nodes *nodes_list(struct request *request);

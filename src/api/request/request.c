@@ -35,6 +35,11 @@ int request_refuse(struct request *request, enum problem_type type, const char *
     return REQUEST_REFUSED;
 }
 
+int request_refuse_stopping(struct request *request)
+{
+    return request_refuse(request, PROBLEM_STOPPING, "the server is stopping; try again later");
+}
+
 struct slice request_quoted(struct request *request, struct slice text)
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
@@ -635,12 +640,18 @@ static bool shows_what_it_read(const struct exchange *exchange)
     return exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
 }
 
+/* Returns: whether it read the present state of this host, and not that of a timestamp or a transaction. */
+static bool reads_present(const struct request *request)
+{
+    return (request->view.ts != 0 || request->catalog != NULL) && !request->pinned && request->query == NULL;
+}
+
 /* Returns: whether it found nothing where a write that another host has answered may not be here yet. */
 static bool is_miss(const struct request *request)
 {
     const struct exchange *exchange = request->exchange;
     return request->api->head_waits != NULL && (exchange->status == 404 || request->found_nothing) &&
-           shows_what_it_read(exchange) && consistency_is_fast(request->api);
+           reads_present(request) && shows_what_it_read(exchange) && consistency_is_fast(request->api);
 }
 
 /* Whether this host holds its lease is checked after the view was taken, not before. */

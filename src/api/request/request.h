@@ -135,6 +135,9 @@ struct request {
 /* Sets request->problem. Returns: REQUEST_REFUSED. */
 int request_refuse(struct request *request, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 
+/* Refuses a request that was to wait, since the server stops. Returns: REQUEST_REFUSED. */
+int request_refuse_stopping(struct request *request);
+
 /* A text as a JSON string with its quotes, for problem_details(). */
 struct slice request_quoted(struct request *request, struct slice text);
 

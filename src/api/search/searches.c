@@ -69,8 +69,9 @@ struct search_keep *search_keep_new(struct searches *searches, enum context_kind
     pthread_mutex_unlock(&searches->lock);
     struct slice random = id_random(&searches->api->ids, &keep->arena);
     char host[HOST_DIGITS + 1] = "";
-    if (searches->api->host != 0)
-        snprintf(host, sizeof host, "%04x", searches->api->host);
+    uint16_t number = journal_host_number(searches->api->journal);
+    if (number != 0)
+        snprintf(host, sizeof host, "%04x", number);
     keep->id = arena_printf(&keep->arena, "%s%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit", host,
                             keep->number, SLICE_ARG(random));
     return keep;
@@ -516,7 +517,7 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
 void search_keep_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    bool gone = search_keep_host(kind, id) != request->api->host;
+    bool gone = search_keep_host(kind, id) != journal_host_number(request->api->journal);
     problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING, "No search context found for id [%" PRIu64 "]%s",
                 number, gone ? ": the host that had it is out of the cluster" : "");
     request_refuse(request, PROBLEM_SEARCH_PHASE_EXECUTION, "all shards failed");

@@ -553,7 +553,7 @@ struct aside_command {
 struct join_command {
     struct slice name;
     struct slice group;
-    struct slice address;
+    struct slice address; /* HOST:PORT; https:// before it: it is reached by that */
     struct slice build;
     uint64_t life;             /* not 0 */
     struct core_limits limits; /* the host's options, which must equal the cluster's */

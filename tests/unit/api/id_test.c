@@ -52,9 +52,26 @@ static void test_of_names(void **state)
     assert_string_not_equal(one, other);
 }
 
+static void test_query_txns(void **state)
+{
+    struct id_source source;
+    struct arena arena = ARENA_INIT;
+    (void)state;
+    assert_int_equal(id_source_init(&source), 0);
+    assert_int_equal(id_query_txn(&source, 0, &arena).len, ID_BYTES);
+    assert_int_equal(id_query_txn_host(id_query_txn(&source, 0, &arena)), 0);
+    for (unsigned host = 1; host <= UINT16_MAX; host += 771)
+        assert_int_equal(id_query_txn_host(id_query_txn(&source, (uint16_t)host, &arena)), host);
+    assert_int_equal(id_query_txn_host(SLICE_LIT("query00g1AAAAAAAAAAAAAAAAAAAAAA")), 0);
+    assert_int_equal(id_query_txn_host(SLICE_LIT("query0001AAAAAAAAAAAAAAAAAAAAA")), 0);
+    assert_int_equal(id_query_txn_host(SLICE_NONE), 0);
+    arena_deinit(&arena);
+    id_source_deinit(&source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_documents), cmocka_unit_test(test_random),
-                                       cmocka_unit_test(test_of_names)};
+                                       cmocka_unit_test(test_of_names), cmocka_unit_test(test_query_txns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ struct options {
     uint64_t timeout_us;
     struct core_limits limits;
     const char *build, *group;
+    bool tls;
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
@@ -59,6 +60,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
     struct journal_cluster cluster = {.name = slice_from(name),
                                       .group = slice_from(options->group),
                                       .address = SLICE_LIT("127.0.0.1:1"),
+                                      .tls = options->tls,
                                       .build = slice_from(options->build),
                                       .about = slice_from(name),
                                       .timeout_us = options->timeout_us};
@@ -585,6 +587,21 @@ static struct journal_host lagging(struct host *host, tl_ts ts, enum journal_rea
     return first;
 }
 
+/* Every host knows how each other one is reached: "c" by https. */
+static void check_addresses(struct host *host)
+{
+    struct journal_host *all;
+    size_t count = journal_hosts(host->journal, &all);
+    assert_int_equal(count, HOSTS);
+    for (size_t i = 0; i < count; i++) {
+        assert_slice_equal(all[i].address, "127.0.0.1:1");
+        assert_int_equal(all[i].tls, slice_is(all[i].name, "c"));
+        assert_true(journal_is_live(host->journal, all[i].number));
+    }
+    assert_false(journal_is_live(host->journal, 0));
+    mem_free(all);
+}
+
 /*
  * Hosts "b" and "c", of which "c" is of another group, are known to have a write by their
  * heartbeats, by what they have said in this life, or since they are out.
@@ -597,10 +614,12 @@ static void test_write_reaches_other_hosts(void **state)
     (void)state;
 
     other.group = "other";
+    other.tls = true;
     begin(&hosts[0], medium, "a");
     begin(&hosts[1], medium, "b");
     assert_int_equal(try_begin(&hosts[2], medium, "c", &other, NULL), 0);
     catch_up(&hosts[0]);
+    check_addresses(&hosts[0]);
     must(run(&hosts[0], write_command(WRITE_INDEX, "x")));
     tl_ts ts = journal_stable(hosts[0].journal);
     assert_true(journal_has_reached(hosts[0].journal, ts, JOURNAL_REACH_HOST));
