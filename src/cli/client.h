@@ -25,7 +25,7 @@ struct client {
     bool in_transaction; /* client_set_transaction() has named one */
     /* Called each second while a reply is awaited; true ends the request without one. NULL: never. */
     bool (*gives_up)(const struct client *client);
-    void *context; /* of gives_up, and the caller's */
+    void *context;             /* of gives_up, and the caller's */
     const char *option_prefix; /* of the options that error texts name: "", or "cluster-" between hosts */
     char error[CURL_ERROR_SIZE + 128];
 };

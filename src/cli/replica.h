@@ -314,7 +314,7 @@ struct replica {
 
 /* Waits for a host that is there. Returns: the status; 0: it is to stop. */
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);
-/* The same of a read of the present; an answer that is older than the newest timestamp that is known is none; invariant 12. */
+/* As source_ask(), for a read of the present: an answer that is older than the newest known timestamp is discarded; invariant 12. */
 long source_ask_present(struct client *client, const char *method, const char *path, struct slice body);
 int source_complain(struct client *client, const char *what, const char *name, long status);
 /*

@@ -40,8 +40,8 @@ enum { LANES_DEFAULT = 4, LANES_MAX = 64 };
 static const struct argp_option options[] = {
     {"to", OPTION_TO, "URL", 0, "The Elasticsearch (5.6 to 9), OpenSearch or Tidelock that gets the copy", 1},
     {"from", OPTION_FROM, "URL,...", 0,
-     "The server to be copied, or several hosts of a cluster: when one does not answer, another is asked (" ARGUMENTS_URL_DEFAULT
-     ")",
+     "The server to be copied, or several hosts of a cluster: when one does not answer, another is asked "
+     "(" ARGUMENTS_URL_DEFAULT ")",
      1},
     {"url", OPTION_FROM, "URL", OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
     {"index", OPTION_INDEX, "NAME,...", 0, "These indices, patterns (all)", 1},

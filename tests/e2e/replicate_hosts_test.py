@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A copy whose source has several hosts (`tidelock replicate --from URL,URL`): it continues with another host, and never reads a state older than one that it knows.
 
-The two hosts of a cluster need etcd; a host that lags is a stand-in, which answers with what it answered before.
+The two hosts of a cluster need etcd; a host that lags is a stand-in, which repeats an answer of before.
 """
 import json
 import os

@@ -432,9 +432,9 @@ static void test_mapping_copy_to_in_another_order_leaves_targets_complete(void *
                                            DIALECT_7);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct slice text = arena_printf(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":%s}"), cases[i].copy_to);
-        assert_int_equal(
-            mapping_merge(mapping, SLICE_NONE, parse_json(&arena, text.data), DIALECT_7, false, &arena, &next, &problem),
-            0);
+        assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, text.data), DIALECT_7, false, &arena,
+                                       &next, &problem),
+                         0);
         assert_int_equal(is_complete(next, "b") && is_complete(next, "c"), cases[i].complete);
         mapping_unref(next);
     }
