@@ -23,12 +23,12 @@ def p99(times):
     return sorted(times)[int(len(times) * 0.99)]
 
 
-def read_to_the_end(t):
-    """Returns: changes a second, with sources."""
+def read_to_the_end(t, options=""):
+    """Returns: changes a second; with sources, if `options` do not say otherwise."""
     since, changes, begin = 0, 0, time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", t.port)
     while True:
-        connection.request("GET", "/_changes?since=%d&limit=%d" % (since, PAGE))
+        connection.request("GET", "/_changes?since=%d&limit=%d%s" % (since, PAGE, options))
         reply = connection.getresponse()
         text = reply.read()
         if reply.status != 200:
@@ -142,6 +142,9 @@ def run(bench):
         with bench.alone():
             rate = read_to_the_end(t)
         bench.row("_changes read to its end, with sources", rate, "/s", [("bound", 80000, rate / 80000, 1, 2.5)])
+        plain = "&source=false&expand=true"
+        bare = bench.median_each({"with": lambda: read_to_the_end(t, plain + "&previous_routing=true"), "without": lambda: read_to_the_end(t, plain)})
+        bench.row("_changes read to its end, as a copy does: previous_routing", bare["with"], "/s", [("without", bare["without"], bare["with"] / bare["without"], 0.6, 0.9)])
         with bench.alone():
             line = put_to_line_ms(t)
         bench.row("put to its line in a continuous feed, 1 client, p99", line, "ms", [("bound", 5, line / 5, 1, 0.2)])

@@ -73,6 +73,7 @@ static size_t take_header(char *line, size_t size, size_t count, void *context)
 void client_set_transaction(struct client *client, const char *id)
 {
     struct buf header = BUF_INIT(BUF_UNLIMITED);
+    client->in_transaction = id != NULL;
     curl_slist_free_all(client->headers);
     client->headers = curl_slist_append(NULL, "Content-Type: application/json");
     client->headers = curl_slist_append(client->headers, "Expect:");
@@ -85,13 +86,27 @@ void client_set_transaction(struct client *client, const char *id)
     buf_deinit(&header);
 }
 
-void client_init(struct client *client, const char *url)
+/* Returns: the URL without slashes at its end. Owns: the caller. */
+static char *copy_url(const char *url)
 {
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
+    return mem_strdup(url, len);
+}
+
+void client_set_url(struct client *client, const char *url)
+{
+    if (strcmp(client->url, url) == 0)
+        return;
+    mem_free(client->url);
+    client->url = copy_url(url);
+}
+
+void client_init(struct client *client, const char *url)
+{
     *client = (struct client){
-        .url = mem_strdup(url, len), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX), .option_prefix = ""};
+        .url = copy_url(url), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX), .option_prefix = ""};
     client_set_transaction(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, client_collect);
@@ -169,7 +184,20 @@ static int look_whether_to_wait(void *context, curl_off_t a, curl_off_t b, curl_
 {
     const struct client *client = context;
     (void)a, (void)b, (void)c, (void)d;
-    return client->gives_up();
+    return client->gives_up(client);
+}
+
+/* Returns: the headers of the next request. Owns: the caller, where they are not client->headers. */
+static struct curl_slist *request_headers(const struct client *client)
+{
+    struct curl_slist *headers = NULL;
+    char line[64];
+    if (client->after == 0)
+        return client->headers;
+    for (const struct curl_slist *header = client->headers; header != NULL; header = header->next)
+        headers = curl_slist_append(headers, header->data);
+    snprintf(line, sizeof line, "Tidelock-After: %llu", (unsigned long long)client->after);
+    return curl_slist_append(headers, line);
 }
 
 bool client_is_too_large(const struct client *client)
@@ -193,6 +221,8 @@ long client_request(struct client *client, const char *method, const char *path,
     }
     if (asprintf(&url, "%s%s", client->url, path) < 0)
         return 0;
+    struct curl_slist *headers = request_headers(client);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(timeout_us / TL_MS));
@@ -214,6 +244,10 @@ long client_request(struct client *client, const char *method, const char *path,
         client_add_advice(result, strncmp(client->url, "https:", 6) == 0, client->option_prefix, client->error,
                           sizeof client->error);
     mem_free(url);
+    if (headers != client->headers) {
+        curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
+        curl_slist_free_all(headers);
+    }
     if (client->body.len > 0)
         client->json =
             yyjson_read(client->body.data, client->body.len, client->raw_numbers ? YYJSON_READ_NUMBER_AS_RAW : 0);

@@ -21,7 +21,11 @@ struct client {
     bool raw_numbers;   /* numbers of replies stay as they are written */
     uint64_t timestamp; /* Tidelock-Timestamp of the last reply; 0: it had none */
     unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
-    bool (*gives_up)(void); /* asked each second while a reply is waited for; then there was none. NULL: it waits */
+    uint64_t after;     /* Tidelock-After of further requests; 0: none */
+    bool in_transaction; /* client_set_transaction() has named one */
+    /* Called each second while a reply is awaited; true ends the request without one. NULL: never. */
+    bool (*gives_up)(const struct client *client);
+    void *context;             /* of gives_up, and the caller's */
     const char *option_prefix; /* of the options that error texts name: "", or "cluster-" between hosts */
     char error[CURL_ERROR_SIZE + 128];
 };
@@ -45,6 +49,8 @@ error_t client_option(int key, const char *text);
 /* Owns: the caller; client_deinit(). */
 void client_init(struct client *client, const char *url);
 void client_deinit(struct client *client);
+/* Sends further requests to another server. */
+void client_set_url(struct client *client, const char *url);
 /* Adds a header to all further requests. */
 void client_header(struct client *client, const char *name, const char *value);
 

@@ -2,6 +2,8 @@
 /* A session's life line; see lifeline.h. */
 #include "cli/lifeline.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -17,16 +19,17 @@ enum { RETRY_US = 200 * 1000, AWAIT_PARTS = 2 /* of the time to live */ };
  */
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
 {
-    struct lifeline *line = context;
+    struct lifeline_attachment *attachment = context;
+    struct lifeline *line = attachment->line;
     long status = 0;
     (void)bytes;
-    curl_easy_getinfo(line->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (status == 200) {
+    curl_easy_getinfo(attachment->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200 && attachment == line->now) {
         if (line->heard_us < line->before_us)
             line->heard_us = line->before_us;
         if (line->newest_us < line->looked_us)
             line->newest_us = line->looked_us;
-        line->stood = true;
+        line->stood = attachment->stood = true;
     }
     return size * count;
 }
@@ -35,45 +38,80 @@ static void attach(struct lifeline *line)
 {
     line->newest_us = clock_boot_us();
     line->attached = true;
-    curl_multi_add_handle(line->multi, line->curl);
+    line->now->stood = false;
+    curl_multi_add_handle(line->multi, line->now->curl);
+}
+
+/* Sets `now` up for a server. */
+static void make_attachment(struct lifeline *line, const char *url)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "%s/_session/", url);
+    client_escape(&path, slice_from(line->session));
+    buf_lit(&path, "/_attach");
+    buf_byte(&path, '\0');
+    struct lifeline_attachment *now = line->now = mem_zalloc(sizeof *now);
+    *now = (struct lifeline_attachment){.line = line, .curl = curl_easy_init()};
+    client_configure(now->curl, NULL);
+    curl_easy_setopt(now->curl, CURLOPT_URL, path.data);
+    curl_easy_setopt(now->curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(now->curl, CURLOPT_WRITEDATA, now);
+    curl_easy_setopt(now->curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(now->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)(line->ttl_us / TL_MS / 3));
+    line->server = mem_strdup(url, strlen(url));
+}
+
+static void free_attachment(struct lifeline *line, struct lifeline_attachment *attachment)
+{
+    if (attachment == NULL)
+        return;
+    curl_multi_remove_handle(line->multi, attachment->curl);
+    curl_easy_cleanup(attachment->curl);
+    mem_free(attachment);
 }
 
 void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us)
 {
-    struct buf path = BUF_INIT(BUF_UNLIMITED);
-    size_t len;
-    buf_printf(&path, "%s/_session/", url);
-    client_escape(&path, slice_from(session));
-    buf_lit(&path, "/_attach");
-    *line = (struct lifeline){.multi = curl_multi_init(),
-                              .curl = curl_easy_init(),
-                              .session = session,
-                              .ttl_us = ttl_us,
-                              .heard_us = clock_boot_us()};
-    line->url = buf_detach(&path, &len);
-    client_configure(line->curl, NULL);
-    curl_easy_setopt(line->curl, CURLOPT_URL, line->url);
-    curl_easy_setopt(line->curl, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(line->curl, CURLOPT_WRITEDATA, line);
-    curl_easy_setopt(line->curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(line->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)(ttl_us / TL_MS / 3));
+    *line = (struct lifeline){
+        .multi = curl_multi_init(), .session = session, .ttl_us = ttl_us, .heard_us = clock_boot_us()};
+    make_attachment(line, url);
+    attach(line);
+}
+
+void lifeline_move(struct lifeline *line, const char *url)
+{
+    if (line->lost || strcmp(line->server, url) == 0)
+        return;
+    mem_free(line->server);
+    if (line->attached && line->now->stood) {
+        free_attachment(line, line->former);
+        line->former = line->now;
+    } else {
+        free_attachment(line, line->now);
+    }
+    make_attachment(line, url);
     attach(line);
 }
 
 void lifeline_deinit(struct lifeline *line)
 {
-    curl_multi_remove_handle(line->multi, line->curl);
-    curl_easy_cleanup(line->curl);
+    free_attachment(line, line->former);
+    free_attachment(line, line->now);
     curl_multi_cleanup(line->multi);
-    mem_free(line->url);
+    mem_free(line->server);
 }
 
-static void on_end(struct lifeline *line)
+static void on_end(struct lifeline *line, CURL *curl)
 {
     long status = 0;
-    curl_easy_getinfo(line->curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_multi_remove_handle(line->multi, line->curl);
+    if (curl != line->now->curl) {
+        free_attachment(line, tl_steal(line->former));
+        return;
+    }
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_multi_remove_handle(line->multi, curl);
     line->attached = false;
+    line->failed = !line->now->stood && status != 404;
     line->lost = line->lost || status == 404;
 }
 
@@ -94,8 +132,10 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
     uint64_t look_us = clock_boot_us();
     curl_multi_perform(line->multi, &running);
     line->looked_us = look_us;
-    while (curl_multi_info_read(line->multi, &queued) != NULL)
-        on_end(line);
+    for (const CURLMsg *message; (message = curl_multi_info_read(line->multi, &queued)) != NULL;)
+        on_end(line, message->easy_handle);
+    if (line->now->stood)
+        free_attachment(line, tl_steal(line->former));
 }
 
 void lifeline_wake(struct lifeline *line)
@@ -111,7 +151,7 @@ bool lifeline_await(struct lifeline *line)
     return line->stood;
 }
 
-void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us)
+bool lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&path, "/_session/");
@@ -123,6 +163,7 @@ void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_
     if (status == 200)
         line->heard_us = line->newest_us = asked_us;
     line->lost = line->lost || status == 404;
+    return status == 200 || status == 404;
 }
 
 uint64_t lifeline_left(const struct lifeline *line)

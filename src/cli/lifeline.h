@@ -15,10 +15,18 @@
 
 struct client;
 
+/* A response that is open, or on its way. */
+struct lifeline_attachment {
+    struct lifeline *line;
+    CURL *curl;
+    bool stood; /* a line has arrived */
+};
+
 struct lifeline {
     CURLM *multi;
-    CURL *curl;
-    char *url;
+    struct lifeline_attachment *now;
+    struct lifeline_attachment *former; /* at the server before lifeline_move(), until `now` has a line; NULL: none */
+    char *server;                       /* where `now` is */
     const char *session; /* the caller's */
     uint64_t ttl_us;
     /* Times of a clock that runs while the host sleeps. */
@@ -26,7 +34,8 @@ struct lifeline {
     uint64_t newest_us; /* not after the newest line arrived; before the first: when it was asked for */
     uint64_t before_us; /* the same, of the newest line that the last look found, see on_bytes() */
     uint64_t looked_us; /* all bytes that had arrived by then have been read */
-    bool attached;      /* the response is open, or on its way */
+    bool attached;      /* the response of `now` is open, or on its way */
+    bool failed;        /* the last attempt to attach had no answer */
     bool stood;         /* a line has arrived: the server knows whose end ends the session */
     bool lost;          /* the session has ended */
 };
@@ -44,14 +53,21 @@ bool lifeline_await(struct lifeline *line);
 /* Waits until something happens on the line or on `fd`, or for `wait_us`; then lets the line do its work. */
 void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);
 
+/*
+ * Attaches at another server of the same cluster. The attachment at the server before is kept until the new one has a
+ * line, so the session is attached all the time. Does nothing where `url` is the current server.
+ */
+void lifeline_move(struct lifeline *line, const char *url);
+
 /* Ends the wait of another thread, or its next one. From any thread. */
 void lifeline_wake(struct lifeline *line);
 
 /*
  * Renews by a request of its own, when no line has arrived, or none has been read. Requires: `client` is idle.
  * Ensures: when the server answers within `wait_us`, lifeline_left() counts from the question.
+ * Returns: whether it has answered.
  */
-void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us);
+bool lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us);
 
 /* Returns: microseconds for which the lease certainly still holds; 0: none. */
 uint64_t lifeline_left(const struct lifeline *line);

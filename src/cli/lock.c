@@ -321,7 +321,7 @@ static void guard_lease(struct job *job)
 {
     struct lifeline *line = job->line;
     if (job->stage == JOB_RUNS && !line->lost && lifeline_left(line) < line->ttl_us / LEASE_PARTS_ASK)
-        lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS);
+        (void)lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS);
     uint64_t left = lifeline_left(line);
     if (job->stage == JOB_RUNS && left < line->ttl_us / LEASE_PARTS_TERM)
         stop_command(job, JOB_TERMINATED);
@@ -335,7 +335,7 @@ static void stop_too(struct job *job)
     struct lifeline *line = job->line;
     if (!child_stop_too(&job->child))
         return;
-    lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
+    (void)lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
     if (lifeline_left(line) < line->ttl_us / LEASE_PARTS_TERM)
         stop_command(job, JOB_KILLED); /* at once */
     else

@@ -22,6 +22,13 @@
  * 10. A target with shards keeps documents of one id under different routings apart. So a version under a routing that the
  *     document no longer has is deleted there. The deletion's external version is one below that of the document: where both
  *     are in one shard they are one document, and the newer state remains.
+ * 11. The source is one cluster, and any of its hosts that are named is asked. All threads ask the same one; when it does
+ *     not answer, the next one. A host is asked only after it has shown the source's cluster_uuid. The lock's session is attached to
+ *     the new host before it is detached from the old one.
+ * 12. Every read of the present is as of a timestamp that is not before the newest one that any host has named to this
+ *     program, in the answer that granted the lock or later: requests carry it as Tidelock-After, and an older answer is discarded. So a host that lags
+ *     is waited for or left: it neither hides a change from the place nor shows a state older than one that was sent,
+ *     also by the program that had the lock before.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -32,7 +39,7 @@
 #include "cli/progress.h"
 
 struct replica_options {
-    const char *from;
+    const char *from; /* URLs of hosts, separated by commas */
     const char *to;
     const char *index;  /* of the source; NULL: all */
     const char *prefix; /* of the names in the target */
@@ -64,20 +71,51 @@ enum {
 /* Set by SIGTERM, SIGINT, and replica_stop(). */
 bool replica_stopping(void);
 /* That was some seconds ago: no answer is waited for any more. */
-bool replica_gives_up(void);
+bool replica_gives_up(const struct client *client);
 void replica_stop(void);
 
 /* --- The lock (replica_guard.c) ------------------------------------------------------------------------------------- */
 
 struct guard;
+struct source_hosts;
 /* Opens a session in the source that holds the lock of that name. Returns: 0; REPLICA_TAKEN, REPLICA_FAILED, which is told. */
-int guard_new(const char *url, const char *name, struct guard **ret_guard);
+int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_guard);
 /* Closes the session. NULL is fine. */
 void guard_free(struct guard *guard);
 /* Returns: the id of the session; lives with the guard. */
 const char *guard_session(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false when it is lost for good. */
 bool guard_await(struct guard *guard);
+
+/* --- The source's hosts (replica_hosts.c), from any thread; invariants 11 and 12 ------------------------------------------ */
+
+struct source_hosts;
+/* `urls`: separated by commas, at least one that is not empty. Owns: the caller; source_hosts_free(). */
+struct source_hosts *source_hosts_new(const char *urls);
+/* Requires: no client of it is left. NULL is fine. */
+void source_hosts_free(struct source_hosts *hosts);
+size_t source_hosts_count(const struct source_hosts *hosts);
+/* Returns: the URL of the host that is asked now; lives with the hosts. */
+const char *source_hosts_url(const struct source_hosts *hosts);
+/* The current host is of the source, whose cluster_uuid this is. Requires: no other thread uses the hosts yet. */
+void source_hosts_set_uuid(struct source_hosts *hosts, const char *uuid);
+/* Returns: the newest timestamp that any host has named; 0: none has. */
+tl_ts source_hosts_newest(const struct source_hosts *hosts);
+/* Has the next host asked from now on, if `url` is the current one's. */
+void source_hosts_leave(struct source_hosts *hosts, const char *url);
+/* Owns: the caller; client_deinit(). Requires: the hosts outlive it. */
+void source_client_init(struct client *client, struct source_hosts *hosts);
+/*
+ * Has client_request() ask the current host, after that has been asked once which cluster it is of.
+ * Returns: false when it does not say so, or is of another one: it is left.
+ */
+bool source_client_aim(struct client *client, uint64_t timeout_us) TL_MUST_USE;
+/*
+ * Sends a request to the current host, once. A host that does not answer is left.
+ * Requires: source_client_init(). Returns: as client_request().
+ */
+long source_request(struct client *client, const char *method, const char *path, struct slice body,
+                    uint64_t timeout_us) TL_MUST_USE;
 
 /* A document of the source, and where the target may have a version of it; invariant 10. */
 struct replica_key {
@@ -251,6 +289,7 @@ struct told {
 
 struct replica {
     const struct replica_options *options;
+    struct source_hosts *hosts;
     struct client source; /* numbers stay as they are written */
     char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
@@ -274,8 +313,10 @@ struct replica {
 
 /* Of the source (replica_source.c). All return 0, or what ends the program, which is told. */
 
-/* Waits for a server that is away. Returns: the status; 0: it is to stop. */
+/* Waits for a host that is there. Returns: the status; 0: it is to stop. */
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);
+/* As source_ask(), for a read of the present: an answer that is older than the newest known timestamp is discarded; invariant 12. */
+long source_ask_present(struct client *client, const char *method, const char *path, struct slice body);
 int source_complain(struct client *client, const char *what, const char *name, long status);
 /*
  * Puts documents into the lanes as they are now. *ret_read: a timestamp as of which, or of a later one, each was read; NULL is

@@ -34,11 +34,10 @@ static bool wait_for_turn(const struct audit *audit)
 static void compare_once(struct audit *audit)
 {
     struct replica *own = &audit->own;
-    client_init(&own->source, audit->options.from);
-    client_init(&own->feed, audit->options.from);
-    client_init(&own->teller, audit->options.from);
+    source_client_init(&own->source, own->hosts);
+    source_client_init(&own->feed, own->hosts);
+    source_client_init(&own->teller, own->hosts);
     own->source.raw_numbers = true;
-    own->source.gives_up = replica_gives_up;
     if (target_open(&own->target, &audit->options) == 0)
         (void)verify_slowly(own, audit->suspects);
     target_close(&own->target);
@@ -65,7 +64,7 @@ struct audit *audit_new(const struct replica *replica)
     audit->options.quiet = true;
     audit->suspects = replica->suspects;
     audit->every_us = replica->options->verify_every_us;
-    audit->own = (struct replica){.options = &audit->options, .indices = MAP_INIT};
+    audit->own = (struct replica){.options = &audit->options, .hosts = replica->hosts, .indices = MAP_INIT};
     if (pthread_create(&audit->thread, NULL, run, audit) != 0)
         abort();
     return audit;

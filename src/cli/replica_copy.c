@@ -256,7 +256,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     buf_byte(&name, '\0');
     index_path(name.data, "?include_type_name=true", &path);
     struct client definitions; /* numbers as JSON's */
-    client_init(&definitions, replica->options->from);
+    source_client_init(&definitions, replica->hosts);
     client_set_transaction(&definitions, replica->snapshot);
     long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
     yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
@@ -379,7 +379,7 @@ int copy_look(struct replica *replica, char ***ret_names)
 {
     struct client definitions;
     int r = list_indices(replica, ret_names);
-    client_init(&definitions, replica->options->from);
+    source_client_init(&definitions, replica->hosts);
     for (char **name = *ret_names; r == 0 && name != NULL && *name != NULL; name++) {
         tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
         index_path(*name, "?include_type_name=true", &path);

@@ -21,6 +21,7 @@ enum {
 #define ANSWER_US (10 * TL_SECOND)
 
 struct guard {
+    struct source_hosts *hosts;
     struct client client; /* the thread's, once it runs */
     struct lifeline line; /* the thread's */
     char *session;
@@ -31,17 +32,40 @@ struct guard {
     _Atomic bool ending;
 };
 
+/* A host that does not take the session, or is silent for so long that the lease becomes short, is left by all. */
+static void look_at_host(struct guard *guard)
+{
+    struct lifeline *line = &guard->line;
+    if (line->failed)
+        source_hosts_leave(guard->hosts, line->server);
+    line->failed = false;
+    if (!source_client_aim(&guard->client, TTL_US / LEASE_PARTS_LOOK))
+        return;
+    lifeline_move(line, guard->client.url);
+    if (!line->lost && lifeline_left(line) < TTL_US / LEASE_PARTS_ASK &&
+        !lifeline_renew(line, &guard->client, TTL_US / LEASE_PARTS_LOOK))
+        source_hosts_leave(guard->hosts, guard->client.url);
+}
+
 static void *keep(void *context)
 {
     struct guard *guard = context;
     while (!atomic_load(&guard->ending)) {
         lifeline_wait(&guard->line, -1, TTL_US / LEASE_PARTS_LOOK);
-        if (!guard->line.lost && lifeline_left(&guard->line) < TTL_US / LEASE_PARTS_ASK)
-            lifeline_renew(&guard->line, &guard->client, TTL_US / LEASE_PARTS_LOOK);
+        look_at_host(guard);
         atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
         atomic_store(&guard->lost, guard->line.lost);
     }
     return NULL;
+}
+
+/* Asks each host once, until one answers. */
+static long ask_once(struct guard *guard, const char *path, struct slice body)
+{
+    long status = 0;
+    for (size_t i = 0; status == 0 && i < source_hosts_count(guard->hosts); i++)
+        status = source_request(&guard->client, "POST", path, body, ANSWER_US);
+    return status;
 }
 
 static int open_session(struct guard *guard, const char *name)
@@ -52,7 +76,7 @@ static int open_session(struct guard *guard, const char *name)
     buf_lit(&body, "{\"ttl\":\"30s\",\"name\":");
     buf_json_string(&body, buf_as_slice(&title));
     buf_byte(&body, '}');
-    long status = client_request(&guard->client, "POST", "/_session", buf_as_slice(&body), ANSWER_US);
+    long status = ask_once(guard, "/_session", buf_as_slice(&body));
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(&guard->client), "session"));
     if (status != 201 || session == NULL) {
         fprintf(stderr, "tidelock replicate: no session in the source: %s\n", client_error(&guard->client, status));
@@ -68,7 +92,7 @@ static int take_lock(struct guard *guard, const char *name)
     buf_printf(&body, "{\"session\":\"%s\",\"wait\":\"0s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\".tidelock-replicate\",\"id\":", guard->session);
     buf_json_string(&body, slice_from(name));
     buf_lit(&body, "}]}");
-    long status = client_request(&guard->client, "POST", "/_lock", buf_as_slice(&body), ANSWER_US);
+    long status = ask_once(guard, "/_lock", buf_as_slice(&body));
     if (status == 200)
         return 0;
     fprintf(stderr, "tidelock replicate: %s%s\n", status == 409 ? "a copy of this name is being made already: " : "cannot lock in the source: ",
@@ -76,10 +100,11 @@ static int take_lock(struct guard *guard, const char *name)
     return status == 409 ? REPLICA_TAKEN : client_exit(status);
 }
 
-int guard_new(const char *url, const char *name, struct guard **ret_guard)
+int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_guard)
 {
     struct guard *guard = *ret_guard = mem_zalloc(sizeof *guard);
-    client_init(&guard->client, url);
+    guard->hosts = hosts;
+    source_client_init(&guard->client, hosts);
     int status = open_session(guard, name);
     if (status != 0)
         return status;
@@ -102,7 +127,8 @@ static void close_session(struct guard *guard)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_session/%s", guard->session);
     buf_byte(&path, '\0');
-    (void)!client_request(&guard->client, "DELETE", path.data, SLICE_NONE, TL_SECOND);
+    if (source_client_aim(&guard->client, TL_SECOND))
+        (void)!client_request(&guard->client, "DELETE", path.data, SLICE_NONE, TL_SECOND);
 }
 
 void guard_free(struct guard *guard)

@@ -17,6 +17,28 @@ long source_ask(struct client *client, const char *method, const char *path, str
     return replica_ask(client, "source", method, path, body);
 }
 
+/* Whether the last answer is one of a host that lags, though it does not say so. A transaction's is of its timestamp. */
+static bool is_old(const struct client *client, long status)
+{
+    return status == 200 && !client->in_transaction && client->timestamp < client->after;
+}
+
+long source_ask_present(struct client *client, const char *method, const char *path, struct slice body)
+{
+    for (unsigned tries = 1;; tries++) {
+        long status = source_ask(client, method, path, body);
+        if (!is_old(client, status))
+            return status;
+        if (tries == 1)
+            fprintf(stderr, "tidelock replicate: %s lags behind what was read before; trying again\n",
+                    shown_url(client->url));
+        if (replica_stopping())
+            return 0;
+        source_hosts_leave(client->context, client->url);
+        replica_pause(tries);
+    }
+}
+
 int source_complain(struct client *client, const char *what, const char *name, long status)
 {
     if (status == 0 && !client_is_too_large(client))
@@ -152,13 +174,13 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
         }
         buf_lit(&body, "]}");
         const char *path = sources ? "/_mget?any_routing=true" : "/_mget?any_routing=true&_source=false";
-        long status = client_request(&replica->source, "POST", path, buf_as_slice(&body), ANSWER_US);
+        long status = source_request(&replica->source, "POST", path, buf_as_slice(&body), ANSWER_US);
         if (status == 429 && some > 1) { /* so much at once the server's memory does not hold */
             most = some / 2;
             continue;
         }
-        if (replica_is_passing(status))
-            status = source_ask(&replica->source, "POST", path, buf_as_slice(&body));
+        if (replica_is_passing(status) || is_old(&replica->source, status))
+            status = source_ask_present(&replica->source, "POST", path, buf_as_slice(&body));
         if (source_lost_snapshot(replica, &replica->source))
             return REPLICA_ANEW;
         if (status != 200)

@@ -40,7 +40,8 @@ void replica_pause(unsigned tries)
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body)
 {
     for (unsigned tries = 1;; tries++) {
-        long status = client_request(client, method, path, body, ANSWER_US);
+        long status = client->context != NULL ? source_request(client, method, path, body, ANSWER_US)
+                                              : client_request(client, method, path, body, ANSWER_US);
         bool blocked = replica_is_blocked(yyjson_obj_get(client_json(client), "error"));
         if ((!replica_is_passing(status) && !blocked) || client_is_too_large(client))
             return status;

@@ -28,9 +28,11 @@ static void tell(struct replica *replica, struct slice body)
     buf_lit(&path, "/_changes/_consumers/");
     client_escape(&path, slice_from(replica->options->name));
     buf_byte(&path, '\0');
+    told->at_us = clock_boot_us();
+    if (!source_client_aim(&replica->teller, TELL_ANSWER_US))
+        return;
     long status = client_request(&replica->teller, "PUT", path.data, body, TELL_ANSWER_US);
     told->unheard = status >= 400 && status < 500 && status != 429;
-    told->at_us = clock_boot_us();
 }
 
 static struct told figures_of(struct replica *replica, tl_ts place)

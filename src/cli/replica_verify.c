@@ -264,8 +264,8 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
     buf_lit(&body, "]}");
     for (unsigned tries = 0;; tries++) {
-        long status =
-            replica_ask(client, whom, "POST", of_source ? "/_mget?any_routing=true" : "/_mget", buf_as_slice(&body));
+        long status = of_source ? source_ask_present(client, "POST", "/_mget?any_routing=true", buf_as_slice(&body))
+                                : replica_ask(client, whom, "POST", "/_mget", buf_as_slice(&body));
         if (status != 200)
             return source_complain(client, "cannot read documents", "", status);
         if (!is_of(client, doubts, count))

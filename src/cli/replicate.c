@@ -39,7 +39,10 @@ enum { LANES_DEFAULT = 4, LANES_MAX = 64 };
 
 static const struct argp_option options[] = {
     {"to", OPTION_TO, "URL", 0, "The Elasticsearch (5.6 to 9), OpenSearch or Tidelock that gets the copy", 1},
-    {"from", OPTION_FROM, "URL", 0, "The server to be copied (" ARGUMENTS_URL_DEFAULT ")", 1},
+    {"from", OPTION_FROM, "URL,...", 0,
+     "The server to be copied, or several hosts of a cluster: when one does not answer, another is asked "
+     "(" ARGUMENTS_URL_DEFAULT ")",
+     1},
     {"url", OPTION_FROM, "URL", OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
     {"index", OPTION_INDEX, "NAME,...", 0, "These indices, patterns (all)", 1},
     {"prefix", OPTION_PREFIX, "TEXT", 0, "Before the names of indices and aliases in the target (none)", 1},
@@ -84,6 +87,7 @@ static const char doc[] =
     "  tidelock replicate --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --index fs,logs-* --prefix live-\n"
     "  tidelock replicate --to http://localhost:9201 --once\n"
+    "  tidelock replicate --from http://a:9200,http://b:9200,http://c:9200 --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --verify\n";
 
 #define LAST_ANSWERS_US (5 * TL_SECOND)
@@ -107,9 +111,10 @@ bool replica_stopping(void)
     return atomic_load(&stopping);
 }
 
-bool replica_gives_up(void)
+bool replica_gives_up(const struct client *client)
 {
     uint64_t since = 0, now = clock_boot_us();
+    (void)client;
     if (!replica_stopping())
         return false;
     return !atomic_compare_exchange_strong(&stopped_us, &since, now) && now - since > LAST_ANSWERS_US;
@@ -141,6 +146,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'q': o->quiet = true; break;
     case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; --to names the target", text); break;
     case ARGP_KEY_END:
+        if (strspn(o->from, ",/") == strlen(o->from))
+            arguments_error(state, "--from names no server");
         if (o->to == NULL)
             arguments_error(state, "--to is missing: the URL of the server that gets the copy");
         break;
@@ -152,7 +159,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 /* A source is known by its uuid, however its address changes. */
 static int read_source(struct replica *replica)
 {
-    long status = client_request(&replica->feed, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
+    long status = 0;
+    for (size_t i = 0; status != 200 && i < source_hosts_count(replica->hosts); i++)
+        status = source_request(&replica->feed, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
     yyjson_val *about = client_json(&replica->feed);
     const char *uuid = yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
     if (status != 200) {
@@ -165,6 +174,7 @@ static int read_source(struct replica *replica)
         return REPLICA_FAILED;
     }
     replica->source_uuid = mem_strdup(uuid, strlen(uuid));
+    source_hosts_set_uuid(replica->hosts, uuid);
     return 0;
 }
 
@@ -219,7 +229,7 @@ static int replicate(struct replica *replica)
     if (r == 0 && o->verify && !o->repair)
         return verify(replica);
     if (r == 0)
-        r = guard_new(o->from, o->name, &replica->guard);
+        r = guard_new(replica->hosts, o->name, &replica->guard);
     if (r == 0) {
         replica->suspects = suspects_new(o->suspect_us);
         replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects);
@@ -275,12 +285,11 @@ int command_replicate(int argc, char **argv)
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    struct replica replica = {.options = &o, .indices = MAP_INIT};
-    client_init(&replica.source, o.from);
-    client_init(&replica.feed, o.from);
-    client_init(&replica.teller, o.from);
+    struct replica replica = {.options = &o, .hosts = source_hosts_new(o.from), .indices = MAP_INIT};
+    source_client_init(&replica.source, replica.hosts);
+    source_client_init(&replica.feed, replica.hosts);
+    source_client_init(&replica.teller, replica.hosts);
     replica.source.raw_numbers = true;
-    replica.source.gives_up = replica.feed.gives_up = replica_gives_up;
     int r = end(&replica, replicate(&replica));
     lanes_free(replica.lanes);
     suspects_free(replica.suspects);
@@ -291,6 +300,7 @@ int command_replicate(int argc, char **argv)
     client_deinit(&replica.source);
     client_deinit(&replica.feed);
     client_deinit(&replica.teller);
+    source_hosts_free(replica.hosts);
     mem_free(replica.source_uuid);
     return r;
 }

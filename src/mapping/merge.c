@@ -6,6 +6,10 @@
  * of the dialect, and the copy is then discarded.
  */
 #include "mapping/mapping_internal.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "json/filter.h"
 #include "json/write.h"
 
@@ -228,11 +232,29 @@ static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson
     return 0;
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static struct slice *sorted_targets(const struct mapping_field *field)
+{
+    struct slice *targets = mem_dup(field->copy_to, field->copy_to_count * sizeof *targets);
+    qsort(targets, field->copy_to_count, sizeof *targets, by_path);
+    return targets;
+}
+
+/* Returns: whether two fields are copied to the same targets, in any order. */
 static bool copies_equal(const struct mapping_field *a, const struct mapping_field *b)
 {
-    bool equal = a->copy_to_count == b->copy_to_count;
+    if (a->copy_to_count != b->copy_to_count || a->copy_to_count == 0)
+        return a->copy_to_count == b->copy_to_count;
+    struct slice *left = sorted_targets(a), *right = sorted_targets(b);
+    bool equal = true;
     for (size_t i = 0; equal && i < a->copy_to_count; i++)
-        equal = slice_equal(a->copy_to[i], b->copy_to[i]);
+        equal = slice_equal(left[i], right[i]);
+    mem_free(left);
+    mem_free(right);
     return equal;
 }
 

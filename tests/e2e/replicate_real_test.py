@@ -3,7 +3,7 @@
 """Copies into a real Elasticsearch 5.6 and 7.10 and an OpenSearch, which are killed, forget deletes after a second, and have several shards.
 
 The servers are started by ../shared/peers/elasticsearch, or by the program that TIDELOCK_PEERS names; without one, or a JDK, the tests are skipped.
-TIDELOCK_PEER=7.10 is one of them. More seeds: TIDELOCK_SEEDS=FIRST,COUNT python3 tests/e2e/replicate_real_test.py
+TIDELOCK_PEER=7.10 is one of them. More seeds, of one version: TIDELOCK_PEER=7.10 python3 tests/e2e/replicate_real_test.py --seed 1 --stories 100 Stories_710 StoriesWithTombstones_710
 """
 import http.client
 import os
@@ -182,4 +182,4 @@ globals().update(CASES)
 del Stories, Routings, base  # they have no target
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    replicate_test.main()

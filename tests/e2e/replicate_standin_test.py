@@ -418,4 +418,4 @@ if __name__ == "__main__":
             json.dump(played, file, indent=1, ensure_ascii=True)
             file.write("\n")
     else:
-        unittest.main(verbosity=2)
+        replicate_test.main()

@@ -5,6 +5,7 @@
 The target is another server of ours; with TIDELOCK_TARGET=http://127.0.0.1:PORT it is a real Elasticsearch or OpenSearch from 6.8 on, all of whose indices are
 deleted. That both sides are equal is found by reading both, here, and not by what the program says.
 """
+import argparse
 import http.client
 import json
 import os
@@ -141,6 +142,7 @@ class Copy(unittest.TestCase):
         """Returns: the environment of a program whose clock runs fast."""
         hasty = clock.Clock()
         self.addCleanup(hasty.close)
+        self.hasty = hasty
         hasty.boot[1:] = [FAST, hasty.machine_boot()]
         hasty.set()
         return dict(os.environ, **hasty.environment())
@@ -470,6 +472,23 @@ class Following(Copy):
         self.source.kill()
         self.source.start()
         self.source.must("PUT", "/fs/_doc/2", {"t": "after the source was away"})
+        self.await_equal()
+        self.assertIsNone(process.poll(), self.told(process))
+
+    @unittest.skipUnless(os.path.exists(clock.SHIM), "the clock shim is not built")
+    def test_target_gone_for_an_hour(self):
+        """Suspects come due, places and comparisons are overdue, and its lease seems over: it asks for the session, and continues when the target is back."""
+        self.fill(50)
+        process = self.follow(fast=True)
+        self.await_equal()
+        self.target.kill()
+        self.source.must("PUT", "/fs/_doc/1", {"t": "while the target is away"})
+        until(lambda: any(text in self.told(process) for text in ("trying again", "waiting for the target")), "it has found the target away")
+        self.hasty.jump(3600)
+        self.source.must("PUT", "/fs/_doc/1", {"t": "an hour later"})
+        self.source.must("DELETE", "/fs/_doc/2")
+        self.source.must("PUT", "/new/_doc/1", {"t": "of an index that is new"})
+        self.target.start()
         self.await_equal()
         self.assertIsNone(process.poll(), self.told(process))
 
@@ -847,8 +866,9 @@ class Hostile(Copy):
 
 
 class Seeds(Copy):
-    """A story of its own for each seed: clients beside kill -9 and SIGSTOP of all three, and answers that are lost, late, or of what was done twice. By hand more of
-    them: TIDELOCK_SEEDS=FIRST,COUNT python3 tests/e2e/replicate_test.py Seeds
+    """A run of its own for each seed: clients concurrent with kill -9 and SIGSTOP of all three, and answers that are lost, late, or of requests that were done twice. By hand more of
+    them: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`; with a target that forgets deletes after a second, 200 of them:
+    `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`
 
     With TIDELOCK_TARGET_RESTART too, "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10" say, the real target is started anew in each story, and keeps versions of deletes for
     a second: what was late then can bring a deleted document back for as long as it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
@@ -1017,5 +1037,16 @@ class Seeds(Copy):
                     print("seed %d: %d lone documents, %d lives, %d seen again" % (seed, len(self.lone), len(self.running), len(set(self.risen))), flush=True)
 
 
+def main():
+    """As unittest.main(), with --seed FIRST --stories COUNT, which set TIDELOCK_SEEDS."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--stories", type=int)
+    options, rest = parser.parse_known_args()
+    if options.seed is not None or options.stories is not None:
+        os.environ["TIDELOCK_SEEDS"] = "%d,%d" % (options.seed or 1, options.stories or 1)
+    unittest.main(module="__main__", argv=sys.argv[:1] + rest, verbosity=2)
+
+
 if __name__ == "__main__":
-    unittest.main()
+    main()

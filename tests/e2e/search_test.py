@@ -289,6 +289,21 @@ class Search(unittest.TestCase):
         self.server.must("PUT", "/s/_doc/1", {"n": 1})
         self.ok("GET", "/_tasks/%s?wait_for_completion=true" % task)
 
+    def test_task_numbers_are_not_used_again(self):
+        """After a restart a task replaces no stored result, and an id of before names no other task."""
+        results = {}
+        for _ in range(2):
+            self.fill("s", 3)
+            for n in range(3):
+                task = self.ok("POST", "/s/_update_by_query?wait_for_completion=false", {"query": {"term": {"_id": str(n)}}})["task"]
+                self.ok("GET", "/_tasks/%s?wait_for_completion=true" % task)
+                results[task] = self.ok("GET", "/.tasks/_doc/" + task)["_source"]
+            self.server.restart()
+        self.assertEqual(len(results), 6)
+        for task, result in results.items():
+            self.assertEqual(self.ok("GET", "/.tasks/_doc/" + task)["_source"], result)
+            self.assertEqual(self.ok("GET", "/_tasks/" + task)["response"], result["response"])
+
 
 if __name__ == "__main__":
     unittest.main()

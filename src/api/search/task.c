@@ -69,7 +69,10 @@ static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
 struct tasks *tasks_new(struct api *api)
 {
     struct tasks *tasks = mem_zalloc(sizeof *tasks);
+    tl_ts stable = journal_stable(api->journal);
+    uint64_t now = clock_wall_us();
     tasks->api = api;
+    tasks->last_number = stable > now ? stable : now;
     list_init(&tasks->items);
     list_init(&tasks->works);
     list_init(&tasks->parked);

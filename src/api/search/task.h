@@ -6,6 +6,10 @@
  * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is
  * throttled; cancelling and rethrottling wake it. Results without a waiting request are kept as documents of the
  * index .tasks, and the last TASKS_KEPT_MAX of them in memory too.
+ *
+ * The numbers of a process begin at its start, in microseconds: above those of earlier processes, each of which drew less
+ * than one a microsecond, and above the timestamps of their stored results where the clock was set back since. So a
+ * result in .tasks is not replaced by another task's, and an id never names a task of a later process.
  */
 #ifndef TL_API_TASK_H
 #define TL_API_TASK_H

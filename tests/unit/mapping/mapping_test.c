@@ -415,6 +415,33 @@ static void test_mapping_copy_to_added_later_makes_targets_incomplete(void **sta
     arena_deinit(&arena);
 }
 
+/* Goal: the order of copy_to's targets says nothing of what existing documents have. */
+static void test_mapping_copy_to_in_another_order_leaves_targets_complete(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *copy_to;
+        bool complete;
+    } cases[] = {{"[\"b\",\"c\"]", true}, {"[\"c\",\"b\"]", true}, {"[\"b\",\"b\"]", false}, {"[\"c\"]", false}};
+    struct arena arena = ARENA_INIT;
+    struct problem problem = {0};
+    struct mapping *next;
+    struct mapping *mapping = make_mapping(&arena, NULL, "_doc",
+                                           P("\"a\":{\"type\":\"keyword\",\"copy_to\":[\"b\",\"c\"]},"
+                                             "\"b\":{\"type\":\"keyword\"},\"c\":{\"type\":\"keyword\"}"),
+                                           DIALECT_7);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slice text = arena_printf(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":%s}"), cases[i].copy_to);
+        assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, text.data), DIALECT_7, false, &arena,
+                                       &next, &problem),
+                         0);
+        assert_int_equal(is_complete(next, "b") && is_complete(next, "c"), cases[i].complete);
+        mapping_unref(next);
+    }
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
 static void test_mapping_refuses_beyond_limits(void **state)
 {
     (void)state;
@@ -587,6 +614,7 @@ int main(void)
         cmocka_unit_test(test_mapping_merge_without_change_returns_base),
         cmocka_unit_test(test_mapping_completeness_is_persistent),
         cmocka_unit_test(test_mapping_copy_to_added_later_makes_targets_incomplete),
+        cmocka_unit_test(test_mapping_copy_to_in_another_order_leaves_targets_complete),
         cmocka_unit_test(test_mapping_refuses_beyond_limits),
         cmocka_unit_test(test_mapping_merge_all_accepts_typed_and_typeless_form),
         cmocka_unit_test(test_mapping_refuses_invalid_type_names),

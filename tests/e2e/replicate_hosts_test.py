@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A copy whose source has several hosts (`tidelock replicate --from URL,URL`): it continues with another host, and never reads a state older than one that it knows.
+
+The two hosts of a cluster need etcd; a host that lags is a stand-in, which repeats an answer of before.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster_test  # noqa: E402
+import replicate_test  # noqa: E402
+from replicate_standin_test import Target  # noqa: E402
+from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+
+class Host:
+    """Passes requests on to a port of this host; `answer(request)` says what is answered instead, as bytes, or None."""
+    def __init__(self, port, answer=lambda request: None):
+        self.target, self.answer, self.connections = port, answer, []
+
+    def __enter__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.listen)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        for one in (self.listener, *self.connections):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            one.close()
+        self.thread.join()
+
+    def listen(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections.append(near)
+            threading.Thread(target=self.serve, args=(near,), daemon=True).start()
+
+    def serve(self, near):
+        with socket.create_connection(("127.0.0.1", self.target)) as far:
+            self.connections.append(far)
+            threading.Thread(target=self.copy, args=(far, near), daemon=True).start()
+            try:
+                for request in self.requests(near):
+                    answer = self.answer(request)
+                    (far if answer is None else near).sendall(request if answer is None else answer)
+                far.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def requests(self, near):
+        data = b""
+        while True:
+            while b"\r\n\r\n" not in data:
+                more = near.recv(1 << 16)
+                if not more:
+                    return
+                data += more
+            head, _, rest = data.partition(b"\r\n\r\n")
+            length = int(header(head, "Content-Length") or 0)
+            while len(rest) < length:
+                rest += near.recv(1 << 16)
+            yield head + b"\r\n\r\n" + rest[:length]
+            data = rest[length:]
+
+    def copy(self, far, near):
+        try:
+            for data in iter(lambda: far.recv(1 << 16), b""):
+                near.sendall(data)
+            near.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def header(request, name):
+    for line in request.split(b"\r\n\r\n")[0].decode("latin-1").split("\r\n"):
+        key, _, value = line.partition(": ")
+        if key.lower() == name.lower():
+            return value
+    return None
+
+
+def response(status, body, timestamp):
+    text = json.dumps(body).encode()
+    return b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nTidelock-Timestamp: %d\r\nContent-Length: %d\r\n\r\n%b" % (status, timestamp, len(text), text)
+
+
+class Lagging(replicate_test.Copy):
+    """A host that has not applied what another one has."""
+    new_target = Target
+
+    def command(self, *options, to=None):
+        command = super().command(*options, to=to)
+        command[command.index("--from") + 1] = self.hosts
+        return command
+
+    def test_refuses(self):
+        """It says that it has not reached a timestamp that the copy has seen: another host is asked."""
+        asked = []
+
+        def lag(request):
+            after = int(header(request, "Tidelock-After") or 0)
+            if not request.startswith(b"POST /_mget"):
+                return None
+            asked.append(after)
+            return response(504, {"error": {"type": "timestamp_not_reached_exception", "reason": "timestamp [%d] was not reached" % after}, "status": 504}, after - 1)
+        with Host(self.source.port, lag) as host:
+            self.hosts = host.url + "," + self.source.url
+            self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+            self.once()
+            written = self.source.must("PUT", "/fs/_doc/1", {"n": 2})
+            self.assertIsNotNone(written)
+            timestamp = self.source.must("GET", "/_timestamp")["timestamp"]
+            told = self.once()
+        self.assertIn("continuing with the source's host " + self.source.url, told)
+        self.assertEqual(len(asked), 1)
+        self.assertGreater(asked[0], timestamp, "the timestamp that it must have reached")
+        self.assert_equal()
+
+    def test_answers_all_the_same(self):
+        """It answers with an older state: the answer is discarded, and the place does not pass the change that it lacks."""
+        self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+        old = self.source.request("POST", "/_mget?any_routing=true", {"docs": [{"_index": "fs", "_type": "_doc", "_id": "1"}]})
+        stale = response(200, json.loads(old.body), int(old.getheader("Tidelock-Timestamp")))
+        given = []
+
+        def lag(request):
+            if not request.startswith(b"POST /_mget") or len(given) == 3:
+                return None
+            given.append(request)
+            return stale
+        with Host(self.source.port, lag) as host:
+            self.hosts = host.url
+            self.once()
+            self.source.must("PUT", "/fs/_doc/1", {"n": 2})
+            told = self.once()
+        self.assertEqual(len(given), 3)
+        self.assertIn("%s lags behind what was read before" % host.url, told)
+        self.assert_equal()
+
+    def test_of_another_cluster(self):
+        """A host of another cluster is never copied from, however long the others are away."""
+        with Server() as other:
+            other.must("PUT", "/fs/_doc/other", {"n": 1})
+            self.hosts = self.source.url + "," + other.url
+            self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+            process = self.follow()
+            self.await_equal()
+            self.source.kill()
+            until(lambda: "%s is no host of the source" % other.url in self.told(process) or process.poll() is not None, "it is asked once")
+            self.source.start()
+            self.source.must("PUT", "/fs/_doc/2", {"n": 1})
+            self.await_equal()
+
+    def test_misuse(self):
+        for hosts in ("", ",", ",/"):
+            self.hosts = hosts
+            self.assertIn("--from names no server", self.once(expect=64))
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Dies(unittest.TestCase):
+    """Hosts of a cluster die while one of them is copied from: the copy continues with another, under the lock that it has."""
+    def begin(self, fast=False):
+        etcd = cluster_test.Etcd()
+        self.addCleanup(etcd.close)
+        hosts = [Server("--cluster", etcd.url + "/tidelock", "--node-name", name, port=cluster_test.free_port()) for name in "ab"]
+        for host in hosts:
+            self.addCleanup(host.close)
+            host.start()
+        target = Target().start()
+        self.addCleanup(target.close)
+        copy = replicate_test.Copy()
+        copy.source, copy.target, copy.running = hosts[0], target, []
+        self.addCleanup(copy.doCleanups)
+        self.addCleanup(copy.end)
+        copy.command = lambda *options, to=None: [replicate_test.PROGRAM, "replicate", "--from", ",".join(host.url for host in hosts), "--to", target.url, *options]
+
+        def put(host, n):
+            host.must("PUT", "/fs/_doc/1?distribute_timestamps=fast", {"n": n})
+            host.must("PUT", "/fs/_doc/%d?distribute_timestamps=fast" % n, {"n": n})
+
+        def awaited(n):
+            def is_there():
+                self.assertIsNone(process.poll(), copy.told(process))
+                return [target.ask("GET", "/fs/_doc/%d" % id)[1].get("_source") for id in (1, n)] == [{"n": n}] * 2
+            until(is_there, "change %d is there" % n)
+        put(hosts[0], 2)
+        process = copy.follow("--verify-every", "0", fast=fast)
+        awaited(2)
+        return hosts, copy, process, put, awaited
+
+    def test_follows(self):
+        hosts, copy, process, put, awaited = self.begin()
+        for n, (dies, lives) in enumerate((hosts, hosts[::-1]), 3):
+            dies.kill()
+            put(lives, n)
+            awaited(n)
+            self.assertIn("continuing with the source's host " + lives.url, copy.told(process))
+            copy.source = lives
+            self.assertIn("a copy of this name is being made already", copy.once(expect=75))
+            dies.start()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(), 0, copy.told(process))
+
+    @unittest.skipUnless(replicate_test.LONG, "a host is left when most of the lease is over without a line from it")
+    def test_silent(self):
+        """A host that stands still is left before the lease ends; when it continues, the attachment that it had does not end the session."""
+        (a, b), copy, process, put, awaited = self.begin(fast=True)
+        a.process.send_signal(signal.SIGSTOP)
+        try:
+            put(b, 3)
+            awaited(3)
+        finally:
+            a.process.send_signal(signal.SIGCONT)
+        until(lambda: a.ask("GET", "/_timestamp")[0] == 200, "it is back")
+        put(a, 4)
+        awaited(4)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(), 0, copy.told(process))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
