@@ -62,14 +62,20 @@ class Etcd:
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class Cluster(unittest.TestCase):
+    """All cases have one etcd, and each case a cluster of its own in it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = Etcd()
+        cls.addClassCleanup(cls.etcd.close)
+
     def setUp(self):
-        self.etcd = Etcd()
-        self.addCleanup(self.etcd.close)
+        self.cluster = "%s/%s" % (self.etcd.url, self._testMethodName)
         self.hosts = []
 
     def host(self, name, *options, data=None):
         port = free_port()
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *options, data=data, port=port)
+        host = Server("--cluster", self.cluster, "--node-name", name, *options, data=data, port=port)
         self.hosts.append(host)
         self.addCleanup(host.close)
         return host.start()
@@ -162,7 +168,7 @@ class Cluster(unittest.TestCase):
         alone.start()
         alone.ask("PUT", "/w/_doc/1", {"v": 2})
         alone.stop()
-        run = subprocess.run([PROGRAM, "serve", "--data", alone.data, "--listen", "127.0.0.1:0", "--node-name", "x", "--cluster", self.etcd.url + "/tidelock"],
+        run = subprocess.run([PROGRAM, "serve", "--data", alone.data, "--listen", "127.0.0.1:0", "--node-name", "x", "--cluster", self.cluster],
                              capture_output=True, text=True, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("empty directory", run.stderr)

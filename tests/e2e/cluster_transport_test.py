@@ -35,6 +35,13 @@ class TlsEtcd(cluster_test.Etcd):
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class Transport(unittest.TestCase):
+    """The cases that need no TLS to etcd have one etcd, and each case a cluster of its own in it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = cluster_test.Etcd()
+        cls.addClassCleanup(cls.etcd.close)
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tidelock-transport-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -45,13 +52,13 @@ class Transport(unittest.TestCase):
         subprocess.run([PROGRAM, "cert", "--dir", folder], capture_output=True, check=True)
         return folder
 
-    def run_etcd(self, *tls):
-        etcd = TlsEtcd(*tls) if tls else cluster_test.Etcd()
+    def run_etcd(self, folder):
+        etcd = TlsEtcd(folder)
         self.addCleanup(etcd.close)
         return etcd
 
     def host(self, etcd, name, *options, tls=None):
-        host = Server("--cluster", etcd.url + "/tidelock", "--node-name", name, *options, port=cluster_test.free_port(), tls=tls)
+        host = Server("--cluster", "%s/%s" % (etcd.url, self._testMethodName), "--node-name", name, *options, port=cluster_test.free_port(), tls=tls)
         self.addCleanup(host.close)
         self.hosts.append(host)
         return host
@@ -140,12 +147,11 @@ class Transport(unittest.TestCase):
     def test_checkpoint_of_unknown_ca_is_refused(self):
         """The copying host says which option names the CA, and copies once it is right."""
         own, foreign = self.certificates("own"), self.certificates("foreign")
-        etcd = self.run_etcd()
         context = ssl.create_default_context(cafile=os.path.join(own, "ca.pem"))
-        first = self.host(etcd, "a", *self.tls_options(own), tls=context)
+        first = self.host(self.etcd, "a", *self.tls_options(own), tls=context)
         first.start()
         self.must(first, "PUT", "/w/_doc/1", {"v": 1})
-        second = self.host(etcd, "b", *self.tls_options(foreign), tls=context)
+        second = self.host(self.etcd, "b", *self.tls_options(foreign), tls=context)
         process = subprocess.Popen([PROGRAM, "serve", "--data", second.data, "--listen", "127.0.0.1:0", *second.options], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
         try:
@@ -164,7 +170,7 @@ class Transport(unittest.TestCase):
 
     def test_checkpoints_are_for_hosts_of_the_cluster(self):
         """Without the secret that etcd has, all three requests are refused, and nothing is made or read."""
-        first = self.host(self.run_etcd(), "a")
+        first = self.host(self.etcd, "a")
         first.start()
         for method, path in (("POST", ""), ("GET", "/x?file=FORMAT&from=0"), ("DELETE", "/x")):
             for headers in (None, {"Tidelock-Cluster-Secret": ""}, {"Tidelock-Cluster-Secret": "0" * 64}):
@@ -175,8 +181,7 @@ class Transport(unittest.TestCase):
 
     def test_host_copies_a_checkpoint_when_log_is_trimmed(self):
         """A host that is away while more than --catch-up is written copies a checkpoint at its next start, and keeps its number."""
-        etcd = self.run_etcd()
-        a, b, c = [self.host(etcd, name, "--catch-up", "64k") for name in "abc"]
+        a, b, c = [self.host(self.etcd, name, "--catch-up", "64k") for name in "abc"]
         for host in (a, b, c):
             host.start()
         self.must(c, "PUT", "/w/_doc/from-c", {"v": 1})
@@ -201,8 +206,7 @@ class Transport(unittest.TestCase):
 
     def test_log_is_retained_within_catch_up(self):
         """A host that is away for less than --catch-up continues from its own checkpoint."""
-        etcd = self.run_etcd()
-        a, b, c = [self.host(etcd, name) for name in "abc"]
+        a, b, c = [self.host(self.etcd, name) for name in "abc"]
         for host in (a, b, c):
             host.start()
         c.stop()

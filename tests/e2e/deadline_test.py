@@ -443,11 +443,11 @@ class Stopping(unittest.TestCase):
 
     def test_a_script_of_the_writer(self):
         """It is bounded by steps alone, so the end is made without it; what was acknowledged is there."""
-        server = self.serve("--grace=300ms", "--stop-time=2s")
+        server = self.serve("--grace=100ms", "--stop-time=1s")
         lines = '{"update":{"_index":"few","_id":"1"}}\n%s\n' % json.dumps({"script": {"source": ENDLESS + "ctx._source.n = s"}})
-        for _ in range(20):  # a second or so each
+        for _ in range(8):  # one after the other, and each takes far longer than --stop-time
             self.begin(server, "/_bulk", lines)
-        until(lambda: in_flight(server) > 15, "most of them are at work")
+        until(lambda: in_flight(server) > 4, "most of them are at work")
         self.assertEqual(server.stop(), 1)
         self.assertIn("--stop-time", server.errors())
         server.start()

@@ -85,6 +85,11 @@ class Alone(unittest.TestCase):
 class Reads(unittest.TestCase):
     setUp, host, must, listed = (getattr(cluster_test.Cluster, name) for name in ("setUp", "host", "must", "listed"))
 
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = cluster_test.Etcd()
+        cls.addClassCleanup(cls.etcd.close)
+
     def pair(self, *options):
         """Two hosts, each of which knows that the other one lives."""
         a, b = self.host("a", *options), self.host("b", *options)

@@ -43,7 +43,7 @@ class Gate(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="tidelock-gate-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        for name in ("tools/run-tests", "tests/lib/ties.py"):
+        for name in ("tools/run-tests", "tools/run-measured", "tests/lib/ties.py"):
             os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(cls.folder, name))
         os.makedirs(os.path.join(cls.folder, "src", "cli"))
@@ -88,9 +88,14 @@ class Gate(unittest.TestCase):
             self.assertIn(text, output)
 
     def test_sound(self):
-        output, passed = self.green()
-        self.assertEqual(passed, 7, output)  # the one with threads runs twice
+        """The processor time of a test is beside its seconds, that of a process it started included; a part has that of its tests."""
+        burn = "while time.process_time() < 0.3: pass"
+        output, passed = self.green(busy=("'e2e'", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n%s" % ("import time\n" + burn, burn)))
+        self.assertEqual(passed, 8, output)  # the one with threads runs twice
         self.assertNotIn("FLAKY", output)
+        for line in (r"small:e2e / busy", r"e2e, e2e"):
+            seconds = re.search(r"^ +[\d.]+ s +([\d.]+) s  .*%s$" % line, output, re.MULTILINE)
+            self.assertGreaterEqual(float(seconds.group(1)), 0.6, output)
 
     def test_together(self):
         """Each kind of failure once, in one run: the other cases have them one by one."""
