@@ -100,9 +100,8 @@ class Transport(unittest.TestCase):
         """Under `cluster` a write is answered by what the other hosts say, by https; a scroll and a query transaction are used on any host. A host that shows a
         certificate of another CA is refused, and the reason names the option."""
         own, foreign = self.certificates("own"), self.certificates("foreign")
-        etcd = self.run_etcd()
         context = ssl.create_default_context(cafile=os.path.join(own, "ca.pem"))
-        a, b, c = [self.host(etcd, name, *self.tls_options(own), tls=context) for name in "abc"]
+        a, b, c = [self.host(self.etcd, name, *self.tls_options(own), tls=context) for name in "abc"]
         for host in (a, b, c):
             host.start()
         for i in range(20):
