@@ -16,7 +16,7 @@
  * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a
  * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions.
  */
-enum { COMMAND_CODEC_VERSION = 5 };
+enum { COMMAND_CODEC_VERSION = 6 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */
