@@ -44,7 +44,8 @@ static void drain(struct bench *bench)
     while (!list_empty(&bench->effects.completed)) {
         struct command *command = list_entry(bench->effects.completed.next, struct command, link);
         list_remove(&command->link);
-        if (command->problem.type != PROBLEM_NONE)
+        if (command->problem.type != PROBLEM_NONE && command->problem.type != PROBLEM_STOPPING &&
+            command->problem.type != PROBLEM_SESSION_MISSING)
             fprintf(stderr, "step_bench: %s: %.*s\n", command_name(command->type), SLICE_ARG(command->problem.reason));
         command_free(command);
     }
@@ -105,6 +106,13 @@ static struct command *writes(size_t count)
     return command;
 }
 
+/* Runs the pieces that the last step left. */
+static void pieces(struct bench *bench)
+{
+    while (core_next_deadline(bench->core) == 0)
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+}
+
 static struct write_item item(struct arena *arena, enum write_op op, uint64_t id, struct slice source)
 {
     return (struct write_item){.op = op,
@@ -134,6 +142,7 @@ static void load(struct bench *bench, uint64_t first, size_t count, const char *
     if (transaction != NULL)
         command->owner.transaction = slice_from(transaction);
     step(bench, command);
+    pieces(bench);
 }
 
 static void delete (struct bench *bench, uint64_t first, size_t count)
@@ -221,6 +230,22 @@ static void end_all(struct bench *bench)
     while (core_next_deadline(bench->core) == 0);
 }
 
+/* The leases of `count` sessions end at one TICK. */
+static void leases(struct bench *bench, int count, int documents)
+{
+    char what[80];
+    for (int i = 0; i < count; i++) {
+        char id[20];
+        snprintf(id, sizeof id, "s%d", i);
+        session(bench, COMMAND_SESSION_OPEN, id);
+        load(bench, 2000000 + (uint64_t)i * (uint64_t)documents, (size_t)documents, id, NULL);
+    }
+    forget(bench);
+    end_all(bench);
+    snprintf(what, sizeof what, "TICKs when %d sessions with %d documents each end", count, documents);
+    tell(bench, what);
+}
+
 static void ends(struct bench *bench)
 {
     session(bench, COMMAND_SESSION_OPEN, "documents");
@@ -234,8 +259,7 @@ static void ends(struct bench *bench)
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "many");
     tell(bench, "the end of a session with 10000 documents");
-    while (core_next_deadline(bench->core) == 0)
-        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    pieces(bench);
     tell(bench, "the pieces after it");
     session(bench, COMMAND_SESSION_OPEN, "locks");
     forget(bench);
@@ -243,15 +267,8 @@ static void ends(struct bench *bench)
     tell(bench, "locking 1000 directories");
     session(bench, COMMAND_SESSION_CLOSE, "locks");
     tell(bench, "the end of a session with 100000 locks");
-    for (int i = 0; i < 300; i++) {
-        char id[20];
-        snprintf(id, sizeof id, "s%d", i);
-        session(bench, COMMAND_SESSION_OPEN, id);
-        load(bench, 2000000 + (uint64_t)i * 100, 100, id, NULL);
-    }
-    forget(bench);
-    end_all(bench);
-    tell(bench, "a TICK when 300 sessions with 100 documents each end");
+    leases(bench, 300, 100);
+    leases(bench, 10000, 20);
     struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     open->session.id = SLICE_LIT("actions");
     open->session.ttl_us = 60 * TL_SECOND;
@@ -296,9 +313,107 @@ static void waiters(struct bench *bench)
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "held");
     tell(bench, "the end of a session for which 10000 writes wait");
-    while (core_next_deadline(bench->core) == 0)
-        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    pieces(bench);
     tell(bench, "the pieces after it");
+}
+
+static void lock(struct bench *bench, const char *id, struct slice document, uint64_t request)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->request = request;
+    command->owner.session = slice_from(id);
+    command->owner.timeout_us = 3600 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
+    command->lock.target_count = 1;
+    command->lock.targets[0] = (struct lock_target){
+        .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%.*s", SLICE_ARG(document))};
+    step(bench, command);
+}
+
+/* Writes of one host wait, `each` for one of the documents that a session holds, and are cancelled together. */
+static void cancelled(struct bench *bench, uint64_t count, uint64_t each)
+{
+    static uint64_t number;
+    char what[80], id[32];
+    session(bench, COMMAND_SESSION_OPEN, "held");
+    for (uint64_t i = 0; i < count / each; i++) {
+        snprintf(id, sizeof id, "%llu", (unsigned long long)(3000000 + i));
+        lock(bench, "held", slice_from(id), 0);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        struct command *command = writes(1);
+        command->request = ((uint64_t)7 << HOST_SHIFT) + ++number;
+        command->write.items[0] = item(&command->arena, WRITE_INDEX, 3000000 + i % (count / each), SLICE_LIT("{}"));
+        command->owner.timeout_us = 3600 * TL_SECOND;
+        step(bench, command);
+    }
+    forget(bench);
+    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
+    cancel->cancel.request = (uint64_t)7 << HOST_SHIFT;
+    step(bench, cancel);
+    snprintf(what, sizeof what, "CANCEL of %llu writes that wait for %llu documents", (unsigned long long)count,
+             (unsigned long long)(count / each));
+    tell(bench, what);
+    pieces(bench);
+    tell(bench, "the pieces after it");
+    session(bench, COMMAND_SESSION_CLOSE, "held");
+    pieces(bench);
+    forget(bench);
+}
+
+/* The requests of a session that ends wait for a document that another one holds. */
+static void abandoned(struct bench *bench, uint64_t count)
+{
+    char what[80];
+    session(bench, COMMAND_SESSION_OPEN, "held");
+    session(bench, COMMAND_SESSION_OPEN, "waits");
+    lock(bench, "held", SLICE_LIT("3000000"), 0);
+    for (uint64_t i = 0; i < count; i++) {
+        struct command *command = writes(1);
+        command->write.items[0] = item(&command->arena, WRITE_INDEX, 3000000, SLICE_LIT("{}"));
+        command->owner.session = SLICE_LIT("waits");
+        command->owner.timeout_us = 3600 * TL_SECOND;
+        step(bench, command);
+    }
+    forget(bench);
+    session(bench, COMMAND_SESSION_CLOSE, "waits");
+    snprintf(what, sizeof what, "the end of a session with %llu waiting writes", (unsigned long long)count);
+    tell(bench, what);
+    pieces(bench);
+    session(bench, COMMAND_SESSION_CLOSE, "held");
+    pieces(bench);
+    forget(bench);
+}
+
+static void dropped(struct bench *bench)
+{
+    struct command *command;
+    session(bench, COMMAND_SESSION_OPEN, "leased");
+    for (int i = 0; i < 200; i++) {
+        command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+        command->index.name = arena_printf(&command->arena, "drop%d", i);
+        command->index.uuid = arena_printf(&command->arena, "0123456789abcdefghij%02x", i);
+        command->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+        step(bench, command);
+        command = writes(50);
+        for (uint64_t j = 0; j < 50; j++) {
+            command->write.items[j] = item(&command->arena, WRITE_INDEX, j, source(&command->arena, j));
+            command->write.items[j].index = arena_printf(&command->arena, "drop%d", i);
+            command->write.items[j].lease = SLICE_LIT("leased");
+        }
+        step(bench, command);
+    }
+    forget(bench);
+    for (int i = 0; i < 200; i++) { /* the api sends a command for each of a list */
+        command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+        command->index.name = arena_printf(&command->arena, "drop%d", i);
+        step(bench, command);
+    }
+    pieces(bench);
+    tell(bench, "DELETE of 200 indices with 50 documents of a session each");
+    session(bench, COMMAND_SESSION_CLOSE, "leased");
+    pieces(bench);
+    forget(bench);
 }
 
 static void commits(struct bench *bench)
@@ -336,6 +451,12 @@ int main(int argc, char **argv)
     of_scripts(&bench);
     ends(&bench);
     waiters(&bench);
+    cancelled(&bench, 100000, 1);
+    cancelled(&bench, 100000, 100);
+    cancelled(&bench, 100000, 100000);
+    abandoned(&bench, 10000);
+    abandoned(&bench, 100000);
+    dropped(&bench);
     commits(&bench);
     core_close(bench.core);
     store_close(store);

@@ -6,7 +6,9 @@ They are stopped in the middle by a lock on their last document, which others ma
 them and stand in their way.
 """
 import os
+import re
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -92,6 +94,67 @@ class AllOrNothing(Case):
         self.assertEqual(status, 400)
         self.assertIn("[atomic]", reply["error"]["reason"])
         self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+
+
+class RolledBackAgain(Case):
+    """Atomic calls that fail at their last document, one after another, while another client writes to another index."""
+    ROUNDS = 12
+
+    def figure(self, name):
+        page = self.server.request("GET", "/_metrics").body.decode()
+        return int(re.search(r"^%s (\d+)" % re.escape(name), page, re.M).group(1))
+
+    def figures(self):
+        return {name: self.figure(name) for name in (
+            'tidelock_memory_bytes{use="transactions"}', "tidelock_transactions", "tidelock_steps_over_bound_total")}
+
+    def rounds(self, path, body, status):
+        before = self.figures()
+        self.assertEqual(before["tidelock_steps_over_bound_total"], 0)
+        writer = Writer(self.server)
+        for _ in range(self.ROUNDS):
+            answer = self.server.ask("POST", path, body)
+            self.assertEqual(answer[0], status, answer[1])
+            self.assertEqual(self.figures(), before)
+            self.assertEqual(self.server.must("GET", "/_lock")["locks"], self.locks)
+        self.assertEqual(writer.stop(), {201})
+        self.assertEqual(self.server.must("POST", "/fs/_count", {"query": {"range": {"n": {"gte": 0}}}})["count"], DOCUMENTS)
+        self.assertEqual(self.server.must("POST", "/fs/_count", {"query": {"term": {"n": -1}}})["count"], 0)
+
+    def test_update(self):
+        self.fill("fs", DOCUMENTS)
+        self.locks = []
+        script = "if (ctx._source.n == %d) { ctx._source.n = params.no.such } else { ctx._source.n = -1 }" % (DOCUMENTS - 1)
+        self.rounds("/fs/_update_by_query?atomic=true", {"script": {"source": script}, "sort": ["n"]}, 400)
+
+    def test_delete(self):
+        self.fill("fs", DOCUMENTS)
+        holder = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "shared", "index": "fs", "id": str(DOCUMENTS - 1)}]})
+        self.locks = self.server.must("GET", "/_lock")["locks"]
+        self.rounds("/fs/_delete_by_query?atomic=true&timeout=0s", {"query": {"match_all": {}}, "sort": ["n"]}, 409)
+        self.server.must("DELETE", "/_session/" + holder)
+
+
+class Writer(threading.Thread):
+    """Creates documents, one after another, until it is stopped."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.statuses, self.ends = server, set(), threading.Event()
+        self.start()
+
+    def run(self):
+        connection = self.server.connect()
+        while not self.ends.is_set():
+            self.statuses.add(self.server.request("POST", "/other/_doc", {"n": 1}, connection=connection).status)
+        connection.close()
+
+    def stop(self):
+        """Returns: the statuses that it got."""
+        self.ends.set()
+        self.join()
+        return self.statuses
 
 
 class AmongOthers(Case):

@@ -344,6 +344,7 @@ static void on_rename(struct walk *walk, struct rename_command *rename)
 static void on_cancel(struct walk *walk, struct cancel_command *cancel)
 {
     on_number(walk, "request", &cancel->request);
+    on_bool(walk, "whole", &cancel->single_step);
 }
 
 static void on_status(struct walk *walk, struct status_command *status)
@@ -461,6 +462,7 @@ static void on_join(struct walk *walk, struct join_command *join)
     on_number(walk, "life", &join->life);
     on_limits(walk, &limits);
     join->limits = limits.limits;
+    on_bool(walk, "whole", &join->single_step);
 }
 
 static void on_gone(struct walk *walk, struct gone_command *gone)
@@ -468,6 +470,7 @@ static void on_gone(struct walk *walk, struct gone_command *gone)
     on_slice(walk, "name", &gone->name);
     on_number(walk, "life", &gone->life);
     on_bool(walk, "forget", &gone->forget);
+    on_bool(walk, "whole", &gone->single_step);
 }
 
 static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "api/request/broken_body.h"
 #include "api/request/api_internal.h"
 #include "api/request/dialect.h"
 #include "api/request/memory.h"
@@ -221,6 +222,36 @@ static enum write_op op_of(struct slice action)
     return slice_is(action, "delete") ? WRITE_DELETE : WRITE_OP_COUNT;
 }
 
+static int read_line(struct bulk_parser *parser, const struct json_doc *doc, struct write_item *item,
+                     struct bulk_action *action)
+{
+    if (!yyjson_is_obj(doc->root))
+        return malformed(parser, "START_OBJECT", json_token(doc->root));
+    yyjson_val *key = unsafe_yyjson_get_first(doc->root);
+    if (yyjson_obj_size(doc->root) == 0)
+        return malformed(parser, "FIELD_NAME", "END_OBJECT");
+    yyjson_val *metadata = yyjson_obj_iter_get_val(key);
+    if (!yyjson_is_obj(metadata))
+        return malformed(parser, "START_OBJECT or END_OBJECT", json_token(metadata));
+    item->op = op_of(json_slice(key));
+    return read_metadata(parser, doc, metadata, item, action);
+}
+
+/* Refuses a line that is not JSON, as request->problem says. */
+static int refuse_broken(struct bulk_parser *parser, struct slice line, struct write_item *item,
+                         struct bulk_action *action)
+{
+    struct request *request = parser->request;
+    struct broken_body broken;
+    struct problem ignored;
+    struct json_doc doc;
+    if (request->dialect == DIALECT_5 || !broken_body_read(request, line, &broken) || broken.depth < 2)
+        return REQUEST_REFUSED;
+    bool refused = json_parse(request->arena, broken.closed, request->dialect, 0, &doc, &ignored) == 0 &&
+                   read_line(parser, &doc, item, action) != 0;
+    return broken_body_refuse(request, &broken, BROKEN_PLAIN, refused, true);
+}
+
 /* Parses an action line. */
 static int read_action(struct bulk_parser *parser, struct slice line, struct write_item *item,
                        struct bulk_action *action)
@@ -237,17 +268,8 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
     if (r > 0 && line.data[0] == '[' && request->dialect == DIALECT_7)
         return malformed(parser, "START_OBJECT", "START_ARRAY");
     if (r != 0)
-        return r > 0 ? REQUEST_REFUSED : r;
-    if (!yyjson_is_obj(doc.root))
-        return malformed(parser, "START_OBJECT", json_token(doc.root));
-    yyjson_val *key = unsafe_yyjson_get_first(doc.root);
-    if (yyjson_obj_size(doc.root) == 0)
-        return malformed(parser, "FIELD_NAME", "END_OBJECT");
-    yyjson_val *metadata = yyjson_obj_iter_get_val(key);
-    if (!yyjson_is_obj(metadata))
-        return malformed(parser, "START_OBJECT or END_OBJECT", json_token(metadata));
-    item->op = op_of(json_slice(key));
-    return read_metadata(parser, &doc, metadata, item, action);
+        return r > 0 ? refuse_broken(parser, line, item, action) : r;
+    return read_line(parser, &doc, item, action);
 }
 
 /* --- Items -------------------------------------------------------------------------------------------------------- */

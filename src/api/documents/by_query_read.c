@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the bodies and parameters of the by-query calls. */
+#include "api/request/broken_body.h"
 #include "api/request/place.h"
 #include "api/documents/by_query.h"
 
@@ -29,7 +30,7 @@ static int wrap_field(struct request *request, const struct json_doc *doc, yyjso
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     size_t line, column;
     *cause = request->problem;
-    query_location(doc, value, true, &line, &column);
+    query_location(doc, value, yyjson_is_ctn(value), &line, &column);
     request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line, column,
                    field);
     request->problem.caused_by = cause;
@@ -284,8 +285,10 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
         r = read_dest(request, by, doc, value);
         return r == REQUEST_REFUSED ? wrap_field(request, doc, value, "dest") : r;
     }
-    if (slice_is(name, "conflicts"))
-        return read_conflicts(request, by, json_slice(value));
+    if (slice_is(name, "conflicts")) {
+        int refused = read_conflicts(request, by, json_slice(value));
+        return refused != 0 && by->call.dialect == DIALECT_7 ? wrap_field(request, doc, value, "conflicts") : refused;
+    }
     if (slice_is(name, "max_docs") || slice_is(name, "size"))
         return read_docs_max(request, by, value);
     if (slice_is(name, "script") && !yyjson_is_obj(value) && by->call.dialect == DIALECT_7) {
@@ -299,12 +302,36 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
     return refuse_unknown(request, doc, key, "reindex");
 }
 
+static int read_reindex_members(struct request *request, struct by_query *by, struct json_doc *doc)
+{
+    size_t index, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (doc->root, index, count, key, value) {
+        int r = read_reindex_member(request, by, doc, key, value);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken(struct request *request, struct by_query *by, struct slice body)
+{
+    struct json_doc *doc = arena_zalloc(by->call.arena, sizeof *doc);
+    struct broken_body broken;
+    struct problem ignored;
+    if (by->call.dialect == DIALECT_5 || !broken_body_read(request, body, &broken))
+        return REQUEST_REFUSED;
+    bool refused = json_parse(by->call.arena, arena_copy(by->call.arena, broken.closed), by->call.dialect, 0, doc,
+                              &ignored) == 0 &&
+                   read_reindex_members(request, by, doc) != 0;
+    return broken_body_refuse(request, &broken, BROKEN_REINDEX, refused, false);
+}
+
 static int read_reindex(struct request *request, struct by_query *by)
 {
     struct json_doc *doc = arena_zalloc(by->call.arena, sizeof *doc);
     struct slice body = request_body(request);
-    size_t index, count;
-    yyjson_val *key, *value;
     if (body.len == 0)
         return by->call.dialect == DIALECT_7 ? request_refuse(request, PROBLEM_PARSE, "request body is required")
                                              : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
@@ -316,16 +343,12 @@ static int read_reindex(struct request *request, struct by_query *by)
         body = place_first_value(body);
     r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
-        return r > 0 ? REQUEST_REFUSED : tl_trace(r);
+        return r > 0 ? refuse_broken(request, by, body) : tl_trace(r);
     if (!yyjson_is_obj(doc->root) && by->call.dialect == DIALECT_7)
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:%zu] [reindex] Expected START_OBJECT but was: %s",
                               place_of_root(doc) + 1, json_token(doc->root));
     by->call.index = SLICE_NONE;
-    json_obj_foreach (doc->root, index, count, key, value) {
-        if ((r = read_reindex_member(request, by, doc, key, value)) != 0)
-            return r;
-    }
-    return 0;
+    return read_reindex_members(request, by, doc);
 }
 
 /* --- Parameters --------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /*
  * _mget: several documents in one request, each found or not or refused by itself.
  */
+#include "api/request/broken_body.h"
 #include "api/request/dialect.h"
 #include "api/documents/doc_read.h"
 #include "api/request/handlers.h"
@@ -177,10 +178,37 @@ static int read_top(struct request *request, const struct json_doc *doc, yyjson_
                                   SLICE_ARG(name)));
 }
 
-static int read_body(struct request *request, struct mget *mget)
+static int read_members(struct request *request, const struct json_doc *doc, struct mget *mget)
 {
     size_t i, count;
     yyjson_val *key, *value;
+    if (!yyjson_is_obj(doc->root))
+        return refuse_at(
+            request, doc, place_of_root(doc),
+            arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", json_token(doc->root)));
+    json_obj_foreach (doc->root, i, count, key, value) {
+        int r = read_top(request, doc, key, value, mget);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken(struct request *request, struct mget *mget)
+{
+    struct broken_body broken;
+    struct problem ignored;
+    struct json_doc doc;
+    if (request->dialect == DIALECT_5 || !broken_body_read(request, request_body(request), &broken))
+        return REQUEST_REFUSED;
+    bool refused = json_parse(request->arena, broken.closed, request->dialect, 0, &doc, &ignored) == 0 &&
+                   read_members(request, &doc, mget) != 0;
+    return broken_body_refuse(request, &broken, BROKEN_PLAIN, refused, true);
+}
+
+static int read_body(struct request *request, struct mget *mget)
+{
     struct json_doc doc;
     if (request_body(request).len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body or source parameter is required");
@@ -192,16 +220,8 @@ static int read_body(struct request *request, struct mget *mget)
     int r = request->dialect == DIALECT_5 ? request_json(request, JSON_DUPLICATES, &doc)
                                           : request_first_json(request, &doc);
     if (r != 0)
-        return r;
-    if (!yyjson_is_obj(doc.root))
-        return refuse_at(
-            request, &doc, place_of_root(&doc),
-            arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", json_token(doc.root)));
-    json_obj_foreach (doc.root, i, count, key, value) {
-        if ((r = read_top(request, &doc, key, value, mget)) != 0)
-            return r;
-    }
-    return 0;
+        return r == REQUEST_REFUSED ? refuse_broken(request, mget) : r;
+    return read_members(request, &doc, mget);
 }
 
 static int validate(struct request *request, const struct mget *mget)

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 
+#include "api/request/broken_body.h"
 #include "api/request/place.h"
 #include "api/request/reply.h"
 #include "api/request/suggest.h"
@@ -288,66 +289,45 @@ static int read_member(struct request *request, const struct json_doc *doc, yyjs
     return 0;
 }
 
-/* The text before the location that a problem names ("line: 1, column: 7]"), if that is on the first line. */
-static struct slice before_break(const struct problem *problem, struct slice text)
+static int read_members(struct request *request, const struct json_doc *doc, enum dialect dialect,
+                        struct update_body *body)
 {
-    static const char mark[] = "line: 1, column: ";
-    const char *found = memmem(problem->reason.data, problem->reason.len, mark, sizeof mark - 1);
-    uint64_t column = 0;
-    struct slice digits = found == NULL ? SLICE_NONE : slice_make(found + sizeof mark - 1, 0);
-    while (digits.data != NULL && digits.data + digits.len < problem->reason.data + problem->reason.len &&
-           digits.data[digits.len] >= '0' && digits.data[digits.len] <= '9')
-        digits.len++;
-    if (digits.len == 0 || !slice_to_u64(digits, &column) || column < 2 || column - 2 > text.len)
-        return text;
-    return slice_make(text.data, (size_t)column - 2);
+    size_t i, count;
+    yyjson_val *key, *value;
+    if (!yyjson_is_obj(doc->root))
+        return parse_refuse(request, doc, place_of_root(doc), "UpdateRequest", "Expected START_OBJECT but was: %s",
+                            json_token(doc->root));
+    json_obj_foreach (doc->root, i, count, key, value) {
+        int r = read_member(request, doc, key, value, dialect, body);
+        if (r != 0)
+            return r;
+    }
+    return 0;
 }
 
-/*
- * A body that is no JSON: 7.10 reads it from the left, so a list is refused where it begins, and an error inside of a member that
- * holds an object is reported as that member's. request->problem is the JSON error.
- */
-static int wrap_broken(struct request *request, struct slice text, enum dialect dialect)
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken(struct request *request, struct slice text, enum dialect dialect, struct update_body *body)
 {
-    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    struct slice name = SLICE_NONE, string = SLICE_NONE;
-    unsigned depth = 0;
-    bool quoted = false, list = false;
-    *cause = request->problem;
-    text = before_break(cause, text);
-    for (size_t i = 0, begin = 0; i < text.len; i++) {
-        char c = text.data[i];
-        if (quoted) {
-            i += c == '\\';
-            quoted = c != '"';
-            string = quoted ? string : slice_make(text.data + begin, i - begin);
-        } else if (c == '"') {
-            quoted = true;
-            begin = i + 1;
-        } else if (c == '{' || c == '[') {
-            list = list || (depth == 0 && c == '[');
-            name = depth == 1 ? string : name;
-            depth++;
-        } else if (c == '}' || c == ']') {
-            depth -= depth > 0;
-        }
-    }
+    struct broken_body broken;
+    struct problem ignored;
+    struct json_doc doc;
+    size_t begin = 0;
+    while (begin < text.len && place_is_blank(slice_make(text.data + begin, 1)))
+        begin++;
     if (dialect == DIALECT_5)
         return REQUEST_REFUSED;
-    if (list)
+    if (begin < text.len && text.data[begin] == '[')
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
                               "[1:1] [UpdateRequest] Expected START_OBJECT but was: START_ARRAY");
-    if (name.len == 0 || depth < 2)
+    if (!broken_body_read(request, text, &broken))
         return REQUEST_REFUSED;
-    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[UpdateRequest] failed to parse field [%.*s]", SLICE_ARG(name));
-    request->problem.caused_by = cause;
-    return REQUEST_REFUSED;
+    bool refused = json_parse(request->arena, broken.closed, dialect, 0, &doc, &ignored) == 0 &&
+                   read_members(request, &doc, dialect, body) != 0;
+    return broken_body_refuse(request, &broken, BROKEN_UPDATE, refused, false);
 }
 
 int update_body_parse(struct request *request, struct slice text, enum dialect dialect, struct update_body *ret_body)
 {
-    size_t i, count;
-    yyjson_val *key, *value;
     struct json_doc doc;
     *ret_body =
         (struct update_body){.update = {.detect_noop = true}, .source = SOURCE_FILTER_ALL, .if_seq_no = SEQ_NO_ANY};
@@ -359,14 +339,6 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
     int r = json_parse(request->arena, place_first_value(text), dialect,
                        dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0, &doc, &request->problem);
     if (r != 0)
-        return r > 0 ? wrap_broken(request, text, dialect) : r;
-    if (!yyjson_is_obj(doc.root))
-        return parse_refuse(request, &doc, place_of_root(&doc), "UpdateRequest", "Expected START_OBJECT but was: %s",
-                            json_token(doc.root));
-    json_obj_foreach (doc.root, i, count, key, value) {
-        r = read_member(request, &doc, key, value, dialect, ret_body);
-        if (r != 0)
-            return r;
-    }
-    return 0;
+        return r > 0 ? refuse_broken(request, text, dialect, ret_body) : r;
+    return read_members(request, &doc, dialect, ret_body);
 }

@@ -4,6 +4,7 @@
  */
 #include "api/indices/alias_body.h"
 #include "api/indices/alias_filter.h"
+#include "api/request/broken_body.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
@@ -387,15 +388,29 @@ static int read_actions(struct request *request, yyjson_val *actions, struct ali
     return batch->count == 0 ? no_such_alias(request, buf_as_slice(&batch->missing)) : submit_batch(request, batch);
 }
 
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken(struct request *request)
+{
+    struct broken_body broken;
+    struct problem ignored;
+    struct json_doc doc;
+    if (request->dialect == DIALECT_5 || !broken_body_read(request, request_body(request), &broken))
+        return REQUEST_REFUSED;
+    bool refused = json_parse(request->arena, broken.closed, request->dialect, 0, &doc, &ignored) == 0 &&
+                   alias_body_check(request, &doc) != 0;
+    return broken_body_refuse(request, &broken, BROKEN_ALIASES, refused, false);
+}
+
 int handle_aliases_post(struct request *request)
 {
     struct alias_batch batch = {.missing = BUF_INIT(BUF_UNLIMITED)};
     struct json_doc doc;
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
-    if (r != 0 || (r = request_accept(request)) != 0 || (r = request_blank(request, "aliases")) != 0 ||
-        (r = request_first_json(request, &doc)) != 0)
+    if (r != 0 || (r = request_accept(request)) != 0 || (r = request_blank(request, "aliases")) != 0)
         return r;
+    if ((r = request_first_json(request, &doc)) != 0)
+        return r == REQUEST_REFUSED ? refuse_broken(request) : r;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if ((r = alias_body_check(request, &doc)) != 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a search, and making the context it runs in. */
+#include "api/request/broken_body.h"
 #include "api/request/preference.h"
 #include "api/search/search_call.h"
 
@@ -137,6 +138,34 @@ static int refuse_blank(struct request *request, struct search_call *call)
     return REQUEST_REFUSED;
 }
 
+static int parse_root(struct request *request, struct search_call *call, struct query_parser *parser, yyjson_val *root,
+                      bool count)
+{
+    if (count)
+        return parse_count(request, call, parser, root);
+    return search_request_parse(parser, root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken(struct request *request, struct search_call *call, struct slice body, bool count)
+{
+    struct broken_body broken;
+    struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
+    struct query_parser parser = parser_of(call, request, doc);
+    struct problem ignored;
+    size_t line = 1, column = 1;
+    if (call->dialect == DIALECT_7 && broken_body_read(request, body, &broken)) {
+        bool parsed =
+            json_parse(call->arena, arena_copy(call->arena, broken.closed), call->dialect, 0, doc, &ignored) == 0;
+        broken_body_refuse(request, &broken, BROKEN_QUERY,
+                           parsed && parse_root(request, call, &parser, doc->root, count) != 0, false);
+        if (request->problem.type == PROBLEM_PARSING)
+            return REQUEST_REFUSED;
+        json_line_column(broken.closed, broken.token, &line, &column);
+    }
+    return count ? wrap_count(request, call, line, column) : REQUEST_REFUSED;
+}
+
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
@@ -156,11 +185,9 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     if (r > 0 && call->dialect == DIALECT_7 && first_byte(body) == '[')
         return refuse_list(request, call);
     if (r > 0)
-        return count ? wrap_count(request, call, 1, 1) : REQUEST_REFUSED;
+        return refuse_broken(request, call, body, count);
     json_references(doc->root, call->arena, &call->refers);
-    if (count)
-        return parse_count(request, call, &parser, doc->root);
-    return search_request_parse(&parser, doc->root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
+    return parse_root(request, call, &parser, doc->root, count);
 }
 
 /* --- Parameters --------------------------------------------------------------------------------------------------- */

@@ -198,6 +198,7 @@ static int resume_lock(struct core *core, struct wait *wait)
         return r;
     if (!current) {
         lock_request_undo(wait->request, wait->granted_ts);
+        wait->granted_ts = 0;
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
         r = resolve_and_acquire(core, wait, left_us, &granted);
         if (!granted)

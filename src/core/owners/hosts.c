@@ -6,6 +6,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
+#include "core/owners/wait.h"
 #include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
@@ -118,13 +119,13 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
  * attachments of its connections. Does nothing if it is not in the cluster. Returns: 0; fatal
  * codes.
  */
-static int end_life(struct core *core, struct core_host *host)
+static int end_life(struct core *core, struct core_host *host, bool single_step)
 {
     size_t left = core->limits.ephemeral_batch;
     if (host->life == 0)
         return 0;
     host->life = 0;
-    owners__cancel_host(core, host->number, "the host that this request came by was out of the cluster");
+    owners__cancel_host(core, host->number, WAIT_HOST_GONE, single_step);
     txn__abandon_host(core, host->number);
     txn__end_abandoned(core, &left);
     return session__restart(core, host->number);
@@ -195,7 +196,7 @@ int core__do_join(struct core *core, struct command *command)
     }
     if (refuse_join(core, command))
         return 0;
-    int r = host == NULL ? 0 : end_life(core, host);
+    int r = host == NULL ? 0 : end_life(core, host, join->single_step);
     if (r < 0)
         return tl_trace(r);
     restart_chain(core);
@@ -220,7 +221,7 @@ int core__do_host_gone(struct core *core, struct command *command)
 
     if (host == NULL || (host->life != gone->life && !(gone->forget && host->life == 0)))
         return 0;
-    int r = end_life(core, host);
+    int r = end_life(core, host, gone->single_step);
     if (gone->forget)
         remove_host(&core->owners->hosts, host);
     return r < 0 ? tl_trace(r) : 0;

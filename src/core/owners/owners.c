@@ -19,6 +19,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
@@ -109,6 +110,7 @@ void owners__open(struct core *core)
     deadlines_init(&owners->idles);
     list_init(&owners->open_txns);
     list_init(&owners->waits);
+    list_init(&owners->cancelled);
     list_init(&owners->ready);
     list_init(&owners->sessions_to_clean);
     list_init(&owners->sessions_to_purge);
@@ -264,6 +266,10 @@ int owners__before_commit(struct core *core)
             wait->ops->on_deadlock(core, wait);
         } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
+            if (wait->cancelled != WAIT_NOT_CANCELLED) {
+                wait__end_cancelled(core, wait, true);
+                continue;
+            }
             int r = wait->ops->on_grant(core, wait);
             if (r < 0)
                 return tl_trace(r);
@@ -306,6 +312,10 @@ static int resume_one(struct core *core, struct wait *wait)
     struct command *command = wait->command;
     struct usage before = usage_of(core);
     uint64_t cost = wait__cost(wait);
+    if (wait->cancelled != WAIT_NOT_CANCELLED) {
+        wait__end_cancelled(core, wait, false);
+        return 0;
+    }
     int r = resume_or_answer(core, wait);
     if (r == 0 && command != NULL)
         core__complete(core, command);
@@ -342,8 +352,8 @@ static bool has_cleanup(const struct owners *owners)
 uint64_t core_next_wait_end(const struct core *core)
 {
     const struct owners *owners = core->owners;
-    bool has_work = has_cleanup(owners) || owners->abandoned_count > 0 || !list_empty(&owners->ready) ||
-                    lock_table_has_pending_grants(&core->owners->locks);
+    bool has_work = has_cleanup(owners) || owners->abandoned_count > 0 || !list_empty(&owners->cancelled) ||
+                    !list_empty(&owners->ready) || lock_table_has_pending_grants(&core->owners->locks);
     return has_work ? 0 : deadlines_first(&owners->wait_ends);
 }
 
@@ -464,6 +474,29 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
     return r < 0 ? r : written;
 }
 
+/* Ends cancelled waits, at most `max`. */
+static void end_some_cancelled(struct core *core, size_t max)
+{
+    struct list *cancelled = &core->owners->cancelled;
+    for (; max > 0 && !list_empty(cancelled); max--)
+        wait__end_cancelled(core, list_entry(cancelled->next, struct wait, of_cancelled), false);
+}
+
+static size_t cancel_batch(const struct core *core)
+{
+    return CANCELS_PER_COST * core->limits.ephemeral_batch;
+}
+
+/* Ends one batch of cancelled waits, in one unit. */
+static int end_cancelled(struct core *core, tl_ts ts)
+{
+    core__begin(core, ts);
+    end_some_cancelled(core, cancel_batch(core));
+    int r = owners__before_commit(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
 /*
  * Purges one batch of documents, and grants the deferred cleanup and the requests that were beyond
  * the quotas of the last step.
@@ -509,37 +542,42 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     size_t left = core->limits.ephemeral_batch;
     bool granting = core->owners->locks.grant_quota > 0 && lock_table_has_pending_grants(&core->owners->locks);
     bool terminating = granting || has_cleanup(core->owners), abandoned = core->owners->abandoned_count > 0;
+    bool cancelling = !list_empty(&core->owners->cancelled);
     bool expired = tick != NULL && (deadlines_first(&core->owners->wait_ends) <= core->clock ||
                                     core_next_lease_end(core) <= barrier_clock);
     int r = terminating ? purge_step(core, at) : 0;
     if (r >= 0)
         r = clean_sessions(core, at, expired, barrier_clock, &left);
+    if (r >= 0 && cancelling)
+        r = end_cancelled(core, at);
     if (r >= 0 && core->owners->abandoned_count > 0 && left > 0)
         r = end_abandoned(core, at, left);
     if (r >= 0 && expired && !lock_table_has_pending_grants(&core->owners->locks))
         r = run_due_batch(core, at, barrier_clock);
-    if (r >= 0 && (terminating || abandoned || expired))
+    if (r >= 0 && (terminating || cancelling || abandoned || expired))
         r = owners__resume(core);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-void owners__cancel_host(struct core *core, uint64_t host, const char *why)
+void owners__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
 {
-    list_for_each_safe(link, following, &core->owners->waits)
+    list_for_each(link, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
+        core__work(core, WORK_LOCK);
         if (wait->command != NULL && !wait->ended && host_of_number(wait->command->request) == host)
-            wait__end(core, wait, PROBLEM_STOPPING, "%s", why);
+            wait__cancel(core, wait, cause);
     }
+    end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
 }
 
 int core__do_cancel(struct core *core, struct command *command)
 {
     uint64_t host = host_of_number(command->cancel.request);
     if (command->cancel.request == host << HOST_SHIFT) {
-        owners__cancel_host(core, host, "the server is shutting down");
+        owners__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
         return 0;
     }
     struct wait *wait = wait__by_request(core, command->cancel.request);

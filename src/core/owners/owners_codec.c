@@ -585,6 +585,36 @@ static void rebuild_ready(struct sections *sections, struct owners *owners)
     sections_require(sections, (count > 0) == (owners->last_ready > 0));
 }
 
+static int compare_cancelled(const void *a, const void *b)
+{
+    uint64_t x = (*(struct wait *const *)a)->cancel_number, y = (*(struct wait *const *)b)->cancel_number;
+
+    return (x > y) - (x < y);
+}
+
+/* Rebuilds owners->cancelled in order of cancel_number. */
+static void rebuild_cancelled(struct sections *sections, struct owners *owners)
+{
+    struct wait **waits = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *waits);
+    uint64_t before = 0;
+    size_t count = 0;
+
+    list_for_each(link, &owners->waits)
+    {
+        struct wait *wait = list_entry(link, struct wait, of_all);
+        if (wait->cancelled != WAIT_NOT_CANCELLED)
+            waits[count++] = wait;
+    }
+    if (count > 1)
+        qsort(waits, count, sizeof *waits, compare_cancelled);
+    for (size_t i = 0; i < count; i++) {
+        list_append(&owners->cancelled, &waits[i]->of_cancelled);
+        sections_require(sections, waits[i]->cancel_number > before);
+        before = waits[i]->cancel_number;
+    }
+    sections_require(sections, before <= owners->last_cancelled && (count > 0) == (owners->last_cancelled > 0));
+}
+
 static void codec_locks(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
@@ -646,6 +676,8 @@ static void codec_counts(struct sections *sections, struct owners *owners, struc
     codec_number(&codec, &owners->last_deferred);
     if (codec.version >= 6)
         codec_number(&codec, &owners->last_ready);
+    if (codec.version >= 8)
+        codec_number(&codec, &owners->last_cancelled);
     codec_size(&codec, &counts->sessions);
     codec_size(&codec, &counts->txns);
     codec_size(&codec, &counts->waits);
@@ -702,6 +734,7 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)
         codec_wait(sections, core, &wait, &deferred);
     rebuild_ready(sections, owners);
+    rebuild_cancelled(sections, owners);
     if (!sections->bad)
         deferred__find_unrequested(core);
 }

@@ -110,8 +110,6 @@ int session__purge_batch(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
 /* Adds `change` to the ephemeral documents of a session, if the session exists. */
 void session__count_ephemeral(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
-/* Ends all waits of requests that came through this host: its connections are gone. */
-void owners__cancel_host(struct core *core, uint64_t host, const char *why);
 /*
  * Handles the start of a host: sessions attached through it lose their attachment. Their leases
  * restart, as do those that have not begun since a conversion; terminations continue after one.

@@ -132,11 +132,27 @@ static void report_wait(struct core *core, const struct wait *wait)
     lock_history_record_wait(&core->owners->lock_history, wait, core->ts);
 }
 
-/* Removes a wait from every index of waits, and reports its end to metrics and history. */
+static void leave_cancelled(struct core *core, struct wait *wait)
+{
+    if (wait->cancelled == WAIT_NOT_CANCELLED)
+        return;
+    wait->cancelled = WAIT_NOT_CANCELLED;
+    wait->cancel_number = 0;
+    if (list_linked(&wait->of_cancelled)) /* else read from a damaged checkpoint */
+        list_remove(&wait->of_cancelled);
+    if (list_empty(&core->owners->cancelled))
+        core->owners->last_cancelled = 0;
+}
+
+/*
+ * Removes a wait from every index of waits, and reports its end to metrics and history. The number
+ * of a cancelled wait may name a request of its host's next life by now.
+ */
 static void unregister(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     char key[8];
+    leave_cancelled(core, wait);
     if (!list_linked(&wait->of_all) || wait->ended)
         return;
     report_wait(core, wait);
@@ -145,7 +161,7 @@ static void unregister(struct core *core, struct wait *wait)
         list_remove(&wait->of_session);
     if (wait->txn != NULL)
         wait->txn->wait = NULL;
-    if (wait->command != NULL && wait->command->request != 0)
+    if (wait->command != NULL && wait__by_request(core, wait->command->request) == wait)
         map_remove(&owners->requests, request_key(wait->command->request, key));
 }
 
@@ -239,7 +255,7 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
     if (command->owner.transaction.len > 0 && txn == NULL)
         wait->pending_items = NULL;
     /* The client gets no reply with these locks, so the session must not keep them. */
-    if (wait->ready && wait->command->type == COMMAND_LOCK)
+    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK)
         lock_request_undo(wait->request, wait->granted_ts);
     if (now && !has_results(wait)) {
         wait__answer(core, wait);
@@ -277,6 +293,27 @@ void wait__end(struct core *core, struct wait *wait, enum problem_type type, con
     va_end(arguments);
     cost_charge(&owners->cost_left, now);
     end_wait(core, wait, now);
+}
+
+void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
+{
+    struct owners *owners = core->owners;
+    if (wait->cancelled != WAIT_NOT_CANCELLED)
+        return;
+    wait->cancelled = cause;
+    wait->cancel_number = ++owners->last_cancelled;
+    list_append(&owners->cancelled, &wait->of_cancelled);
+}
+
+void wait__end_cancelled(struct core *core, struct wait *wait, bool granted)
+{
+    static const char *const reasons[WAIT_CANCEL_COUNT] = {
+        [WAIT_HOST_STOPS] = "the server is shutting down",
+        [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
+    };
+    if (granted)
+        wait->granted_ts = core->ts;
+    wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
 }
 
 void wait__enqueue_ready(struct core *core, struct wait *wait)

@@ -47,11 +47,17 @@ extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
 extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
 extern const struct wait_ops deferred__wait_ops; /* deferred.c; without a command */
 
+/* Why many waits end together, in batches. Values are permanent: checkpoints have them. */
+enum wait_cancel { WAIT_NOT_CANCELLED, WAIT_HOST_STOPS, WAIT_HOST_GONE, WAIT_CANCEL_COUNT };
+
 /*
  * A command that waits for its locks. It has two later states, both in owners->ready:
  * - *ready*: its locks are granted; it resumes in this step or a later one.
  * - *ended*: it failed for its cause, and its reply is pending. It has no owner and no request, and
  *   no lookup finds it.
+ * A wait that has not ended may be *cancelled*: it is in owners->cancelled and ends in a later step
+ * of the core. Until then it keeps its positions in the queues. If its locks are granted before, it
+ * ends at once and the locks are released; it never runs.
  */
 struct wait {
     const struct wait_ops *ops;
@@ -73,14 +79,17 @@ struct wait {
     bool ended;            /* in owners->ready only to be answered with its cause */
     uint64_t ready_number; /* orders owners->ready; 0: it was never ready */
     uint64_t names_epoch;  /* LOCK: core->names_epoch when its names were resolved */
-    tl_ts granted_ts;      /* LOCK: of the grant, if its names must be resolved again */
+    tl_ts granted_ts;      /* LOCK: of the grant, if its names must be resolved again; 0: not granted */
     bool reported;         /* reported as a slow wait (report.c) */
+    enum wait_cancel cancelled;
+    uint64_t cancel_number; /* orders owners->cancelled; 0: not cancelled */
     struct problem *cause; /* why it fails, in the command's arena; NULL: it does not fail */
     /* Bulk: items still to run, in a transaction the last ones; command's arena; NULL: all */
     bool *pending_items;
     struct list of_all;    /* in owners->waits, in order of arrival */
     struct list of_session; /* in session->waits */
     struct list link; /* in owners->ready */
+    struct list of_cancelled; /* in owners->cancelled */
 };
 
 /* The wait of an autocommit write, which is a lock owner itself. */
@@ -126,6 +135,16 @@ void wait__free(struct core *core, struct wait *wait);
  */
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
+/*
+ * Cancels a wait: wait__end_cancelled() will end it. Requires: as wait__fail().
+ */
+void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause);
+/* Ends a cancelled wait, as wait__end(). `granted`: the unit grants its locks, which are released. */
+void wait__end_cancelled(struct core *core, struct wait *wait, bool granted);
+/*
+ * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
+ */
+void owners__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
 /*
  * Ends a wait whose cause is set: removes it from its session and transaction, releases its own
  * locks, and enqueues its reply for a unit of its own.

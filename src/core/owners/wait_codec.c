@@ -253,16 +253,25 @@ static bool is_named(const struct core *core, const struct wait *wait)
     return wait->command != NULL && wait__by_request(core, wait->command->request) == wait;
 }
 
+static void codec_cancelled(struct codec *codec, struct wait *wait)
+{
+    wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, WAIT_CANCEL_COUNT);
+    codec_number(codec, &wait->cancel_number);
+    codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
+}
+
 void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *deferred)
 {
     struct codec codec = section_begin(sections, SECTION_WAIT);
     bool reads = codec_reads(&codec);
     bool is_deferred = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
     bool ready = !reads && (*wait)->ready, ended = !reads && (*wait)->ended;
-    bool *const flags[] = {&is_deferred, &named, &ready, &ended};
+    bool cancelled = !reads && (*wait)->cancelled != WAIT_NOT_CANCELLED;
+    bool *const flags[] = {&is_deferred, &named, &ready, &ended, &cancelled};
 
-    codec_flags(&codec, flags, codec.version < 6 ? 2 : 4);
+    codec_flags(&codec, flags, codec.version < 6 ? 2 : codec.version < 8 ? 4 : 5);
     codec_require(&codec, !is_deferred || !named);
+    codec_require(&codec, !cancelled || (!is_deferred && !ended));
     codec_require(&codec, !ended || (ready && !is_deferred && !named));
     if (reads)
         *wait = codec.bad     ? NULL
@@ -280,6 +289,8 @@ void codec_wait(struct sections *sections, struct core *core, struct wait **wait
             codec_results(&codec, *wait);
         if (ready)
             codec_ready(&codec, *wait);
+        if (cancelled)
+            codec_cancelled(&codec, *wait);
         codec_require(&codec, codec.bad || never_waited_is_valid(*wait));
         codec_require(&codec, codec.bad || !named || (*wait)->command->request != 0);
     }

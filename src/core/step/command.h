@@ -372,6 +372,7 @@ struct cancel_command {
      * stopping host
      */
     uint64_t request;
+    bool single_step; /* as in restart_command */
 };
 
 /*
@@ -557,6 +558,7 @@ struct join_command {
     struct slice build;
     uint64_t life;             /* not 0 */
     struct core_limits limits; /* the host's options, which must equal the cluster's */
+    bool single_step;          /* as in restart_command */
     uint64_t number;           /* out: the host's number */
 };
 
@@ -565,6 +567,7 @@ struct gone_command {
     struct slice name;
     uint64_t life; /* the life that has ended; a later life is not affected */
     bool forget;   /* the host is also removed from the list of hosts */
+    bool single_step; /* as in restart_command */
 };
 
 struct heartbeat_command {

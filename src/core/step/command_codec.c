@@ -227,9 +227,19 @@ static void codec_rename(struct codec *codec, struct rename_command *rename)
     codec_signed(codec, &rename->if_primary_term);
 }
 
+/* Commands of versions before `since` do everything in one step. */
+static void codec_single_step(struct codec *codec, bool *single_step, unsigned since)
+{
+    if (codec->version >= since)
+        codec_bool(codec, single_step);
+    else
+        *single_step = true;
+}
+
 static void codec_cancel(struct codec *codec, struct cancel_command *cancel)
 {
     codec_number(codec, &cancel->request);
+    codec_single_step(codec, &cancel->single_step, 6);
 }
 
 /* Not logged: code 0. */
@@ -292,10 +302,7 @@ static void codec_mark(struct codec *codec, struct mark_command *mark)
 
 static void codec_restart(struct codec *codec, struct restart_command *restart)
 {
-    if (codec->version >= 4)
-        codec_bool(codec, &restart->single_step);
-    else
-        restart->single_step = true;
+    codec_single_step(codec, &restart->single_step, 4);
 }
 
 static void codec_tried(struct codec *codec, struct tried_command *tried)
@@ -324,6 +331,7 @@ static void codec_join(struct codec *codec, struct join_command *join)
     codec_slice(codec, &join->build);
     codec_number(codec, &join->life);
     codec_core_limits(codec, &join->limits);
+    codec_single_step(codec, &join->single_step, 6);
 }
 
 static void codec_gone(struct codec *codec, struct gone_command *gone)
@@ -331,6 +339,7 @@ static void codec_gone(struct codec *codec, struct gone_command *gone)
     codec_slice(codec, &gone->name);
     codec_number(codec, &gone->life);
     codec_bool(codec, &gone->forget);
+    codec_single_step(codec, &gone->single_step, 6);
 }
 
 static void codec_heartbeat(struct codec *codec, struct heartbeat_command *heartbeat)

@@ -37,7 +37,7 @@ enum section_kind {
  * writes, waiting requests as commands of version 3, the dialect of deferred actions. 6: granted
  * requests that run in a later step, ended requests to be answered, transactions of a host,
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
- * which terminating sessions still have a record. 8: commands of version 6.
+ * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  */
 enum { SECTIONS_VERSION = 8 };
 

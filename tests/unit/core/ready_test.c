@@ -257,6 +257,105 @@ static void test_ended_waits_are_answered_in_bounded_steps(void **state)
     end(&box);
 }
 
+/* Cancels all requests of a host, in as many steps as that takes; with `single_step`, in one. */
+static void cancel_host(struct core_fixture *box, uint64_t host, bool single_step)
+{
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+
+    command->cancel.request = host << HOST_SHIFT;
+    command->cancel.single_step = single_step;
+    give(box, command);
+}
+
+static size_t waiting_count(const struct core_fixture *box)
+{
+    return box->core->owners->locks.waiting_count;
+}
+
+/*
+ * The requests of a host that stops end in bounded steps. Between them others run, a cancelled
+ * request whose lock becomes free is not run, and the state can be saved and loaded.
+ */
+static void test_cancelled_waits_end_in_bounded_steps(void **state)
+{
+    enum { WAITS = 25, BATCH = CANCELS_PER_COST };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    session(&box, COMMAND_SESSION_OPEN, "waiter");
+    lock(&box, "holder", "1");
+    for (int i = 0; i < WAITS; i++) {
+        put(&box, 1, i, "", "");
+        if (i % 5 == 0)
+            lock(&box, "waiter", "1");
+    }
+    free_completed(&box);
+    size_t all = waiting_count(&box);
+    cancel_host(&box, 0, false);
+    assert_int_equal(waiting_count(&box), all - BATCH);
+    assert_int_equal(core_next_deadline(box.core), 0);
+    fixture_reopen(&box);
+    put(&box, 2, 0, "", ""); /* any other command: each step ends a batch */
+    assert_int_equal(waiting_count(&box), all - 2 * BATCH);
+    lock_table_check(&box.core->owners->locks);
+    unlock_all(&box, "holder"); /* grants the next one, which does not run */
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_int_equal(waiting_count(&box), 0);
+    assert_null(fixture_source(&box, "fs", "1"));
+    assert_true(lock_table_is_idle(&box.core->owners->locks)); /* nor was the request of a session granted */
+    lock_table_check(&box.core->owners->locks);
+    end(&box);
+}
+
+/* A request of the host's next life may have the number of a cancelled one: it is not cancelled. */
+static void test_cancelled_wait_leaves_request_with_its_number(void **state)
+{
+    enum { WAITS = 2 * CANCELS_PER_COST };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    lock(&box, "holder", "1");
+    uint64_t before = last_request;
+    for (int i = 0; i < WAITS; i++)
+        put(&box, 1, i, "", "");
+    cancel_host(&box, 0, false);
+    last_request = before + WAITS - 1;
+    uint64_t again = put(&box, 1, 77, "", "");
+    assert_int_equal(again, before + WAITS);
+    free_completed(&box);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_int_equal(waiting_count(&box), 1);
+    assert_non_null(wait__by_request(box.core, again));
+    cancel(&box, again);
+    assert_int_equal(waiting_count(&box), 0);
+    free_completed(&box);
+    end(&box);
+}
+
+/* CANCEL of a log from before they were divided ends all waits in its step. */
+static void test_cancel_of_older_version_ends_all_waits(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    lock(&box, "holder", "1");
+    for (int i = 0; i < 3 * CANCELS_PER_COST; i++)
+        put(&box, 1, i, "", "");
+    cancel_host(&box, 0, true);
+    assert_int_equal(waiting_count(&box), 0);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    end(&box);
+}
+
 /* Large bulks that time out are tried once more, in bounded steps. */
 static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
 {
@@ -775,6 +874,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
+        cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
+        cmocka_unit_test(test_cancelled_wait_leaves_request_with_its_number),
+        cmocka_unit_test(test_cancel_of_older_version_ends_all_waits),
         cmocka_unit_test(test_timed_out_bulks_retry_in_bounded_steps),
         cmocka_unit_test(test_grants_are_divided_into_steps),
         cmocka_unit_test(test_ready_write_is_not_overtaken),
