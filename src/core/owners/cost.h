@@ -18,7 +18,7 @@ enum {
     SOURCE_BYTES_PER_COST = 4096, /* bytes of document sources per point */
     ACTION_BYTES_PER_COST = 2000, /* bytes of a deferred action, when it requests its locks again */
     GRANTS_PER_COST = 3,          /* grants of waiting requests in one step, per point of its batch */
-    CANCELS_PER_COST = 10,        /* cancelled waits that end in one step, per point of its batch */
+    CANCELS_PER_COST = 5,         /* cancelled waits that end in one step, per point of its batch */
     DDL_COST = 20,                /* points of a rename or of DDL on an index */
 };
 
