@@ -672,11 +672,16 @@ void lock_request_undo(struct lock_request *request, tl_ts since)
 {
     REQUIRE(request->state == LOCK_STATE_GRANTED);
     struct lock_table *table = request->table;
+    bool dropped = false;
     for (size_t i = 0; i < request->spec_count; i++) {
         struct lock_hold *hold = lock__hold_find(table, request->owner, request->specs[i].resource);
-        if (hold != NULL && hold->mode != LOCK_NONE && hold->since == since)
+        if (hold != NULL && hold->mode != LOCK_NONE && hold->since == since) {
             lock_drop(table, hold);
+            dropped = true;
+        }
     }
+    if (dropped) /* waiters for these locks block the owner's other requests from now on */
+        lock__queue_check_waits(table, request->owner);
     lock__queue_process_wakeups(table);
 }
 

@@ -174,13 +174,16 @@ static bool refuse_join(struct core *core, struct command *command)
  * build and have stopped at different positions; then each one has applied the rest of the log with
  * the new build, and their chains differ although their states are equal.
  */
-static void restart_chain(struct core *core)
+static void restart_chain(struct core *core, struct slice build)
 {
     const struct hosts *hosts = &core->owners->hosts;
-    for (size_t i = 0; i < hosts->count; i++)
+    bool other_build = false;
+    for (size_t i = 0; i < hosts->count; i++) {
         if (hosts->all[i].life != 0)
             return;
-    if (core->chained)
+        other_build = other_build || !slice_equal(hosts->all[i].build, build);
+    }
+    if (core->chained && other_build)
         core->chain = core->ts;
 }
 
@@ -199,7 +202,7 @@ int core__do_join(struct core *core, struct command *command)
     int r = host == NULL ? 0 : end_life(core, host, join->single_step);
     if (r < 0)
         return tl_trace(r);
-    restart_chain(core);
+    restart_chain(core, join->build);
     if (host == NULL)
         host = add_host(hosts, join->name);
     replace(&host->group, join->group);

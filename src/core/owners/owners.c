@@ -381,7 +381,11 @@ static int time_out(struct core *core, struct wait *wait, size_t *left)
 {
     struct usage before = usage_of(core);
     uint64_t cost = wait__cost(wait);
-    int r = wait->ops->on_timeout(core, wait);
+    int r = 0;
+    if (wait->cancelled == WAIT_NOT_CANCELLED)
+        r = wait->ops->on_timeout(core, wait);
+    else
+        wait__end_cancelled(core, wait, false); /* its items must not be tried once more */
     cost_charge(left, cost + cost_since(core, &before));
     return r;
 }
@@ -474,12 +478,18 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
     return r < 0 ? r : written;
 }
 
-/* Ends cancelled waits, at most `max`. */
+/*
+ * Ends cancelled waits, at most `max`. The end of one may free the lock that another one waits for:
+ * that is granted only when all have ended, so owners__before_commit() finds it as granted, and
+ * releases it.
+ */
 static void end_some_cancelled(struct core *core, size_t max)
 {
     struct list *cancelled = &core->owners->cancelled;
+    lock_table_suspend_grants(&core->owners->locks);
     for (; max > 0 && !list_empty(cancelled); max--)
         wait__end_cancelled(core, list_entry(cancelled->next, struct wait, of_cancelled), false);
+    lock_table_resume_grants(&core->owners->locks);
 }
 
 static size_t cancel_batch(const struct core *core)

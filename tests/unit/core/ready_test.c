@@ -113,6 +113,20 @@ static void lock(struct core_fixture *box, const char *session, const char *id)
     give(box, command);
 }
 
+/* Requests two documents at once. */
+static void lock_two(struct core_fixture *box, const char *session, const char *first, const char *second)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, 2 * sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(first)};
+    command->lock.targets[1] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(second)};
+    command->lock.target_count = 2;
+    give(box, command);
+}
+
 static void unlock_all(struct core_fixture *box, const char *session)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
@@ -307,6 +321,71 @@ static void test_cancelled_waits_end_in_bounded_steps(void **state)
     assert_null(fixture_source(&box, "fs", "1"));
     assert_true(lock_table_is_idle(&box.core->owners->locks)); /* nor was the request of a session granted */
     lock_table_check(&box.core->owners->locks);
+    end(&box);
+}
+
+/* The end of a cancelled request frees the lock of another one, which ends in the same unit: its session must not keep it. */
+static void test_cancelled_request_granted_by_another_ones_end_keeps_no_lock(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    session(&box, COMMAND_SESSION_OPEN, "first");
+    session(&box, COMMAND_SESSION_OPEN, "second");
+    lock(&box, "holder", "1");
+    lock_two(&box, "first", "1", "2");
+    lock(&box, "second", "2");
+    assert_int_equal(waiting_count(&box), 2);
+    cancel_host(&box, 0, false);
+    assert_int_equal(waiting_count(&box), 0);
+    unlock_all(&box, "holder");
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    lock_table_check(&box.core->owners->locks);
+    free_completed(&box);
+    end(&box);
+}
+
+/* A bulk of two documents. */
+static void put_two(struct core_fixture *box, const char *first, const char *second)
+{
+    struct command *command = fixture_write_command(box, 2);
+
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", first, "{\"v\":1}");
+    command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", second, "{\"v\":1}");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    give(box, command);
+}
+
+/*
+ * A bulk that times out tries each item once more. One that is cancelled must not, although its
+ * batch comes after its time: an item may be free by then.
+ */
+static void test_cancelled_bulk_tries_no_item_on_timeout(void **state)
+{
+    enum { WAITS = 6 * CANCELS_PER_COST };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    session(&box, COMMAND_SESSION_OPEN, "other");
+    lock(&box, "holder", "1");
+    lock(&box, "other", "2");
+    for (int i = 0; i < WAITS; i++)
+        put_two(&box, "1", "2");
+    cancel_host(&box, 0, false);
+    unlock_all(&box, "other");
+    assert_true(waiting_count(&box) > 0);
+    box.clock += 120 * TL_SECOND;
+    tick(&box);
+    assert_null(fixture_source(&box, "fs", "2"));
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_int_equal(waiting_count(&box), 0);
+    assert_null(fixture_source(&box, "fs", "2"));
+    free_completed(&box);
     end(&box);
 }
 
@@ -875,6 +954,8 @@ int main(void)
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
+        cmocka_unit_test(test_cancelled_request_granted_by_another_ones_end_keeps_no_lock),
+        cmocka_unit_test(test_cancelled_bulk_tries_no_item_on_timeout),
         cmocka_unit_test(test_cancelled_wait_leaves_request_with_its_number),
         cmocka_unit_test(test_cancel_of_older_version_ends_all_waits),
         cmocka_unit_test(test_timed_out_bulks_retry_in_bounded_steps),
