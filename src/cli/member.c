@@ -501,6 +501,19 @@ static int settle_ends(const struct member_options *o, struct member *member, ch
     return r == POISON_REFUSED ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
+/* The positions in at-work are of the directory's own log: the cluster's log counts anew. */
+static int forget_own_log(const struct member_options *o)
+{
+    char boot[DURABLE_BOOT_BYTES_MAX];
+    struct at_work *at_work;
+    int r = at_work_open(slice_from(o->data), durable_boot(boot), &at_work);
+    if (r != 0)
+        return tl_trace(r);
+    at_work_begin_log(at_work);
+    at_work_close(at_work);
+    return 0;
+}
+
 static int become(const struct member_options *o, struct member *member, char **ret_reason)
 {
     struct identity identity;
@@ -527,6 +540,8 @@ static int become(const struct member_options *o, struct member *member, char **
     if (r == 0 && identity.state == STATE_FOUNDING) {
         r = stand_at(member, genesis.position);
         identity.state = STATE_MEMBER;
+        if (r == 0)
+            r = forget_own_log(o);
         if (r == 0)
             r = write_identity(o->data, &identity);
         if (r == 0)

@@ -280,7 +280,9 @@ static int look_at_suspects(struct replica *replica)
     if (r == 0 && !replica->catching_up && suspects_take_whole(replica->suspects)) {
         mended = 0;
         r = verify_whole(replica, &mended);
-        if (r == 0)
+        if (r == 0 && replica->unequal)
+            suspects_add_whole(replica->suspects, UINT64_MAX); /* the rest was not compared: again later */
+        else if (r == 0)
             suspects_acquit_whole(replica->suspects, now);
         replica->mended += mended;
     }
@@ -306,6 +308,8 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
     int r = copy_missing(replica);
     if (r == 0)
         r = verify_whole(replica, &mended);
+    if (r == 0 && replica->unequal) /* what changed since the place may be in the part that was not compared */
+        r = REPLICA_FAILED;
     if (r == 0) {
         *since = now;
         lanes_mark(replica->lanes, now);

@@ -608,6 +608,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
     struct sent_set before = {NULL, 0};
     bool more;
     *ret_mended = 0;
+    replica->unequal = false;
     int r = lanes_drain(replica->lanes); /* no request is pending then */
     do {
         struct verification v;

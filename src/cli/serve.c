@@ -210,7 +210,7 @@ static const struct argp_option options[] = {
     {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "Where the other hosts reach this one (as --listen)", 5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one is of (default)", 5},
     {"clock-skew", OPTION_CLOCK_SKEW, "TIME", 0,
-     "A host whose clock is further than this from the median of the live hosts' clocks proposes the median's time "
+     "A host whose clock is further than this above the median of the live hosts' clocks proposes the median's time "
      "(500ms)",
      5},
     {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host that is silent for so long is out (3s)", 5},
