@@ -277,6 +277,12 @@ uint64_t at_work_applied(const struct at_work *at_work)
     return atomic_load(&at_work->page->entry.applied);
 }
 
+void at_work_begin_log(struct at_work *at_work)
+{
+    atomic_store(&at_work->page->entry.found.position, 0);
+    atomic_store(&at_work->page->entry.applied, 0);
+}
+
 void at_work_forget_entry(struct at_work *at_work)
 {
     if (at_work != NULL)

@@ -94,6 +94,8 @@ bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_e
  */
 uint64_t at_work_applied(const struct at_work *at_work);
 
+/* Forgets all positions: the directory's next entries are of another log, which counts anew. */
+void at_work_begin_log(struct at_work *at_work);
 /* Drops the count of ends: the entry was applied, is skipped, or is not in this log. */
 void at_work_forget_entry(struct at_work *at_work);
 /* Permits one more attempt. Requires: at_work_ended_in(). */

@@ -400,7 +400,6 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
         journal_close(journal);
         return r;
     }
-    atomic_store(&journal->requests, (uint64_t)journal->cluster->host << HOST_SHIFT);
     propose_limits(journal);
     journal->serving = true;
     *ret_journal = journal;

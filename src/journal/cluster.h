@@ -82,7 +82,7 @@ struct cluster {
     /* This host's wall clock among those of the live hosts; README.md, "Time". */
     bool clock_compared;         /* in this life */
     bool clock_is_off;           /* it is further from the median than clock_skew_us */
-    int64_t clock_correction_us; /* the median minus it, if it is off; else 0 */
+    int64_t clock_correction_us; /* the median minus it, if it is above and off; else 0 */
 
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */

@@ -234,13 +234,18 @@ static void set_clock_is_off(struct cluster *cluster, bool off, int64_t ahead)
 {
     if (off && !cluster->clock_is_off)
         log_warning("this host's clock is %" PRId64
-                    " ms %s the median of the live hosts' clocks; it proposes that time "
-                    "until its own is set right (--clock-skew)",
-                    (ahead < 0 ? -ahead : ahead) / (int64_t)TL_MS, ahead < 0 ? "below" : "above");
+                    " ms %s the median of the live hosts' clocks; %s until its own is set right (--clock-skew)",
+                    (ahead < 0 ? -ahead : ahead) / (int64_t)TL_MS, ahead < 0 ? "below" : "above",
+                    ahead < 0 ? "it follows the timestamps of the others" : "it proposes that time");
     else if (!off && cluster->clock_is_off)
         log_info("this host's clock is close to the median of the live hosts' clocks again");
     cluster->clock_is_off = off;
-    cluster->clock_correction_us = off ? -ahead : 0;
+    /*
+     * A clock below the median is not corrected: its entries get the timestamp after the newest one. It
+     * may seem to be below because this host applied entries late, and a correction upwards could not
+     * be taken back.
+     */
+    cluster->clock_correction_us = off && ahead > 0 ? -ahead : 0;
 }
 
 void cluster__compare_clocks(struct journal *journal)

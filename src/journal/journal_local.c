@@ -74,7 +74,8 @@ void journal_cancel_waiter(struct journal *journal, struct command_waiter *waite
 /* Returns: a number above all issued before. */
 static uint64_t next_number(struct journal *journal)
 {
-    return atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
+    uint64_t count = atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
+    return (uint64_t)journal_host_number(journal) << HOST_SHIFT | count;
 }
 
 static struct command *new_cancel_all(struct journal *journal)
