@@ -122,9 +122,9 @@ static void show_deferred(struct client *client)
         printf("\n");
     }
     if (any_aside)
-        printf(
-            "What is put aside was under way when the server ended, twice. POST /_session/_deferred/NUMBER/_retry does it, "
-            "DELETE /_session/_deferred/NUMBER drops it.\n");
+        printf("What is put aside was under way when the server ended, twice. POST /_session/_deferred/NUMBER/_retry "
+               "does it, "
+               "DELETE /_session/_deferred/NUMBER drops it.\n");
 }
 
 /* On a terminal as `tidelock locks` shows them. */

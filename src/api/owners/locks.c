@@ -254,7 +254,8 @@ static const struct cat_column lock_columns[] = {
 static struct slice owner_text(struct request *request, yyjson_val *owner)
 {
     if (json_get_lit(owner, "cleanup_of") != NULL)
-        return arena_printf(request->arena, "cleanup of %.*s", SLICE_ARG(json_slice(json_get_lit(owner, "cleanup_of"))));
+        return arena_printf(request->arena, "cleanup of %.*s",
+                            SLICE_ARG(json_slice(json_get_lit(owner, "cleanup_of"))));
     if (json_get_lit(owner, "write") != NULL)
         return arena_printf(request->arena, "write %" PRIu64, yyjson_get_uint(json_get_lit(owner, "write")));
     if (json_get_lit(owner, "transaction") != NULL)

@@ -223,7 +223,8 @@ static int decide_aside(struct request *request, bool again)
     int r = 0;
     if (!slice_to_u64(text, &number))
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                           "[%.*s] is no number of a deferred action: GET /_session lists them under [deferred]", SLICE_ARG(text));
+                           "[%.*s] is no number of a deferred action: GET /_session lists them under [deferred]",
+                           SLICE_ARG(text));
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_ASIDE, DIALECT_7);
