@@ -468,22 +468,31 @@ static void unlock_command(struct om *model, struct om_step *step, const struct 
             done->released += om_release(model, step, om_session_owner(slot), op->specs[i].on);
 }
 
-/* Ends all waits: the server is about to stop. */
+/* Returns: the slot of the oldest parked wait of a request that was parked after `last`; -1: none. */
+static int next_parked(const struct om *model, uint64_t last)
+{
+    int found = -1;
+
+    for (int i = 0; i < OM_WAITS; i++) {
+        const struct om_wait *wait = &model->waits[i];
+        if (wait->used && wait->parked && wait->op != NULL && wait->parked_number > last &&
+            (found < 0 || wait->parked_number < model->waits[found].parked_number))
+            found = i;
+    }
+    return found;
+}
+
+/* Ends all waits: the server is about to stop. Rule 21: none is granted by the end of another one. */
 static void cancel_all(struct om *model, struct om_step *step)
 {
-    for (uint64_t last = 0;;) {
-        int found = -1;
-        for (int i = 0; i < OM_WAITS; i++) {
-            const struct om_wait *wait = &model->waits[i];
-            if (wait->used && wait->parked && wait->op != NULL && wait->parked_number > last &&
-                (found < 0 || wait->parked_number < model->waits[found].parked_number))
-                found = i;
-        }
-        if (found < 0)
-            return;
-        last = model->waits[found].parked_number;
-        om_wait_end(model, step, found, OM_STOPPING);
+    uint64_t last = 0;
+
+    om_suspend_grants(model);
+    for (int slot; (slot = next_parked(model, last)) >= 0;) {
+        last = model->waits[slot].parked_number;
+        om_wait_end(model, step, slot, OM_STOPPING);
     }
+    om_resume_grants(model, step);
 }
 
 static void cancel_command(struct om *model, struct om_step *step, const struct om_op *op)
