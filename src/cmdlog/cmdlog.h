@@ -85,7 +85,7 @@ struct cmdlog_lineage {
  * Ensures: the entry survives the end of this process (guarantee 2). If hosts share the log, it is
  * durable.
  * Returns:
- *   0                the entry's position.
+ *   0                the entry's position; if the reply was lost, that of a later entry of this host.
  *   TL_ERR_NO_SPACE  nothing was written; retry when there is space.
  *   TL_ERR_IO        the entry may be in the log, as the next opening finds. Later appends fail.
  * If hosts share the log: 0, TL_ERR_NO_SPACE; CMDLOG_FENCED, CMDLOG_UNKNOWN, TL_ERR_STOPPED as
