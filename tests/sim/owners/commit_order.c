@@ -33,7 +33,17 @@ void commit_order_add(struct commit_order *commit_order, size_t record, enum com
         to->events = realloc(to->events, to->capacity * sizeof(*to->events));
     }
     to->events[to->count++] =
-        (struct commit_order_event){commit_order->now, (uint8_t)kind, (uint8_t)doc, (int32_t)value};
+        (struct commit_order_event){commit_order->now, commit_order->op, (uint8_t)kind, (uint8_t)doc, (int32_t)value};
+}
+
+bool commit_order_has(const struct commit_order *commit_order, size_t record, uint64_t op)
+{
+    const struct commit_order_record *in = &commit_order->records[record];
+
+    for (size_t i = 0; i < in->count; i++)
+        if (in->events[i].op == op)
+            return true;
+    return false;
 }
 
 void commit_order_commit(struct commit_order *commit_order, size_t record, uint64_t ts, uint64_t step)

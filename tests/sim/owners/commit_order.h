@@ -34,6 +34,7 @@ static inline int commit_order_value(int value, int dir)
 
 struct commit_order_event {
     uint64_t at; /* commit_order.now when it was added */
+    uint64_t op; /* commit_order.op */
     uint8_t kind;
     uint8_t doc;
     int32_t value;
@@ -54,6 +55,7 @@ struct commit_order_record {
 
 struct commit_order {
     uint64_t now; /* the last timestamp of the current command */
+    uint64_t op;  /* number of the write whose events are being added; 0: none */
     size_t count;
     size_t capacity;
     struct commit_order_record *records;
@@ -68,6 +70,8 @@ size_t commit_order_begin(struct commit_order *commit_order, uint32_t txn, uint6
 size_t commit_order_find(const struct commit_order *commit_order, uint32_t txn);
 void commit_order_add(struct commit_order *commit_order, size_t record, enum commit_order_kind kind, int doc,
                       int value);
+/* Whether a record has events of a write. */
+bool commit_order_has(const struct commit_order *commit_order, size_t record, uint64_t op);
 void commit_order_commit(struct commit_order *commit_order, size_t record, uint64_t ts, uint64_t step);
 /* Ends a record without a commit: the transaction was rolled back. */
 void commit_order_rollback(struct commit_order *commit_order, size_t record);

@@ -254,15 +254,18 @@ static void read_all(struct world *world, const struct om_done *expected, const 
     core_overlay_unref(lock->overlay);
 }
 
-/* Adds the writes of a transaction to the commit order. */
-static void record_writes(struct world *world, const struct om_done *expected, const struct write_command *write)
+/* Adds the writes of a transaction to the commit order, unless compare_ended() has. */
+static void record_writes(struct world *world, const struct om_done *expected)
 {
     size_t record = expected->op->txn == 0 ? SIZE_MAX : commit_order_find(&world->commit_order, expected->op->txn);
 
-    for (int i = 0; record != SIZE_MAX && !write->rolled_back && i < expected->op->count; i++) {
+    if (record == SIZE_MAX || commit_order_has(&world->commit_order, record, expected->op->number))
+        return;
+    world->commit_order.op = expected->op->number;
+    for (int i = 0; !expected->rolled_back && i < expected->op->count; i++) {
         const struct om_item *item = &expected->op->items[i];
         int doc = item->index * OM_DOCS + item->doc, value = commit_order_value(item->value, item->dir);
-        if (write->results[i].outcome == WRITE_FAILED || write->results[i].outcome == WRITE_NOOP)
+        if (expected->results[i].outcome == OM_FAILED || expected->results[i].outcome == OM_NOOP)
             continue;
         if (item->action == OM_DELETE)
             commit_order_add(&world->commit_order, record, COMMIT_ORDER_SET, doc, -1);
@@ -270,6 +273,21 @@ static void record_writes(struct world *world, const struct om_done *expected, c
             commit_order_add(&world->commit_order, record,
                              item->action == OM_UPDATE && item->dir < 0 ? COMMIT_ORDER_CHANGE : COMMIT_ORDER_SET, doc,
                              value);
+    }
+    world->commit_order.op = 0;
+}
+
+void compare_ended(struct world *world)
+{
+    for (int i = 0; i < OM_WAITS; i++) {
+        const struct om_wait *wait = &world->model.waits[i];
+        if (!wait->used || !wait->ended || !wait->partial || wait->op == NULL || wait->op->txn == 0)
+            continue;
+        struct om_done done = wait->done;
+        for (int j = 0; j < wait->op->count; j++)
+            if (wait->left[j])
+                done.results[j].outcome = OM_FAILED;
+        record_writes(world, &done);
     }
 }
 
@@ -313,7 +331,7 @@ void compare_done(struct world *world, const struct om_done *expected, const str
     switch (op->kind) {
     case OP_WRITE:
         compare_items(world, expected, &command->write);
-        record_writes(world, expected, &command->write);
+        record_writes(world, expected);
         break;
     case OP_OPEN:
     case OP_KEEPALIVE:

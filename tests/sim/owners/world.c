@@ -382,6 +382,7 @@ static void give(struct world *world, struct om_op *op)
     apply_model(world, op);
     world->commit_order.now = world->model.last_ts;
     compare_all(world);
+    compare_ended(world);
     trace_versions(world, history);
     forget_ended(world);
     compare_counts(world);

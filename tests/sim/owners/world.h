@@ -99,6 +99,11 @@ struct core *world_recover(const struct world *world, struct store *store, struc
 /* Compares the result of a command with the expected one. */
 void compare_done(struct world *world, const struct om_done *expected, const struct om_docs *seen,
                   const struct command *command);
+/*
+ * Adds what bulks of transactions did before they were cancelled to the commit order. Their replies
+ * are of later steps, and the transactions may commit before them.
+ */
+void compare_ended(struct world *world);
 /* Compares all locks, requests, transactions and documents. */
 void compare_state(struct world *world);
 /* Prints all locks and requests, to find a difference. */
