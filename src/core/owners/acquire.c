@@ -217,13 +217,9 @@ static bool has_changed(const struct write_result *result)
     return result->outcome == WRITE_CREATED || result->outcome == WRITE_UPDATED || result->outcome == WRITE_DELETED;
 }
 
-/* Moves the locks of documents whose paths the chosen items (NULL: all) have changed. */
-static int move_documents(struct acquisition *at, const bool *chosen)
+static int move_each(struct acquisition *at, const bool *chosen)
 {
-    struct lock_table *locks = &at->core->owners->locks;
     const struct write_command *write = write_of(at);
-    if (lock_table_is_idle(locks) || at->txn != NULL)
-        return 0;
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         struct slice path = target->new_path;
@@ -240,6 +236,21 @@ static int move_documents(struct acquisition *at, const bool *chosen)
         lock_resolve__move_document(at->core, &name, path);
     }
     return 0;
+}
+
+/*
+ * Moves the locks of documents whose paths the chosen items (NULL: all) have changed. The moves are
+ * atomic: no request is granted while only some documents have moved.
+ */
+static int move_documents(struct acquisition *at, const bool *chosen)
+{
+    struct lock_table *locks = &at->core->owners->locks;
+    if (lock_table_is_idle(locks) || at->txn != NULL)
+        return 0;
+    lock_table_suspend_grants(locks);
+    int r = move_each(at, chosen);
+    lock_table_resume_grants(locks);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 static struct slice slot_path(const struct write_targets *targets, uint32_t slot)

@@ -170,9 +170,10 @@ static bool refuse_join(struct core *core, struct command *command)
 }
 
 /*
- * Begins the chain anew with the first host of a cluster. The hosts before may have been of another
- * build and have stopped at different positions; then each one has applied the rest of the log with
- * the new build, and their chains differ although their states are equal.
+ * Begins the chain anew when the first host of another build joins. The hosts before may have stopped
+ * at different positions; then each one has applied the rest of the log with the new build, and their
+ * chains differ although their states are equal. Within one build the chain continues, so that states
+ * that differ are found after a stop of all hosts, too.
  */
 static void restart_chain(struct core *core, struct slice build)
 {

@@ -300,11 +300,12 @@ static void run_in_txn(struct work *at)
     om_txn_touch(model, at->txn);
 }
 
-/* Moves the locks on documents along with them. */
+/* Moves the locks on documents along with them, all at once. */
 static void move_documents(struct work *at, const bool *chosen)
 {
     struct om *model = at->model;
 
+    om_suspend_grants(model);
     for (int i = 0; i < at->target_count; i++) {
         const struct om_item *item = &at->op->items[at->targets[i]];
         if ((chosen != NULL && !chosen[at->targets[i]]) || at->done.results[at->targets[i]].outcome == OM_FAILED)
@@ -312,6 +313,7 @@ static void move_documents(struct work *at, const bool *chosen)
         om_move(model, at->step, item->index, item->doc,
                 dir_of(model, item->index, &model->docs.at[item->index][item->doc]));
     }
+    om_resume_grants(model, at->step);
 }
 
 static void run(struct work *at, const bool *chosen)

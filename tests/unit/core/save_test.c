@@ -652,29 +652,49 @@ static void test_loaded_lock_table_grants_same_locks(void **state)
     buf_deinit(&again);
 }
 
+static void join_as(struct core_fixture *box, const char *name, uint64_t life, const char *build)
+{
+    struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
+
+    command->join = (struct join_command){.name = slice_from(name),
+                                          .group = SLICE_LIT("default"),
+                                          .address = SLICE_LIT("10.0.0.1:9200"),
+                                          .build = slice_from(build),
+                                          .life = life,
+                                          .limits = box->limits};
+    step(box, command);
+    free_completed(box);
+}
+
 /*
  * Cores with different chains, as of hosts that stopped at different positions before a change of
- * their build, have equal ones from the next first JOIN on. While a host lives, a JOIN does not
- * change them.
+ * their build, have equal ones from the first JOIN of the new build on. A JOIN of the same build, or
+ * while a host lives, does not change them: states that differ must be found.
  */
-static void test_first_join_restarts_chain(void **state)
+static void test_first_join_of_another_build_restarts_chain(void **state)
 {
     struct core_fixture boxes[2];
     (void)state;
 
     for (int i = 0; i < 2; i++) {
         fixture_open(&boxes[i]);
+        join_as(&boxes[i], "one", 1, "0.1.0");
+        host(&boxes[i], "one", 1, true);
         core_begin_chain(boxes[i].core, 9 + (uint64_t)i);
+        join_as(&boxes[i], "one", 2, "0.1.0");
     }
-    for (int joins = 0; joins < 3; joins++) {
-        for (int i = 0; i < 2; i++) {
-            host(&boxes[i], joins == 1 ? "two" : "one", 4711 + (uint64_t)joins, false);
-            free_completed(&boxes[i]);
-            if (joins == 1)
-                core_begin_chain(boxes[i].core, 9 + (uint64_t)i);
-        }
-        assert_true((core_chain(boxes[0].core) == core_chain(boxes[1].core)) == (joins == 0));
+    assert_true(core_chain(boxes[0].core) != core_chain(boxes[1].core));
+    for (int i = 0; i < 2; i++) {
+        host(&boxes[i], "one", 2, true);
+        free_completed(&boxes[i]);
+        join_as(&boxes[i], "one", 3, "0.2.0");
     }
+    assert_true(core_chain(boxes[0].core) == core_chain(boxes[1].core));
+    for (int i = 0; i < 2; i++) {
+        core_begin_chain(boxes[i].core, 9 + (uint64_t)i);
+        join_as(&boxes[i], "two", 4, "0.2.0");
+    }
+    assert_true(core_chain(boxes[0].core) != core_chain(boxes[1].core));
     empty(&boxes[0]);
     empty(&boxes[1]);
 }
@@ -1060,7 +1080,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_locks_are_saved),
         cmocka_unit_test(test_loaded_lock_table_grants_same_locks),
         cmocka_unit_test(test_owners_write_no_records),
-        cmocka_unit_test(test_first_join_restarts_chain),
+        cmocka_unit_test(test_first_join_of_another_build_restarts_chain),
         cmocka_unit_test(test_reused_number_of_rolled_back_index_is_not_deleted),
         cmocka_unit_test(test_load_refuses_damage_with_position),
         cmocka_unit_test(test_load_validates_content_with_valid_checksums),
