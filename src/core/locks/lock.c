@@ -3,6 +3,8 @@
 #include "core/locks/lock.h"
 
 #include "base/check.h"
+#include "base/magic.h"
+#include "base/sm.h"
 #include "core/locks/lock_internal.h"
 
 enum { BUCKETS_MIN = 64 };
@@ -18,6 +20,22 @@ const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
     [LOCK_BIT_X] = BIT(IS) | BIT(IU) | BIT(IX) | BIT(S) | BIT(U) | BIT(X),
 };
 
+static const struct sm_state request_states[LOCK_STATE_COUNT] = {
+    [LOCK_STATE_NEW] = {"new", SM_TO(LOCK_STATE_WAITING) | SM_TO(LOCK_STATE_GRANTED)},
+    [LOCK_STATE_WAITING] = {"waiting",
+                            SM_TO(LOCK_STATE_WAITING) | SM_TO(LOCK_STATE_GRANTED) | SM_TO(LOCK_STATE_DEADLOCKED)},
+    [LOCK_STATE_GRANTED] = {"granted", 0},
+    [LOCK_STATE_DEADLOCKED] = {"deadlocked", 0},
+};
+
+static const struct sm request_machine = {"lock request", request_states, LOCK_STATE_COUNT};
+
+void lock__request_set_state(struct lock_request *request, enum lock_state state)
+{
+    SM_CHECK(&request_machine, request->state, state);
+    request->state = state;
+}
+
 /* --- Holds ------------------------------------------------------------------------------------ */
 
 static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
@@ -28,7 +46,7 @@ static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
 
 void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
 {
-    *table = (struct lock_table){.bucket_count = BUCKETS_MIN};
+    *table = (struct lock_table){.magic = LOCK_TABLE_MAGIC, .bucket_count = BUCKETS_MIN};
     resource_table_init(&table->resources);
     table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
     table->tokens = mem_zalloc(BUCKETS_MIN * sizeof *table->tokens);
@@ -44,7 +62,10 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
 
 void lock_table_deinit(struct lock_table *table)
 {
-    REQUIRE(table->hold_count == 0 && table->waiting_count == 0);
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
+    REQUIRE(table->hold_count == 0 && table->lock_count == 0 && table->waiting_count == 0);
+    REQUIRE(list_empty(&table->granted) && list_empty(&table->victims));
+    magic_clear(&table->magic);
     resource_table_deinit(&table->resources);
     heap_deinit(&table->wake);
     heap_deinit(&table->ready_cleanup);
@@ -54,6 +75,7 @@ void lock_table_deinit(struct lock_table *table)
 
 void lock_table_set_ts(struct lock_table *table, tl_ts ts)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     REQUIRE(ts == table->ts || ts > lock_table_last_ts(table));
     if (ts == table->ts)
         return;
@@ -130,6 +152,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     list_remove(&hold->of_owner);
     list_remove(&hold->of_resource);
     treap_remove(&hold->resource->held_by, &hold->by_bits);
+    INSIST(hold->owner->hold_count > 0 && table->hold_count > 0);
     hold->owner->hold_count--;
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
@@ -144,6 +167,7 @@ struct lock_hold *lock__hold_next(const struct resource *resource, const struct 
 
 void lock__hold_to_end(struct lock_hold *hold)
 {
+    REQUIRE(hold->bits != 0 && list_linked(&hold->of_resource));
     list_remove(&hold->of_resource);
     list_append(&hold->resource->holds, &hold->of_resource);
     treap_remove(&hold->resource->held_by, &hold->by_bits);
@@ -174,6 +198,7 @@ static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint
 {
     uint8_t before = hold->bits;
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+        INSIST((before >> bit & 1) == 0 || hold->resource->held[bit] > 0);
         hold->resource->held[bit] += bits >> bit & 1;
         hold->resource->held[bit] -= before >> bit & 1;
     }
@@ -245,6 +270,7 @@ static void intention_update_finish(struct intention_update *update)
         uint32_t locks = place->scratch;
         update->table->work++;
         struct lock_hold *hold = hold_open(update->table, update->owner, place);
+        INSIST(locks > 0);
         place->scratch = 0;
         hold->below[update->mode - LOCK_S] += locks;
         hold_set_bits(update->table, hold, bits_of(hold));
@@ -271,6 +297,8 @@ static void changed(struct lock_table *table, struct lock_hold *hold, bool gone)
 static void count_lock(struct lock_table *table, const struct lock_hold *hold, bool in)
 {
     size_t *count = hold->auxiliary ? &hold->owner->auxiliary_count : &hold->owner->lock_count;
+    INSIST(hold->mode != LOCK_NONE && hold->mode < LOCK_MODE_COUNT && (in || *count > 0));
+    INSIST(in || hold->auxiliary || table->held[hold->mode] > 0);
     *count = in ? *count + 1 : *count - 1;
     if (!hold->auxiliary)
         table->held[hold->mode] += in ? 1 : (size_t)-1;
@@ -282,6 +310,7 @@ static void count_lock(struct lock_table *table, const struct lock_hold *hold, b
 static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode, bool auxiliary)
 {
     enum lock_mode before = hold->mode;
+    REQUIRE(mode != LOCK_NONE && mode < LOCK_MODE_COUNT);
     if (before != LOCK_NONE)
         count_lock(table, hold, false);
     hold->auxiliary = auxiliary && (before == LOCK_NONE || hold->auxiliary);
@@ -314,6 +343,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     struct lock_owner *owner = hold->owner;
     struct resource *resource = resource_ref(hold->resource);
     enum lock_mode mode = hold->mode;
+    REQUIRE(mode != LOCK_NONE && table->lock_count > 0);
     changed(table, hold, true);
     count_lock(table, hold, false);
     hold->mode = LOCK_NONE;
@@ -367,6 +397,8 @@ struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, co
 
 void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && session != owner);
+    REQUIRE(session == NULL || session->session == NULL); /* owners form two levels */
     *owner = (struct lock_owner){.session = session, .number = ++table->last_owner, .user = user};
     owner->age = table->ts;
     list_init(&owner->holds);
@@ -379,6 +411,8 @@ void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct 
 void lock_owner_deinit(struct lock_owner *owner)
 {
     REQUIRE(list_empty(&owner->holds) && list_empty(&owner->requests) && list_empty(&owner->dependent_requests));
+    REQUIRE(owner->hold_count == 0 && owner->lock_count == 0 && owner->auxiliary_count == 0);
+    REQUIRE(owner->awaited_count == 0 && owner->dependent_count == 0);
     lock_owner_leave_session(owner);
 }
 
@@ -396,17 +430,20 @@ void lock_owner_leave_session(struct lock_owner *owner)
 struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *specs,
                                       size_t spec_count, void *user)
 {
-    REQUIRE(spec_count > 0);
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && owner != NULL && specs != NULL && spec_count > 0);
     struct lock_request *request = mem_zalloc(sizeof *request + spec_count * sizeof *request->specs);
+    request->magic = LOCK_REQUEST_MAGIC;
     request->table = table;
     request->owner = owner;
     request->user = user;
     request->spec_count = spec_count;
     struct resource_path_cache trail = RESOURCE_PATH_CACHE_INIT;
     table->work += spec_count;
-    for (size_t i = 0; i < spec_count; i++)
+    for (size_t i = 0; i < spec_count; i++) {
+        REQUIRE(specs[i].mode != LOCK_NONE && specs[i].mode < LOCK_MODE_COUNT);
         request->specs[i] = (struct lock_spec_ref){resource_open(&table->resources, &specs[i].on, &trail),
                                                    specs[i].mode, specs[i].insert_intention, specs[i].auxiliary};
+    }
     return request;
 }
 
@@ -414,6 +451,7 @@ void lock_request_free(struct lock_request *request)
 {
     if (request == NULL)
         return;
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     struct lock_table *table = request->table;
     bool waiting = request->state == LOCK_STATE_WAITING;
     if (waiting)
@@ -423,6 +461,8 @@ void lock_request_free(struct lock_request *request)
     table->work += request->spec_count;
     for (size_t i = 0; i < request->spec_count; i++)
         resource_unref(&table->resources, request->specs[i].resource);
+    INSIST(request->watched == NULL && !heap_holds(&request->wake) && !list_linked(&request->suspect));
+    magic_clear(&request->magic);
     mem_free(request->waiters);
     mem_free(request);
     if (waiting)
@@ -441,6 +481,7 @@ static void add_waiter(struct lock_request *request, struct resource *resource, 
 
 void lock__request_expand(struct lock_request *request)
 {
+    REQUIRE(!list_linked(&request->of_owner)); /* no queue has its waiters */
     struct lock_table *table = request->table;
     size_t capacity = 0;
     mem_free(request->waiters);
@@ -469,6 +510,7 @@ void lock__request_expand(struct lock_request *request)
  */
 static void trim_waiters(struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_NEW && request->waiter_count > 0);
     request->waiters = mem_realloc(request->waiters, request->waiter_count * sizeof *request->waiters);
 }
 
@@ -554,8 +596,9 @@ void lock__request_grant(struct lock_request *request)
 {
     struct lock_table *table = request->table;
     struct intention_update update = {.table = table, .owner = request->owner, .mode = request->specs[0].mode};
+    REQUIRE(!list_linked(&request->of_owner)); /* it has left the queues */
     request->token = choose_token(request);
-    request->state = LOCK_STATE_GRANTED;
+    lock__request_set_state(request, LOCK_STATE_GRANTED);
     for (size_t i = 0; i < request->spec_count; i++) {
         const struct lock_spec_ref *spec = &request->specs[i];
         if (!spec->insert_intention)
@@ -566,11 +609,12 @@ void lock__request_grant(struct lock_request *request)
             intentions_change(table, request->owner, spec->resource, LOCK_NONE, spec->mode);
     }
     intention_update_finish(&update);
+    ENSURE(request->owner->hold_count > 0);
 }
 
 int lock_request_start(struct lock_request *request, bool wait)
 {
-    REQUIRE(request->state == LOCK_STATE_NEW);
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_NEW);
     struct lock_table *table = request->table;
     request->upgrade = is_upgrade(request);
     request->arrival = ++table->last_arrival;
@@ -597,6 +641,7 @@ int lock_request_start(struct lock_request *request, bool wait)
      */
     if (list_linked(&request->event))
         list_remove(&request->event);
+    ENSURE(request->state != LOCK_STATE_NEW);
     return request->state == LOCK_STATE_WAITING   ? LOCK_WAITS
            : request->state == LOCK_STATE_GRANTED ? LOCK_GRANTED
                                                   : LOCK_DEADLOCK;
@@ -608,6 +653,7 @@ struct lock_request *lock_table_next_granted(struct lock_table *table)
         return NULL;
     struct lock_request *request = list_entry(table->granted.next, struct lock_request, event);
     list_remove(&request->event);
+    ENSURE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
     return request;
 }
 
@@ -617,6 +663,7 @@ struct lock_request *lock_table_next_victim(struct lock_table *table)
         return NULL;
     struct lock_request *request = list_entry(table->victims.next, struct lock_request, event);
     list_remove(&request->event);
+    ENSURE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_DEADLOCKED);
     return request;
 }
 
@@ -657,6 +704,7 @@ bool lock_hold_is_sole(const struct lock_hold *hold)
 
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *resource = find_resource(table, name);
     struct lock_hold *hold = resource == NULL ? NULL : lock__hold_find(table, owner, resource);
     if (hold == NULL || hold->mode == LOCK_NONE)
@@ -670,7 +718,7 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
 
 void lock_request_undo(struct lock_request *request, tl_ts since)
 {
-    REQUIRE(request->state == LOCK_STATE_GRANTED);
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
     struct lock_table *table = request->table;
     bool dropped = false;
     for (size_t i = 0; i < request->spec_count; i++) {
@@ -697,6 +745,7 @@ static void prefetch_later(const struct lock_table *table, const struct list *ho
 
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     size_t count = owner->lock_count;
     list_for_each(link, &owner->holds)
     {
@@ -705,6 +754,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         if (hold->mode == LOCK_NONE)
             continue;
         changed(table, hold, true);
+        INSIST(table->lock_count > 0);
         table->lock_count--;
         if (!hold->auxiliary)
             table->held[hold->mode]--;
@@ -715,6 +765,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }
+    INSIST(owner->hold_count == 0 && owner->awaited_count == 0);
     owner->lock_count = owner->auxiliary_count = 0;
     lock__queue_check_waits(table, owner);
     lock__queue_process_wakeups(table);
@@ -732,6 +783,7 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
                         const struct lock_hold *as)
 {
     bool fresh = lock__hold_find(table, owner, resource) == NULL;
+    REQUIRE(bits_of(as) != 0);
     if (fresh) {
         struct lock_hold *hold = hold_open(table, owner, resource);
         hold->mode = as->mode;
@@ -766,7 +818,7 @@ struct lock_request *lock__restore_granted(struct lock_table *table, struct lock
                                            tl_ts token)
 {
     struct lock_request *request = lock_request_new(table, owner, specs, count, NULL);
-    request->state = LOCK_STATE_GRANTED;
+    lock__request_set_state(request, LOCK_STATE_GRANTED);
     request->arrival = arrival;
     request->upgrade = upgrade;
     request->token = token;
@@ -910,12 +962,14 @@ static bool can_grant(const struct grant_check *check, const struct lock_spec *s
 
 bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return can_grant(&(struct grant_check){table, session, false}, spec);
 }
 
 bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session,
                                            const struct lock_spec *spec)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return can_grant(&(struct grant_check){table, session, true}, spec);
 }
 
@@ -934,6 +988,7 @@ static bool holds_at(const struct lock_table *table, const struct lock_owner *ow
 
 bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *at = table->resources.root;
     struct resource_path walk = resource_path(spec->on.path);
     struct slice segment;
@@ -955,6 +1010,7 @@ bool lock_table_covers(const struct lock_table *table, const struct lock_owner *
 void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *spec,
                         uint64_t number, tl_ts since, tl_ts token)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && spec->mode != LOCK_NONE);
     struct resource *resource = resource_open(&table->resources, &spec->on, &RESOURCE_PATH_CACHE_INIT);
     struct lock_hold *hold = lock_take(table, owner, resource, spec->mode, spec->auxiliary);
     hold->number = number;
@@ -973,6 +1029,7 @@ bool lock_table_holds(const struct lock_table *table, const struct lock_owner *o
 bool lock_table_has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
                                      const struct lock_owner *session, const struct lock_spec *spec)
 {
+    REQUIRE(spec->on.space != RESOURCE_SPACE_TREE); /* a lock on a name */
     const struct resource *root = table->resources.root;
     const struct resource *all = resource_of_name(&table->resources, spec->on.space, SLICE_NONE);
     const struct resource *name =

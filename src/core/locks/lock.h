@@ -12,6 +12,7 @@
 #define TL_CORE_LOCK_H
 
 #include "base/heap.h"
+#include "base/magic.h"
 #include "base/types.h"
 #include "core/locks/resource.h"
 #include "core/step/command.h"
@@ -64,6 +65,13 @@ struct lock_hold {
     bool awaited;      /* a conflicting request waits at its resource; invariant 3 */
 };
 
+/*
+ * The state of a request; lock.c has the table of transitions.
+ *
+ *     new ─┬────────────▶ granted       a waiting request may be requeued: it stays waiting
+ *          └─▶ waiting ─┬─▶ granted
+ *                       └─▶ deadlocked
+ */
 enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
 
 /* A resource and the mode in which to lock it (PostgreSQL's LOCKTAG and LOCKMODE). */
@@ -99,7 +107,10 @@ struct lock_hooks {
     void *context;
 };
 
+#define LOCK_TABLE_MAGIC MAGIC('L', 'o', 'c', 'k')
+
 struct lock_table {
+    uint32_t magic; /* LOCK_TABLE_MAGIC */
     struct resource_table resources;
     struct lock_hold **buckets;
     struct lock_hold **tokens; /* hash table of the same size: lock_token.c */
@@ -179,7 +190,7 @@ static inline bool lock_table_is_idle(const struct lock_table *table)
 void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user);
 /*
  * Detaches an owner from its session.
- * Requires: it has no hold; neither it nor an owner that belongs to it has a waiting request.
+ * Requires: it has no hold and no waiting request; no owner belongs to it any more.
  */
 void lock_owner_deinit(struct lock_owner *owner);
 /* Detaches an owner from its session, if it has one. Requires: no request of it waits. */
@@ -389,9 +400,11 @@ bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_requ
 
 /*
  * Checks invariants 2, 3, 5 and 8, and aborts if one is violated. For tests: takes time linear in
- * the size of the table.
+ * the size of the table, and in the square of the number of waiting requests.
  */
 void lock_table_check(struct lock_table *table);
+/* Returns: an estimate of its time, in tens of nanoseconds. */
+size_t lock_table_check_cost(const struct lock_table *table);
 
 /* Returns: "none", "shared", "update" or "exclusive". */
 const char *lock_mode_name(enum lock_mode mode);

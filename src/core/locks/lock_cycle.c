@@ -402,6 +402,7 @@ static size_t youngest(const struct wait_edge *edges, size_t count)
 /* Moves a request to the end of its queues. */
 static void requeue(struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_WAITING && !request->upgrade);
     lock__queue_leave(request);
     request->arrival = ++request->table->last_arrival;
     lock__queue_enter(request);
@@ -429,7 +430,7 @@ static struct lock_request *break_cycle(const struct search *search, bool start)
         return victim;
     }
     lock__queue_leave(victim);
-    victim->state = LOCK_STATE_DEADLOCKED;
+    lock__request_set_state(victim, LOCK_STATE_DEADLOCKED);
     return victim;
 }
 
@@ -535,6 +536,7 @@ static int by_queue_order(const void *left, const void *right)
 
 void lock__cycle_break_suspects(struct lock_table *table)
 {
+    REQUIRE(table->grants_suspended == 0);
     tl_cleanup(mem_freep) struct lock_request **requests = NULL;
     size_t count = 0, capacity = 0;
     while (!list_empty(&table->suspects)) {

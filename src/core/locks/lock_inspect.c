@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
@@ -13,33 +14,38 @@
 
 const char *lock_mode_name(enum lock_mode mode)
 {
+    REQUIRE(mode >= 0 && mode < LOCK_MODE_COUNT);
     static const char *const names[LOCK_MODE_COUNT] = {"none", "shared", "update", "exclusive"};
     return names[mode];
 }
 
 enum lock_state lock_request_state(const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     return request->state;
 }
 
 void *lock_request_user(const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     return request->user;
 }
 
 struct lock_owner *lock_request_owner(const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     return request->owner;
 }
 
 tl_ts lock_request_token(const struct lock_request *request)
 {
-    REQUIRE(request->state == LOCK_STATE_GRANTED);
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
     return request->token;
 }
 
 size_t lock_request_spec_count(const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     size_t count = 0;
     for (size_t i = 0; i < request->spec_count; i++)
         count += !resource_is_name(request->specs[i].resource);
@@ -69,6 +75,7 @@ bool lock_request_spec(const struct lock_request *request, size_t *position, con
 
 size_t lock_request_queue_position(const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     size_t most = 0;
     for (size_t i = 0; i < request->waiter_count; i++) {
         const struct lock_waiter *waiter = &request->waiters[i];
@@ -216,6 +223,7 @@ static void report_waiters(struct report *list, const struct lock_request *reque
 
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state != LOCK_STATE_GRANTED);
     struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_PER_CONFLICT, max * LOOKS_PER_CONFLICT};
     request->table->work += 2 * request->waiter_count;
     for (size_t i = 0; i < request->waiter_count; i++)
@@ -503,6 +511,8 @@ static void check_statistics(const struct lock_table *table)
 void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
+    uint64_t work = table->work, lookups = table->resources.lookups;
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     INSIST((table->wake.count == 0 || table->grant_quota == 0) && table->grants_suspended == 0 &&
            list_empty(&table->suspects));
     struct heap_node *ready = heap_first(&table->ready_cleanup);
@@ -516,4 +526,12 @@ void lock_table_check(struct lock_table *table)
             check_counts(at);
             check_queue(at);
         }
+    table->work = work; /* a check is no work of the step */
+    table->resources.lookups = lookups;
+}
+
+size_t lock_table_check_cost(const struct lock_table *table)
+{
+    return 2 * table->bucket_count + table->resources.bucket_count + 4 * table->hold_count +
+           table->waiting_count * table->waiting_count;
 }

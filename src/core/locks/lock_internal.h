@@ -7,6 +7,7 @@
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
 
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/step/command.h"
@@ -39,7 +40,10 @@ struct lock_spec_ref {
     bool auxiliary;
 };
 
+#define LOCK_REQUEST_MAGIC MAGIC('L', 'R', 'e', 'q')
+
 struct lock_request {
+    uint32_t magic; /* LOCK_REQUEST_MAGIC */
     struct lock_table *table;
     struct lock_owner *owner;
     void *user;
@@ -137,7 +141,14 @@ struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, co
  * Computes the waiters of a request: the bits of its locks and of the intention locks above them.
  */
 void lock__request_expand(struct lock_request *request);
-/* Acquires all locks of a request for its owner, without a check for conflicts. */
+/*
+ * Changes the state of a request. Requires: the table of transitions in lock.c has it.
+ */
+void lock__request_set_state(struct lock_request *request, enum lock_state state);
+/*
+ * Acquires all locks of a request for its owner, without a check for conflicts. Requires: the
+ * request is in no queue.
+ */
 void lock__request_grant(struct lock_request *request);
 
 /*

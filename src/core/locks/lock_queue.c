@@ -7,7 +7,10 @@
  * request that precedes it, so that a release wakes one request of a long queue; without one, a
  * hold.
  */
+#include <limits.h>
+
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
@@ -101,6 +104,7 @@ static void unschedule(struct lock_request *request)
 
 void lock__queue_schedule(struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_WAITING && request->watched == NULL);
     if (!heap_holds(&request->wake))
         heap_push(heap_of(request), &request->wake);
 }
@@ -166,6 +170,7 @@ static void waiter_unlink(struct lock_waiter *waiter)
 {
     struct lock_table *table = waiter->request->table;
     struct lock_queue *queue = waiter->resource->queue;
+    REQUIRE(queue != NULL && queue->counts[waiter->bit] > 0);
     table->work++;
     while (waiter->watchers != NULL) {
         struct lock_request *watcher = waiter->watchers;
@@ -196,14 +201,17 @@ static void waiter_unlink(struct lock_waiter *waiter)
 static void count_requested(struct lock_request *request, bool in)
 {
     for (size_t i = 0; i < request->spec_count; i++)
-        if (!request->specs[i].insert_intention && !request->specs[i].auxiliary)
+        if (!request->specs[i].insert_intention && !request->specs[i].auxiliary) {
+            INSIST(in || request->table->requested[request->specs[i].mode] > 0);
             request->table->requested[request->specs[i].mode] += in ? 1 : (size_t)-1;
+        }
 }
 
 void lock__queue_enter(struct lock_request *request)
 {
     struct lock_owner *owner = request->owner;
-    request->state = LOCK_STATE_WAITING;
+    REQUIRE(request->waiter_count > 0 && request->watched == NULL && !list_linked(&request->of_owner));
+    lock__request_set_state(request, LOCK_STATE_WAITING);
     for (size_t i = 0; i < request->waiter_count; i++)
         waiter_link(&request->waiters[i]);
     list_append(&owner->requests, &request->of_owner);
@@ -216,6 +224,7 @@ void lock__queue_enter(struct lock_request *request)
 void lock__queue_leave(struct lock_request *request)
 {
     struct lock_table *table = request->table;
+    REQUIRE(request->state == LOCK_STATE_WAITING && table->waiting_count > 0);
     lock__queue_unwatch(request);
     unschedule(request);
     if (list_linked(&request->suspect))
@@ -315,6 +324,7 @@ bool lock__queue_is_blocked(const struct lock_request *request)
 
 bool lock__queue_watch(struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_WAITING);
     struct lock_request **watchers = find_obstacle(request);
     if (watchers == NULL)
         return false;
@@ -389,6 +399,7 @@ void lock__queue_check_granted(struct lock_request *request)
 
 void lock__queue_arrive(struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_WAITING);
     bool looked_at_later = request->table->grants_suspended > 0;
     if (!heap_holds(&request->wake) && (looked_at_later || !lock__queue_watch(request)))
         lock__queue_schedule(request);
@@ -402,6 +413,7 @@ void lock__queue_watch_restored(struct lock_request *request)
 
 void lock_table_suspend_grants(struct lock_table *table)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->grants_suspended < UINT_MAX);
     if (table->grants_suspended++ == 0)
         table->suspensions++;
 }
@@ -412,7 +424,7 @@ void lock_table_suspend_grants(struct lock_table *table)
  */
 void lock_table_resume_grants(struct lock_table *table)
 {
-    REQUIRE(table->grants_suspended > 0);
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->grants_suspended > 0);
     if (--table->grants_suspended > 0)
         return;
     lock__cycle_break_suspects(table);

@@ -61,6 +61,7 @@ static uint32_t hash_key(const struct key *key)
 
 struct resource *resource_index_of(const struct resource *document)
 {
+    REQUIRE(document->kind == RESOURCE_DOCUMENT);
     struct resource *at = document->parent;
     while (at->kind != RESOURCE_INDEX)
         at = at->parent;
@@ -247,6 +248,7 @@ static struct resource *open_name(struct resource_table *table, const struct res
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
                                struct resource_path_cache *cache)
 {
+    REQUIRE(name->space < RESOURCE_SPACE_COUNT && table->root != NULL);
     if (name->space != RESOURCE_SPACE_TREE)
         return open_name(table, name);
     if (name->index.len == 0)
@@ -288,6 +290,7 @@ static bool is_possible(const struct resource *parent, enum resource_kind kind, 
 struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
                                   struct slice type, struct slice name)
 {
+    REQUIRE(parent != NULL && parent->refs > 0);
     if (!is_possible(parent, kind, type, name) || name.len > UINT32_MAX / 2)
         return NULL;
     const struct resource *home = parent;
@@ -306,6 +309,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
             return;
         INSIST(resource != table->root && list_empty(&resource->holds) && resource->queue == NULL);
         struct resource *parent = resource->parent;
+        INSIST(table->count > 0);
         unlink_bucket(table, resource);
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;

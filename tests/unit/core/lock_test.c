@@ -47,7 +47,7 @@ static void teardown(struct fixture *f)
 {
     for (size_t i = 0; i < OWNERS; i++)
         lock_release_all(&f->table, &f->owners[i]);
-    for (size_t i = 0; i < OWNERS; i++)
+    for (size_t i = OWNERS; i-- > 0;) /* those that belong to a session before it */
         lock_owner_deinit(&f->owners[i]);
     assert_true(lock_table_is_idle(&f->table));
     lock_table_deinit(&f->table);
@@ -741,7 +741,7 @@ static void case_deinit(struct checkpoint_case *c)
         lock_release_all(&c->table, &c->owners[i]);
     while (lock_table_next_granted(&c->table) != NULL) {
     }
-    for (size_t i = 0; i < ACTORS; i++)
+    for (size_t i = ACTORS; i-- > 0;)
         lock_owner_deinit(&c->owners[i]);
     lock_table_deinit(&c->table);
     buf_deinit(&c->victims);
@@ -766,7 +766,7 @@ static void case_reload(struct checkpoint_case *c)
     struct codec writer = codec_to(&bytes, SECTIONS_VERSION);
     lock_codec_table(&writer, &c->table, &refs);
     lock_codec_discard(&c->table, &refs);
-    for (size_t i = 0; i < ACTORS; i++)
+    for (size_t i = ACTORS; i-- > 0;)
         lock_owner_deinit(&c->owners[i]);
     lock_table_deinit(&c->table);
     case_init(c);
