@@ -792,6 +792,7 @@ static int proceed(struct acquisition *at, uint64_t deadline)
 
 int owners__write(struct core *core, struct command *command)
 {
+    REQUIRE(core->open && command->type == COMMAND_WRITE);
     struct acquisition at = {.core = core, .command = command};
     if (!find_owner(&at))
         return 0;

@@ -110,6 +110,7 @@ static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *
 
 int owners__run_ddl(struct core *core, struct command *command)
 {
+    REQUIRE(core->open && command_is(command->type, COMMAND_DDL));
     struct session *session;
     if (!owners__any_locks(core) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
         return core__handle(core, command);

@@ -2,6 +2,8 @@
 /* Deadlines in order; see deadline.h. */
 #include "core/owners/deadline.h"
 
+#include "base/check.h"
+
 static bool due_before(const struct heap_node *a, const struct heap_node *b)
 {
     const struct deadline *x = container_of(a, const struct deadline, node);
@@ -17,6 +19,7 @@ void deadlines_init(struct deadlines *deadlines)
 
 void deadlines_deinit(struct deadlines *deadlines)
 {
+    REQUIRE(heap_first(&deadlines->heap) == NULL);
     heap_deinit(&deadlines->heap);
 }
 
@@ -32,6 +35,7 @@ void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64
 
 void deadline_restore(struct deadlines *deadlines, struct deadline *deadline, uint64_t at, uint64_t number)
 {
+    REQUIRE(!heap_holds(&deadline->node) && number <= deadlines->last_number);
     deadline->at = at;
     deadline->number = number;
     if (at < TL_TS_MAX)

@@ -48,6 +48,7 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
 
 void deferred__free(struct core *core, struct deferred *deferred)
 {
+    REQUIRE(core->owners->deferred_count > 0 && core->owners->action_bytes >= deferred->action.len);
     list_remove(&deferred->of_all);
     if (list_linked(&deferred->of_unrequested))
         list_remove(&deferred->of_unrequested);
@@ -122,6 +123,7 @@ static int decode(struct core *core, const struct deferred *deferred, struct com
  */
 static int request_locks(struct core *core, struct deferred *deferred)
 {
+    REQUIRE(deferred->wait == NULL && !deferred->set_aside);
     struct command *command;
     int r = decode(core, deferred, &command);
     if (r < 0)
@@ -193,6 +195,7 @@ static void report_run(struct core *core, const struct deferred *deferred, const
 
 void deferred__drop(struct core *core, struct deferred *deferred)
 {
+    REQUIRE(core->open && deferred->wait == NULL);
     note_change(core, deferred);
     cleanup_attempt__forget_deferred(core, deferred->number);
     deferred__free(core, deferred);
@@ -215,6 +218,7 @@ static void report_set_aside(struct core *core, const struct deferred *deferred,
 
 static void mark_set_aside(struct core *core, struct deferred *deferred, enum set_aside_reason reason)
 {
+    REQUIRE(!deferred->set_aside);
     deferred->set_aside = true;
     note_change(core, deferred);
     if (list_linked(&deferred->of_unrequested))
@@ -242,6 +246,7 @@ static int resume(struct core *core, struct wait *wait)
     }
     report_run(core, deferred, &command->write);
     wait__free(core, wait);
+    deferred->wait = NULL;
     deferred__drop(core, deferred);
     return 0;
 }

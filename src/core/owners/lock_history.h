@@ -18,6 +18,7 @@
 #define TL_CORE_LOCK_HISTORY_H
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/types.h"
 #include "core/locks/lock.h"
 
@@ -58,6 +59,7 @@ uint64_t lock_history_find(const struct lock_history *history, tl_ts ts);
 /* Returns: an interval. Requires: history->first <= number < history->next. */
 static inline const struct lock_history_interval *lock_history_get(const struct lock_history *history, uint64_t number)
 {
+    REQUIRE(history->first <= number && number < history->next);
     return history->ring[number % LOCK_HISTORY_INTERVALS_MAX];
 }
 

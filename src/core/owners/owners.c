@@ -7,6 +7,7 @@
 
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/resource.h"
 #include "core/owners/deferred.h"
 #include "core/owners/lock_history.h"
@@ -202,6 +203,7 @@ void owners__stop(struct core *core)
  */
 void owners__begin_step(struct core *core, enum command_type type)
 {
+    REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
     bool no_cleanup = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
@@ -218,6 +220,7 @@ uint64_t owners__lock_work(const struct core *core)
 
 void owners__begin(struct core *core)
 {
+    REQUIRE(core->open);
     if (core->owners != NULL)
         lock_table_set_ts(&core->owners->locks, core->ts);
 }
@@ -263,9 +266,11 @@ int owners__before_commit(struct core *core)
         struct wait *wait;
         if ((request = lock_table_next_victim(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
+            INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
             wait->ops->on_deadlock(core, wait);
         } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
+            INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
             if (wait->cancelled != WAIT_NOT_CANCELLED) {
                 wait__end_cancelled(core, wait, true);
                 continue;
@@ -326,6 +331,7 @@ static int resume_one(struct core *core, struct wait *wait)
 int owners__resume(struct core *core)
 {
     struct owners *owners = core->owners;
+    REQUIRE(!core->open);
     while (!list_empty(&owners->ready) && owners->cost_left > 0) {
         struct wait *wait = list_entry(owners->ready.next, struct wait, link);
         wait__dequeue_ready(core, wait);
@@ -548,6 +554,7 @@ static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock)
 
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
+    REQUIRE(!core->open);
     uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
     size_t left = core->limits.ephemeral_batch;
     bool granting = core->owners->locks.grant_quota > 0 && lock_table_has_pending_grants(&core->owners->locks);
@@ -573,6 +580,7 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
 
 void owners__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
 {
+    REQUIRE(core->open && cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     list_for_each(link, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);

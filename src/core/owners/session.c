@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/magic.h"
+#include "base/sm.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
@@ -37,11 +39,55 @@
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
 
+/* --- States ------------------------------------------------------------------------------------------------------- */
+
+static const struct sm_state states[SESSION_STATE_COUNT] = {
+    [SESSION_LIVE] = {"live", SM_TO(SESSION_ACTING)},
+    [SESSION_ACTING] = {"acting", SM_TO(SESSION_ACTED)},
+    [SESSION_ACTED] = {"acted", SM_TO(SESSION_REMOVING)},
+    [SESSION_REMOVING] = {"removing", SM_TO(SESSION_PURGING) | SM_TO(SESSION_ENDED)},
+    [SESSION_PURGING] = {"purging", SM_TO(SESSION_ENDED)},
+    [SESSION_ENDED] = {"ended", 0},
+};
+
+static const struct sm machine = {"session", states, SESSION_STATE_COUNT};
+
+enum session_state session__state(const struct session *session)
+{
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
+    if (!session->terminating)
+        return SESSION_LIVE;
+    if (session->cleanup_pending)
+        return session->actions_finished ? SESSION_ACTED : SESSION_ACTING;
+    return session->locks_released ? SESSION_PURGING : SESSION_REMOVING;
+}
+
+void session__enter(struct core *core, struct session *session, enum session_state state)
+{
+    SM_CHECK(&machine, session__state(session), state);
+    REQUIRE(session->lease.at == TL_TS_MAX); /* none may enter SESSION_LIVE */
+    REQUIRE(state < SESSION_REMOVING || (list_empty(&session->transactions) && list_empty(&session->waits)));
+    REQUIRE(state < SESSION_PURGING || session->owner.locks.hold_count == 0);
+    switch (state) {
+    case SESSION_ACTING:
+        session->cleanup_pending = true;
+        session__set_terminating(core, session);
+        break;
+    case SESSION_ACTED: session->actions_finished = true; break;
+    case SESSION_REMOVING: session->cleanup_pending = session->actions_finished = false; break;
+    case SESSION_PURGING: session->locks_released = true; break;
+    default: return; /* no flag says SESSION_ENDED */
+    }
+    ENSURE(session__state(session) == state);
+}
+
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created)
 {
+    REQUIRE(id.len > 0);
     struct session *session = mem_zalloc(sizeof *session);
+    session->magic = SESSION_MAGIC;
     session->owner = (struct owner){.kind = OWNER_SESSION, .session = session};
     lock_owner_init(&core->owners->locks, &session->owner.locks, NULL, &session->owner);
     session->id = slice_make(mem_strdup(id.data, id.len), id.len);
@@ -59,27 +105,32 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
 void session__free(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
+    REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits) && session->close_command == NULL);
     core__work(core, WORK_OWNER);
-    REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits));
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
     lock_release_all(&owners->locks, &session->owner.locks);
     lock_owner_deinit(&session->owner.locks);
     mem_free((char *)(uintptr_t)session->id.data);
     mem_free((char *)(uintptr_t)session->name.data);
+    INSIST(owners->action_bytes >= session->on_expire.len);
     owners->action_bytes -= session->on_expire.len;
     mem_free((char *)(uintptr_t)session->on_expire.data);
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
+    INSIST(owners->terminating_count >= session->terminating);
     owners->terminating_count -= session->terminating;
     buf_deinit(&session->end_report);
     buf_deinit(&session->first_failure);
     mem_free(session->ephemeral_counters);
+    magic_clear(&session->magic);
     mem_free(session);
 }
 
 /* Restarts the lease. Returns: the timestamp at which it is expected to expire. */
 static tl_ts renew(struct core *core, struct session *session)
 {
+    REQUIRE(session__state(session) == SESSION_LIVE);
     uint64_t end = deadline_after(core, session->ttl_us);
     deadline_set(&core->owners->leases, &session->lease, end);
     return deadline_ts(core, end);
@@ -220,6 +271,7 @@ int core__do_session_close(struct core *core, struct command *command)
 
 void session__cancel_waits(struct core *core, struct session *session)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     while (!list_empty(&session->waits))
         wait__end(core, list_entry(session->waits.next, struct wait, of_session), PROBLEM_SESSION_MISSING,
                   "session [%.*s] ended while the request waited", SLICE_ARG(session->id));
@@ -609,6 +661,7 @@ static void record_failure(struct session *session, struct slice reason)
  */
 static int run_action(struct core *core, struct session *session, const struct write_item *item)
 {
+    REQUIRE(session__state(session) == SESSION_ACTING && core->shared_steps == NULL);
     struct command *command = deferred__command();
     core__free_at_end(core, command);
     command->write.items = arena_alloc(&command->arena, sizeof *item);
@@ -666,7 +719,7 @@ static void report_actions(struct session *session, size_t count)
 /* Marks all actions as finished: nothing of on_expire is left to run. */
 static void finish_actions(struct core *core, struct session *session)
 {
-    session->actions_finished = true;
+    session__enter(core, session, SESSION_ACTED);
     cleanup_attempt__forget_session(core, session->id);
 }
 
@@ -763,6 +816,7 @@ static void delete_session(struct core *core, struct session *session)
     struct owners *owners = core->owners;
     if (!session->locks_released)
         finish_end(core, session);
+    session__enter(core, session, SESSION_ENDED);
     session__drop_record(core, session);
     core__note_change(core, slice_hash(session->id));
     if (session->orphan_count > 0)
@@ -773,6 +827,7 @@ static void delete_session(struct core *core, struct session *session)
 
 void session__set_terminating(struct core *core, struct session *session)
 {
+    REQUIRE(!session->terminating);
     session->terminating = true;
     core->owners->terminating_count++;
 }
@@ -785,7 +840,7 @@ void session__set_terminating(struct core *core, struct session *session)
 static int finish_cleanup(struct core *core, struct session *session, size_t *left)
 {
     bool more = false, all_hidden = false;
-    session->cleanup_pending = session->actions_finished = false;
+    session__enter(core, session, SESSION_REMOVING);
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
     free_actions(core, session);
@@ -797,9 +852,10 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
         delete_session(core, session);
         return 0;
     }
-    session->locks_released = all_hidden;
-    if (all_hidden)
+    if (all_hidden) {
         finish_end(core, session);
+        session__enter(core, session, SESSION_PURGING);
+    }
     list_append(&core->owners->sessions_to_purge, &session->of_terminating);
     session__drop_record(core, session);
     return !all_hidden;
@@ -822,16 +878,16 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
 
 static void begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
+    REQUIRE(core->open);
     session->end_kind = end_kind;
-    session->cleanup_pending = true;
     session->script_steps_left = update_steps_shared(&core->limits.script);
-    session__set_terminating(core, session);
+    deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
+    session__enter(core, session, SESSION_ACTING);
     metric_add(&core->metrics.session_ends[end_kind], 1);
     if (core->effects != NULL && core->effects->session_ended != NULL)
         core->effects->session_ended(core->effects, session->id, session_number(session), end_text(end_kind));
     describe_owner(&session->owner.locks, &session->end_report);
     buf_printf(&session->end_report, " %s", end_text(end_kind));
-    deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
     if (end_kind == SESSION_END_CLOSED)
         finish_actions(core, session);
 }
@@ -875,6 +931,8 @@ int session__terminate(struct core *core, struct session *session, enum session_
 
 int session__continue_cleanup(struct core *core, size_t *left)
 {
+    REQUIRE(*left > 0 && !list_empty(&core->owners->sessions_to_clean));
+    REQUIRE(core->open && core->owners->locks.grants_suspended > 0);
     struct session *session = list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
     int r = continue_cleanup(core, session, left);
     return r < 0 ? tl_trace(r) : 0;
@@ -888,6 +946,7 @@ void session__drop_records(struct core *core)
 
 int session__purge_batch(struct core *core)
 {
+    REQUIRE(core->open && !list_empty(&core->owners->sessions_to_purge));
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
     bool more = false;
     int r = remove_batch(core, session, core->limits.purge_batch, &more);
@@ -964,6 +1023,7 @@ static void set_orphaned(struct session *session, struct ephemeral_counter *coun
 
 void owners__count_ephemeral(struct core *core, struct slice session, struct slice key, int change)
 {
+    REQUIRE(core->open);
     uint32_t index;
     uint16_t type;
     struct slice id;
@@ -978,6 +1038,7 @@ void owners__count_ephemeral(struct core *core, struct slice session, struct sli
 
 void owners__rollback_ephemeral_counts(struct core *core)
 {
+    REQUIRE(core->open);
     while (core->ephemeral_delta_count > 0) {
         const struct ephemeral_delta *delta = &core->ephemeral_deltas[--core->ephemeral_delta_count];
         struct session *session = owners_session(core->owners, delta->session);
@@ -998,6 +1059,7 @@ static void record_orphaned(struct core *core, const struct session *session, co
 
 void owners__drop_index(struct core *core, uint32_t index)
 {
+    REQUIRE(core->open);
     size_t position = 0;
     struct slice id;
     void *value;

@@ -4,6 +4,7 @@
 #define TL_CORE_SESSION_H
 
 #include "base/buf.h"
+#include "base/magic.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
 
@@ -16,6 +17,25 @@ struct store;
 
 enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
 
+/*
+ * The state of a session; session.c has the table of transitions.
+ *
+ *     live ─▶ acting ─▶ acted ─▶ removing ─┬────────────┬─▶ ended
+ *                                          └─▶ purging ─┘
+ *
+ * It follows from the flags of struct session, which are its form in a checkpoint. Only
+ * session__enter() changes them; what reads a checkpoint or old records refuses impossible ones.
+ */
+enum session_state {
+    SESSION_LIVE,     /* commands find it; in all other states it is terminating */
+    SESSION_ACTING,   /* its transactions are rolled back, then its on_expire actions run */
+    SESSION_ACTED,    /* no transaction and no action is left */
+    SESSION_REMOVING, /* its documents are removed in batches; it keeps its locks */
+    SESSION_PURGING,  /* its documents are hidden and are purged in batches; its locks are released */
+    SESSION_ENDED,    /* freed next */
+    SESSION_STATE_COUNT
+};
+
 /* Counts the ephemeral documents of a session in one index, of one type. */
 struct ephemeral_counter {
     uint32_t index;
@@ -24,7 +44,10 @@ struct ephemeral_counter {
     bool orphaned; /* the index is deleted; meaningless while count is 0 */
 };
 
+#define SESSION_MAGIC MAGIC('S', 'e', 's', 's')
+
 struct session {
+    uint32_t magic; /* SESSION_MAGIC */
     struct owner owner;
     struct slice id;        /* secret; mem_free */
     struct slice name;      /* mem_free; may be empty */
@@ -98,7 +121,19 @@ void session__begin_termination(struct core *core, struct session *session, enum
 int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;
 /* Removes the records of all sessions in owners->sessions_to_clean, in the open unit. */
 void session__drop_records(struct core *core);
-/* Marks the session as terminating: commands no longer find it; its locks stay. */
+/* Returns: its state, which its flags say. */
+enum session_state session__state(const struct session *session);
+/*
+ * Changes the state of a session.
+ * Requires: the table of transitions in session.c has it; the session has what the state says:
+ *   after SESSION_LIVE no lease, after SESSION_ACTING no transaction and no waiting command, from
+ *   SESSION_PURGING on no lock.
+ */
+void session__enter(struct core *core, struct session *session, enum session_state state);
+/*
+ * Marks a session that was read from a checkpoint or from old records as terminating, and counts
+ * it. Requires: it is not terminating.
+ */
 void session__set_terminating(struct core *core, struct session *session);
 /*
  * Purges one batch of documents of the first session in owners->sessions_to_purge, in the open

@@ -9,6 +9,8 @@
  */
 #include "core/owners/session.h"
 
+#include "base/check.h"
+#include "base/magic.h"
 #include "core/step/unit.h"
 
 static struct slice session_key(struct buf *buf, struct slice id)
@@ -20,6 +22,7 @@ static struct slice session_key(struct buf *buf, struct slice id)
 
 void session__put_record(struct core *core, struct session *session)
 {
+    REQUIRE(core->open && MAGIC_VALID(session, SESSION_MAGIC));
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), SLICE_LIT(""));
     session->recorded = true;
@@ -28,6 +31,7 @@ void session__put_record(struct core *core, struct session *session)
 
 void session__drop_record(struct core *core, struct session *session)
 {
+    REQUIRE(core->open && MAGIC_VALID(session, SESSION_MAGIC));
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     if (session->recorded)
         store_batch_delete(core->batch, SPACE_SYSTEM, session_key(&key, session->id));

@@ -17,6 +17,8 @@
 #include <stdarg.h>
 
 #include "base/check.h"
+#include "base/magic.h"
+#include "base/sm.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/provisional.h"
 #include "core/documents/doc.h"
@@ -38,12 +40,45 @@
 #include "core/step/work.h"
 #include "mapping/mapping.h"
 
+/* --- States ------------------------------------------------------------------------------------------------------- */
+
+static const struct sm_state states[TXN_STATE_COUNT] = {
+    [TXN_OPEN] = {"open", SM_TO(TXN_WAITING) | SM_TO(TXN_ABANDONED) | SM_TO(TXN_ENDED)},
+    [TXN_WAITING] = {"waiting", SM_TO(TXN_OPEN)},
+    [TXN_ABANDONED] = {"abandoned", SM_TO(TXN_ENDED)},
+    [TXN_ENDED] = {"ended", 0},
+};
+
+static const struct sm machine = {"transaction", states, TXN_STATE_COUNT};
+
+enum txn_state txn__state(const struct txn *txn)
+{
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
+    return txn->owner.abandoned ? TXN_ABANDONED : txn->wait != NULL ? TXN_WAITING : TXN_OPEN;
+}
+
+void txn__begin_wait(struct txn *txn, struct wait *wait)
+{
+    SM_CHECK(&machine, txn__state(txn), TXN_WAITING);
+    txn->wait = wait;
+}
+
+void txn__end_wait(struct txn *txn)
+{
+    if (txn->wait == NULL)
+        return;
+    SM_CHECK(&machine, txn__state(txn), TXN_OPEN);
+    txn->wait = NULL;
+}
+
 /* --- Open transactions -------------------------------------------------------------------------------------------- */
 
 struct txn *txn__make(struct core *core, struct slice id, struct session *session)
 {
     struct owners *owners = core->owners;
+    REQUIRE(id.len > 0 && map_get(&owners->txns, id) == NULL);
     struct txn *txn = mem_zalloc(sizeof *txn);
+    txn->magic = TXN_MAGIC;
     txn->owner = (struct owner){.kind = OWNER_TXN, .session = session};
     lock_owner_init(&owners->locks, &txn->owner.locks, session == NULL ? NULL : &session->owner.locks, &txn->owner);
     txn->id = slice_make(mem_strdup(id.data, id.len), id.len);
@@ -57,7 +92,9 @@ struct txn *txn__make(struct core *core, struct slice id, struct session *sessio
 void txn__free(struct core *core, struct txn *txn)
 {
     struct owners *owners = core->owners;
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC) && txn->wait == NULL);
     core__work(core, WORK_OWNER);
+    INSIST(owners->abandoned_count >= txn->owner.abandoned);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     owners->abandoned_count -= txn->owner.abandoned;
     lock_release_all(&owners->locks, &txn->owner.locks);
@@ -68,6 +105,7 @@ void txn__free(struct core *core, struct txn *txn)
     if (list_linked(&txn->of_session))
         list_remove(&txn->of_session);
     mem_free((char *)(uintptr_t)txn->id.data);
+    magic_clear(&txn->magic);
     mem_free(txn);
 }
 
@@ -77,6 +115,7 @@ void txn__free(struct core *core, struct txn *txn)
  */
 struct overlay *txn__overlay(struct txn *txn)
 {
+    REQUIRE(txn__state(txn) != TXN_ABANDONED);
     if (txn->overlay == NULL) {
         txn->overlay = overlay_new();
     } else if (overlay_is_shared(txn->overlay)) {
@@ -89,6 +128,7 @@ struct overlay *txn__overlay(struct txn *txn)
 
 void txn__touch(struct core *core, struct txn *txn)
 {
+    REQUIRE(txn__state(txn) != TXN_ABANDONED);
     deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us));
 }
 
@@ -307,7 +347,7 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
     struct wait *wait = txn->wait;
     if (wait == NULL)
         return;
-    txn->wait = NULL;
+    txn__end_wait(txn);
     wait->txn = NULL;
     wait__end(core, wait, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s", SLICE_ARG(txn->id),
               SLICE_ARG(cause));
@@ -319,6 +359,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     outcome.by_request = by_request;
     outcome.cause = cause;
     txn__end_waiting(core, txn, cause);
+    SM_CHECK(&machine, txn__state(txn), TXN_ENDED);
     txn__put_outcome(core, txn->id, &outcome);
     txn__free(core, txn);
 }
@@ -554,6 +595,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct txn_outcome outcome = outcome_of(core, txn);
     struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
+    SM_CHECK(&machine, txn__state(txn), TXN_ENDED);
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
     outcome.commit_ts = core->ts;
@@ -642,10 +684,11 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
 
 static void abandon(struct core *core, struct txn *txn, enum txn_abandon why)
 {
+    txn__end_waiting(core, txn, slice_from(abandon_text(why)));
+    SM_CHECK(&machine, txn__state(txn), TXN_ABANDONED);
     txn->owner.abandoned = true;
     txn->abandon_reason = why;
     core->owners->abandoned_count++;
-    txn__end_waiting(core, txn, slice_from(abandon_text(why)));
     deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
 }
 

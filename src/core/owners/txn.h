@@ -6,6 +6,7 @@
 #ifndef TL_CORE_TXN_H
 #define TL_CORE_TXN_H
 
+#include "base/magic.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
 #include "core/step/command.h"
@@ -20,7 +21,22 @@ struct wait;
  */
 enum txn_abandon { TXN_HOST_ENDED, TXN_HOST_CRASHED, TXN_ABANDON_COUNT };
 
+/*
+ * The state of a transaction; txn.c has the table of transitions.
+ *
+ *     open ─┬─▶ waiting ─▶ open      a command of it waits for locks
+ *           ├─▶ abandoned ─┐
+ *           └──────────────┴─▶ ended
+ *
+ * It follows from `wait` and owner.abandoned. Only functions of txn.c change these; what reads a
+ * checkpoint refuses impossible ones.
+ */
+enum txn_state { TXN_OPEN, TXN_WAITING, TXN_ABANDONED, TXN_ENDED, TXN_STATE_COUNT };
+
+#define TXN_MAGIC MAGIC('T', 'x', 'n', '\0')
+
 struct txn {
+    uint32_t magic; /* TXN_MAGIC */
     struct owner owner;
     struct slice id; /* secret; mem_free */
     tl_ts created;
@@ -67,6 +83,12 @@ void txn__free(struct core *core, struct txn *txn);
  * Owns: owners->txns; txn__free().
  */
 struct txn *txn__make(struct core *core, struct slice id, struct session *session);
+/* Returns: its state. */
+enum txn_state txn__state(const struct txn *txn);
+/* Records that a command of it waits. Requires: it is open, and no command of it waits. */
+void txn__begin_wait(struct txn *txn, struct wait *wait);
+/* Records that its command no longer waits; without a waiting command it does nothing. */
+void txn__end_wait(struct txn *txn);
 /* Fills in the result of a TXN_LOCK whose locks are granted. */
 void txn__lock_granted(struct core *core, struct wait *wait);
 /* Abandons the transactions that a host began for requests, in the open unit. */

@@ -8,6 +8,7 @@
  * Outcomes are not cached: there may be millions in an hour, and they are rarely read.
  */
 #include "core/documents/action.h"
+#include "base/check.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/step/command.h"
@@ -74,6 +75,7 @@ static int decode(struct slice value, struct arena *arena, struct txn_outcome *r
 
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome)
 {
+    REQUIRE(core->open && id.len > 0);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     enum metric_txn_end result = outcome->committed    ? TXN_COMMITTED
@@ -106,6 +108,7 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
 
 int owners__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed)
 {
+    REQUIRE(core->open);
     struct buf upper = BUF_INIT(BUF_UNLIMITED);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct slice until = end_key(&upper, core->purge_horizons.outcomes, SLICE_LIT(""));

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 
 #include "base/check.h"
+#include "base/magic.h"
+#include "base/sm.h"
 #include "core/locks/lock.h"
 #include "core/owners/lock_history.h"
 #include "core/owners/owners.h"
@@ -16,6 +18,27 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
+static const struct sm_state states[WAIT_STATE_COUNT] = {
+    [WAIT_NEW] = {"new", SM_TO(WAIT_PARKED) | SM_TO(WAIT_FREED)},
+    [WAIT_PARKED] = {"parked", SM_TO(WAIT_READY) | SM_TO(WAIT_ENDED) | SM_TO(WAIT_FREED)},
+    [WAIT_READY] = {"ready", SM_TO(WAIT_PARKED) | SM_TO(WAIT_ENDED) | SM_TO(WAIT_FREED)},
+    [WAIT_ENDED] = {"ended", SM_TO(WAIT_FREED)},
+    [WAIT_FREED] = {"freed", 0},
+};
+
+static const struct sm machine = {"wait", states, WAIT_STATE_COUNT};
+
+enum wait_state wait__state(const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait->ended ? WAIT_ENDED : wait->ready ? WAIT_READY : !list_linked(&wait->of_all) ? WAIT_NEW : WAIT_PARKED;
+}
+
+static void check_may_enter(const struct wait *wait, enum wait_state state)
+{
+    SM_CHECK(&machine, wait__state(wait), state);
+}
+
 static struct slice request_key(uint64_t number, char *bytes)
 {
     for (int i = 0; i < 8; i++)
@@ -26,7 +49,9 @@ static struct slice request_key(uint64_t number, char *bytes)
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn)
 {
+    REQUIRE(txn == NULL || owner == &txn->owner.locks);
     struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
+    wait->magic = WAIT_MAGIC;
     wait->ops = owners__wait_ops(command);
     wait->command = command;
     wait->session = session;
@@ -48,7 +73,9 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
 
 struct wait *wait__restore_ended(struct core *core, struct command *command)
 {
+    REQUIRE(command != NULL);
     struct wait *wait = mem_zalloc(sizeof *wait);
+    wait->magic = WAIT_MAGIC;
     wait->ops = owners__wait_ops(command);
     wait->command = command;
     wait->deadline.at = TL_TS_MAX;
@@ -59,6 +86,7 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
 
 int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, bool may_wait)
 {
+    REQUIRE(wait__state(wait) <= WAIT_PARKED && wait->owner != NULL);
     lock_request_free(wait->request);
     wait->request = lock_request_new(&core->owners->locks, wait->owner, specs, count, wait);
     return lock_request_start(wait->request, may_wait);
@@ -74,13 +102,16 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
 {
     struct owners *owners = core->owners;
     char key[8];
+    if (!wait->ended) /* else it was read as an ended one */
+        check_may_enter(wait, WAIT_PARKED);
+    REQUIRE(!named || (wait->command != NULL && !wait->ended));
     wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
     owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
     if (wait->session != NULL)
         list_append(&wait->session->waits, &wait->of_session);
     if (wait->txn != NULL)
-        wait->txn->wait = wait;
+        txn__begin_wait(wait->txn, wait);
     if (named)
         map_put(&owners->requests, request_key(wait->command->request, key), wait);
 }
@@ -98,6 +129,8 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
 {
     struct owners *owners = core->owners;
     bool again = wait->until != 0; /* a resumed command waits for further locks */
+    REQUIRE(wait__state(wait) <= WAIT_PARKED && deadline > 0);
+    REQUIRE(wait->request != NULL && lock_request_state(wait->request) == LOCK_STATE_WAITING);
     wait->until = deadline;
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
@@ -160,7 +193,7 @@ static void unregister(struct core *core, struct wait *wait)
     if (wait->session != NULL)
         list_remove(&wait->of_session);
     if (wait->txn != NULL)
-        wait->txn->wait = NULL;
+        txn__end_wait(wait->txn);
     if (wait->command != NULL && wait__by_request(core, wait->command->request) == wait)
         map_remove(&owners->requests, request_key(wait->command->request, key));
 }
@@ -180,6 +213,9 @@ static void drop_locks(struct core *core, struct wait *wait)
 void wait__dequeue_ready(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->ready && owners->ready_count > 0);
+    if (!wait->ended)
+        check_may_enter(wait, WAIT_PARKED);
     list_remove(&wait->link);
     wait->ready = false;
     if (--owners->ready_count == 0)
@@ -189,9 +225,11 @@ void wait__dequeue_ready(struct core *core, struct wait *wait)
 void wait__free(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
+    check_may_enter(wait, WAIT_FREED);
     core__work(core, WORK_OWNER);
     unregister(core, wait);
     if (list_linked(&wait->of_all)) {
+        INSIST(owners->wait_bytes >= wait->bytes);
         list_remove(&wait->of_all);
         owners->wait_bytes -= wait->bytes;
     }
@@ -200,11 +238,13 @@ void wait__free(struct core *core, struct wait *wait)
     if (wait->ready)
         wait__dequeue_ready(core, wait);
     drop_locks(core, wait);
+    magic_clear(&wait->magic);
     mem_free(wait);
 }
 
 struct problem *wait__cause(struct wait *wait)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL);
     if (wait->cause == NULL)
         wait->cause = arena_zalloc(&wait->command->arena, sizeof *wait->cause);
     return wait->cause;
@@ -212,6 +252,8 @@ struct problem *wait__cause(struct wait *wait)
 
 void wait__end_later(struct core *core, struct wait *wait)
 {
+    check_may_enter(wait, WAIT_ENDED);
+    REQUIRE(wait->command != NULL && wait->cause != NULL);
     core__work(core, WORK_LOCK);
     unregister(core, wait);
     drop_locks(core, wait);
@@ -251,6 +293,7 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
+    INSIST(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     /* The end of a transaction undoes what batches of the bulk have done. */
     if (command->owner.transaction.len > 0 && txn == NULL)
         wait->pending_items = NULL;
@@ -277,6 +320,7 @@ static void set_cause(struct wait *wait, enum problem_type type, const char *for
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
+    REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
     va_start(arguments, format);
     set_cause(wait, type, format, arguments);
     va_end(arguments);
@@ -288,6 +332,7 @@ void wait__end(struct core *core, struct wait *wait, enum problem_type type, con
     struct owners *owners = core->owners;
     bool now = owners->cost_left > 0;
     va_list arguments;
+    REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
     va_start(arguments, format);
     set_cause(wait, type, format, arguments);
     va_end(arguments);
@@ -298,6 +343,8 @@ void wait__end(struct core *core, struct wait *wait, enum problem_type type, con
 void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
 {
     struct owners *owners = core->owners;
+    REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
+    REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     if (wait->cancelled != WAIT_NOT_CANCELLED)
         return;
     wait->cancelled = cause;
@@ -311,6 +358,7 @@ void wait__end_cancelled(struct core *core, struct wait *wait, bool granted)
         [WAIT_HOST_STOPS] = "the server is shutting down",
         [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
     };
+    REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
     if (granted)
         wait->granted_ts = core->ts;
     wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
@@ -319,8 +367,11 @@ void wait__end_cancelled(struct core *core, struct wait *wait, bool granted)
 void wait__enqueue_ready(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     if (wait->ready)
         return;
+    if (!wait->ended)
+        check_may_enter(wait, WAIT_READY);
     wait->ready = true;
     wait->ready_number = ++owners->last_ready;
     owners->ready_count++;
@@ -330,6 +381,7 @@ void wait__enqueue_ready(struct core *core, struct wait *wait)
 
 void wait__continue_later(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->txn != NULL && wait->pending_items != NULL);
     if (list_linked(&wait->of_all))
         report_wait(core, wait);
     else
@@ -343,6 +395,7 @@ void wait__continue_later(struct core *core, struct wait *wait)
 
 uint64_t wait__deadline(const struct wait *wait)
 {
+    REQUIRE(wait->command != NULL);
     uint64_t us = wait->command->owner.timeout_us;
     if (wait->until != 0)
         return wait->until;
@@ -394,7 +447,7 @@ void wait__on_deadlock(struct core *core, struct wait *wait)
     struct txn *txn = wait->txn;
     command->problem = *wait__cause(wait);
     if (txn != NULL) {
-        txn->wait = NULL;
+        txn__end_wait(txn);
         wait->txn = NULL;
     }
     wait__free(core, wait);
@@ -407,6 +460,7 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
                    struct problem *ret_problem)
 {
     struct lock_conflict conflicts[HOLDERS_REPORTED_MAX];
+    REQUIRE(holders_max <= HOLDERS_REPORTED_MAX);
     size_t count = lock_request_conflicts(wait->request, conflicts, holders_max);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);

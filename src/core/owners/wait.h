@@ -10,6 +10,7 @@
 #ifndef TL_CORE_WAIT_H
 #define TL_CORE_WAIT_H
 
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
@@ -59,7 +60,29 @@ enum wait_cancel { WAIT_NOT_CANCELLED, WAIT_HOST_STOPS, WAIT_HOST_GONE, WAIT_CAN
  * of the core. Until then it keeps its positions in the queues. If its locks are granted before, it
  * ends at once and the locks are released; it never runs.
  */
+/*
+ * The state of a wait; wait.c has the table of transitions.
+ *
+ *     new ─▶ parked ─┬─▶ ready ─┬─▶ parked       its command runs, and may wait again
+ *                    │          └─▶ ended
+ *                    └─▶ ended                   freed from each of them
+ *
+ * It follows from `ended`, `ready` and the membership in owners->waits, which only wait.c changes;
+ * what reads a checkpoint refuses impossible ones.
+ */
+enum wait_state {
+    WAIT_NEW,    /* in no list; its command may still complete at once */
+    WAIT_PARKED, /* it waits for its locks, or its command runs with them */
+    WAIT_READY,
+    WAIT_ENDED,
+    WAIT_FREED,
+    WAIT_STATE_COUNT
+};
+
+#define WAIT_MAGIC MAGIC('W', 'a', 'i', 't')
+
 struct wait {
+    uint32_t magic; /* WAIT_MAGIC */
     const struct wait_ops *ops;
     struct owner *write_owner;    /* of a write_wait; NULL: not one, or ended */
     struct lock_owner *owner;     /* of `request`; NULL: it has ended */
@@ -108,10 +131,18 @@ const struct wait_ops *owners__wait_ops(const struct command *command);
  */
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn);
-/* Requests locks, in place of its previous request. Returns: as lock_request_start(). */
+/* Returns: its state. */
+enum wait_state wait__state(const struct wait *wait);
+/*
+ * Requests locks, in place of its previous request. Requires: it has not ended and is not ready.
+ * Returns: as lock_request_start().
+ */
 int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count,
                   bool may_wait) TL_MUST_USE;
-/* Begins to wait until `deadline`, in us by the clock; TL_TS_MAX: without end. */
+/*
+ * Begins to wait until `deadline`, in us by the clock; TL_TS_MAX: without end.
+ * Requires: its request waits.
+ */
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 /*
  * Registers a wait in the lists of all waits, of its session and of its transaction. The request of

@@ -177,7 +177,7 @@ static bool find_owner(const struct core *core, const struct command *command, s
         return false;
     if (owner->transaction.len > 0 && !command_is(command->type, COMMAND_DDL)) {
         *txn = owners_txn(core->owners, owner->transaction);
-        return *txn != NULL && (*txn)->wait == NULL && (*txn)->idle.at == TL_TS_MAX;
+        return *txn != NULL && txn__state(*txn) == TXN_OPEN && (*txn)->idle.at == TL_TS_MAX;
     }
     if (owner->session.len > 0)
         *session = owners_live_session(core->owners, owner->session);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: violated contracts of locks, sessions, transactions and waits end the process in the call
+ * that violates them. Method: each violation runs in a child process, whose standard error names
+ * the check.
+ */
+#include "../../lib/dies.h"
+
+#include "core/locks/lock.h"
+#include "core/owners/session.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+
+/* --- Locks ------------------------------------------------------------------------------------ */
+
+struct fixture {
+    struct lock_table table;
+    struct lock_owner owner;
+    struct lock_request *request;
+};
+
+static const struct lock_spec spec = {.on = {.index = {"fs", 2}}, .mode = LOCK_X};
+
+static void setup(struct fixture *f)
+{
+    lock_table_init(&f->table, NULL);
+    lock_table_set_ts(&f->table, 100);
+    lock_owner_init(&f->table, &f->owner, NULL, NULL);
+    f->request = lock_request_new(&f->table, &f->owner, &spec, 1, NULL);
+}
+
+static void teardown(struct fixture *f)
+{
+    lock_request_free(f->request);
+    lock_release_all(&f->table, &f->owner);
+    lock_owner_deinit(&f->owner);
+    lock_table_deinit(&f->table);
+}
+
+static void start_again(void *context)
+{
+    struct fixture *f = context;
+    (void)!lock_request_start(f->request, true);
+}
+
+static void end_owner_that_holds(void *context)
+{
+    lock_owner_deinit(&((struct fixture *)context)->owner);
+}
+
+static void end_table_with_locks(void *context)
+{
+    lock_table_deinit(&((struct fixture *)context)->table);
+}
+
+static void init_owner(void *context)
+{
+    struct fixture *f = context;
+    struct lock_owner owner;
+    lock_owner_init(&f->table, &owner, NULL, NULL);
+}
+
+static void resume_unsuspended(void *context)
+{
+    lock_table_resume_grants(&((struct fixture *)context)->table);
+}
+
+static void end_session_before_its_transaction(void *context)
+{
+    struct fixture *f = context;
+    struct lock_owner session, txn;
+    lock_owner_init(&f->table, &session, NULL, NULL);
+    lock_owner_init(&f->table, &txn, &session, NULL);
+    lock_owner_deinit(&session);
+}
+
+static void test_lock_contracts_are_checked(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_dies(end_session_before_its_transaction, &f, "dependent_count == 0");
+    assert_dies(resume_unsuspended, &f, "grants_suspended > 0");
+    assert_int_equal(lock_request_start(f.request, true), LOCK_GRANTED);
+    assert_dies(start_again, &f, "request->state == LOCK_STATE_NEW");
+    assert_dies(end_owner_that_holds, &f, "list_empty(&owner->holds)");
+    assert_dies(end_table_with_locks, &f, "table->hold_count == 0");
+    teardown(&f);
+    assert_dies(init_owner, &f, "REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC)");
+}
+
+/* --- States ----------------------------------------------------------------------------------- */
+
+static void purge(void *context)
+{
+    session__enter(NULL, context, SESSION_PURGING);
+}
+
+static void test_session_changes_state_by_its_table(void **state)
+{
+    (void)state;
+    struct session session = {.magic = SESSION_MAGIC, .lease.at = TL_TS_MAX};
+    assert_int_equal(session__state(&session), SESSION_LIVE);
+    assert_dies(purge, &session, "TRANSITION(session: live -> purging)");
+    session.terminating = session.cleanup_pending = true;
+    assert_int_equal(session__state(&session), SESSION_ACTING);
+    session__enter(NULL, &session, SESSION_ACTED);
+    assert_true(session.actions_finished);
+    assert_dies(purge, &session, "TRANSITION(session: acted -> purging)");
+}
+
+static void begin_wait(void *context)
+{
+    struct wait wait = {.magic = WAIT_MAGIC};
+    txn__begin_wait(context, &wait);
+}
+
+static void test_transaction_changes_state_by_its_table(void **state)
+{
+    (void)state;
+    struct txn txn = {.magic = TXN_MAGIC};
+    struct wait wait = {.magic = WAIT_MAGIC};
+    txn__begin_wait(&txn, &wait);
+    assert_int_equal(txn__state(&txn), TXN_WAITING);
+    assert_dies(begin_wait, &txn, "TRANSITION(transaction: waiting -> waiting)");
+    txn__end_wait(&txn);
+    assert_int_equal(txn__state(&txn), TXN_OPEN);
+    txn.owner.abandoned = true;
+    assert_dies(begin_wait, &txn, "TRANSITION(transaction: abandoned -> waiting)");
+}
+
+static void end_again(void *context)
+{
+    wait__end_later(NULL, context);
+}
+
+static void test_wait_changes_state_by_its_table(void **state)
+{
+    (void)state;
+    struct wait wait = {.magic = WAIT_MAGIC};
+    assert_int_equal(wait__state(&wait), WAIT_NEW);
+    assert_dies(end_again, &wait, "TRANSITION(wait: new -> ended)");
+    wait.ready = wait.ended = true;
+    assert_int_equal(wait__state(&wait), WAIT_ENDED);
+    assert_dies(end_again, &wait, "TRANSITION(wait: ended -> ended)");
+    wait.magic = 0;
+    assert_dies(end_again, &wait, "REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC))");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lock_contracts_are_checked),
+        cmocka_unit_test(test_session_changes_state_by_its_table),
+        cmocka_unit_test(test_transaction_changes_state_by_its_table),
+        cmocka_unit_test(test_wait_changes_state_by_its_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
