@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "store/overlay_internal.h"
 #include "store/view.h"
 
@@ -25,7 +26,10 @@ struct undo {
     struct slice before;
 };
 
+#define OVERLAY_MAGIC MAGIC('O', 'v', 'e', 'r')
+
 struct overlay {
+    uint32_t magic; /* OVERLAY_MAGIC */
     struct omap spaces[SPACE_COUNT];
     size_t bytes[SPACE_COUNT]; /* of keys and values without tags */
     size_t tallied;            /* value of overlay_memory_bytes() last reported to the budget */
@@ -40,6 +44,7 @@ struct overlay {
 struct overlay *overlay_new(void)
 {
     struct overlay *overlay = mem_zalloc(sizeof *overlay);
+    overlay->magic = OVERLAY_MAGIC;
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_init(&overlay->spaces[space]);
     overlay->tagged = BUF_INIT(BUF_UNLIMITED);
@@ -53,6 +58,7 @@ static void undo_free(struct undo *undo)
 
 void overlay_release_savepoints(struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     while (overlay->undo_count > 0)
         undo_free(&overlay->undo[--overlay->undo_count]);
     overlay->has_savepoint = false;
@@ -71,6 +77,7 @@ static void update_tally(struct overlay *overlay)
 
 void overlay_clear(struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
@@ -80,17 +87,20 @@ void overlay_clear(struct overlay *overlay)
 
 struct overlay *overlay_ref(struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     atomic_fetch_add_explicit(&overlay->more_refs, 1, memory_order_relaxed);
     return overlay;
 }
 
 bool overlay_is_shared(const struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     return atomic_load_explicit(&overlay->more_refs, memory_order_acquire) > 0;
 }
 
 struct overlay *overlay_copy(const struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     struct overlay *copy = overlay_new();
     for (int space = 0; space < SPACE_COUNT; space++)
         for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
@@ -103,11 +113,13 @@ struct overlay *overlay_copy(const struct overlay *overlay)
 
 void overlay_free(struct overlay *overlay)
 {
+    REQUIRE(overlay == NULL || overlay->magic == OVERLAY_MAGIC);
     if (overlay == NULL || atomic_fetch_sub_explicit(&overlay->more_refs, 1, memory_order_acq_rel) > 0)
         return;
     overlay_clear(overlay);
     mem_free(overlay->undo);
     buf_deinit(&overlay->tagged);
+    magic_clear(&overlay->magic);
     mem_free(overlay);
 }
 
@@ -135,6 +147,7 @@ static size_t entry_bytes(const struct omap_entry *entry)
 static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space space, struct slice key,
                                      const struct omap_entry *before, struct slice tagged)
 {
+    INSIST(overlay->bytes[space] >= entry_bytes(before));
     overlay->bytes[space] -= entry_bytes(before);
     struct omap_entry *entry = omap_put(&overlay->spaces[space], key, tagged);
     overlay->bytes[space] += entry_bytes(entry);
@@ -144,7 +157,8 @@ static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space s
 
 static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag, struct slice value)
 {
-    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
+    REQUIRE(!overlay_is_shared(overlay)); /* readers on other threads use it */
     const struct omap_entry *before = omap_get(&overlay->spaces[space], key);
     struct slice kept = overlay->has_savepoint && before != NULL ? slice_dup(omap_value(before)) : SLICE_NONE;
     buf_clear(&overlay->tagged);
@@ -169,6 +183,7 @@ void overlay_delete(struct overlay *overlay, enum store_space space, struct slic
 
 size_t overlay_bytes(const struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     size_t bytes = 0;
     for (int space = 0; space < SPACE_COUNT; space++)
         bytes += overlay->bytes[space];
@@ -185,16 +200,19 @@ size_t overlay_memory_bytes(const struct overlay *overlay)
 
 size_t overlay_bytes_in(const struct overlay *overlay, enum store_space space)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     return overlay->bytes[space];
 }
 
 size_t overlay_count_in(const struct overlay *overlay, enum store_space space)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     return overlay->spaces[space].count;
 }
 
 size_t overlay_count(const struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     size_t count = 0;
     for (int space = 0; space < SPACE_COUNT; space++)
         count += overlay->spaces[space].count;
@@ -203,18 +221,20 @@ size_t overlay_count(const struct overlay *overlay)
 
 const struct omap *overlay__space(const struct overlay *overlay, enum store_space space)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     return &overlay->spaces[space];
 }
 
 struct slice overlay__value(const struct omap_entry *entry)
 {
     struct slice tagged = omap_value(entry);
+    INSIST(tagged.len > 0 && (tagged.data[0] == TAG_DELETED || tagged.data[0] == TAG_PUT));
     return tagged.data[0] == TAG_DELETED ? SLICE_NONE : slice_from_offset(tagged, 1);
 }
 
 int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value)
 {
-    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
     if (entry == NULL)
         return STORE_NOT_FOUND;
@@ -224,12 +244,32 @@ int overlay_get(const struct overlay *overlay, enum store_space space, struct sl
 
 void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = omap_next(entry))
         visit(context, omap_key(entry), overlay__value(entry));
 }
 
+void overlay_check(const struct overlay *overlay)
+{
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        const struct omap_entry *before = NULL, *entry = omap_first(&overlay->spaces[space]);
+        size_t count = 0, bytes = 0;
+        for (; entry != NULL; before = entry, entry = omap_next(entry)) {
+            struct slice tagged = omap_value(entry);
+            INSIST(before == NULL || slice_compare(omap_key(before), omap_key(entry)) < 0);
+            INSIST(tagged.len > 0 && (tagged.data[0] == TAG_PUT || (tagged.data[0] == TAG_DELETED && tagged.len == 1)));
+            bytes += entry_bytes(entry);
+            count++;
+        }
+        INSIST(count == overlay->spaces[space].count && bytes == overlay->bytes[space]);
+    }
+    INSIST(overlay->has_savepoint || overlay->undo_count == 0);
+}
+
 void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     for (int space = 0; space < SPACE_COUNT; space++) {
         const struct omap_entry *entry = omap_first(&overlay->spaces[space]);
         for (; entry != NULL; entry = omap_next(entry)) {
@@ -244,13 +284,14 @@ void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
 
 size_t overlay_savepoint(struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     overlay->has_savepoint = true;
     return overlay->undo_count;
 }
 
 void overlay_rollback_to(struct overlay *overlay, size_t savepoint)
 {
-    REQUIRE(overlay->has_savepoint && savepoint <= overlay->undo_count);
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && overlay->has_savepoint && savepoint <= overlay->undo_count);
     while (overlay->undo_count > savepoint) {
         struct undo *undo = &overlay->undo[--overlay->undo_count];
         struct omap *map = &overlay->spaces[undo->space];

@@ -5,34 +5,45 @@
 #include "store/store.h"
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "store/store_internal.h"
 
 void store_close(struct store *store)
 {
-    if (store != NULL)
-        store->ops->close(store);
+    if (store == NULL)
+        return;
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
+    magic_clear(&store->magic);
+    store->ops->close(store);
 }
 
 char *store_reason(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->reason(store);
 }
 
 struct store_batch *store_batch_new(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     struct store_batch *batch = store->ops->batch_new(store);
+    batch->magic = STORE_BATCH_MAGIC;
     batch->store = store;
     return batch;
 }
 
 void store_batch_free(struct store_batch *batch)
 {
-    if (batch != NULL)
-        batch->store->ops->batch_free(batch);
+    if (batch == NULL)
+        return;
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC));
+    magic_clear(&batch->magic);
+    batch->store->ops->batch_free(batch);
 }
 
 void store_batch_clear(struct store_batch *batch)
 {
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC));
     batch->store->ops->batch_clear(batch);
     batch->ts = TL_TS_NONE;
     batch->begun = false;
@@ -42,7 +53,8 @@ void store_batch_clear(struct store_batch *batch)
 
 void store_batch_begin(struct store_batch *batch, tl_ts ts)
 {
-    REQUIRE(!batch->begun);
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && !batch->begun && batch->count == 0);
+    REQUIRE(ts > TL_TS_NONE && ts < TL_TS_MAX);
     batch->ts = ts;
     batch->begun = true;
 }
@@ -57,7 +69,7 @@ static void digest_change(struct store_batch *batch, uint64_t what, struct slice
 
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
 {
-    REQUIRE(batch->begun);
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->begun);
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     batch->store->ops->batch_put(batch, space, key, value);
     batch->count++;
@@ -67,8 +79,8 @@ void store_batch_put(struct store_batch *batch, enum store_space space, struct s
 
 void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
 {
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->begun);
     const struct store_ops *ops = batch->store->ops;
-    REQUIRE(batch->begun);
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     (ops->batch_put_nocopy != NULL ? ops->batch_put_nocopy : ops->batch_put)(batch, space, key, value);
     batch->count++;
@@ -78,7 +90,7 @@ void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, s
 
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
 {
-    REQUIRE(batch->begun);
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->begun);
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     batch->store->ops->batch_delete(batch, space, key);
     batch->count++;
@@ -88,7 +100,7 @@ void store_batch_delete(struct store_batch *batch, enum store_space space, struc
 
 void store_batch_delete_range(struct store_batch *batch, enum store_space space, struct slice lower, struct slice upper)
 {
-    REQUIRE(batch->begun);
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->begun);
     REQUIRE(space >= 0 && space < SPACE_COUNT && !store__space_is_versioned(space));
     REQUIRE(slice_compare(lower, upper) < 0);
     batch->store->ops->batch_delete_range(batch, space, lower, upper);
@@ -99,28 +111,32 @@ void store_batch_delete_range(struct store_batch *batch, enum store_space space,
 
 size_t store_batch_count(const struct store_batch *batch)
 {
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC));
     return batch->count;
 }
 
 size_t store_batch_bytes(const struct store_batch *batch)
 {
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC));
     return batch->bytes;
 }
 
 void store_batch_track_digest(struct store_batch *batch)
 {
-    REQUIRE(batch->count == 0);
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->count == 0);
     batch->tracks_digest = true;
 }
 
 uint64_t store_batch_digest(const struct store_batch *batch)
 {
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->tracks_digest);
     uint64_t words[] = {batch->digest, batch->ts};
     return slice_hash(slice_make(words, sizeof(words)));
 }
 
 int store_write(struct store *store, struct store_batch *batch)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && MAGIC_VALID(batch, STORE_BATCH_MAGIC));
     REQUIRE(batch->store == store && batch->begun);
     REQUIRE(batch->ts > store->last_ts && batch->ts > atomic_load(&store->history_low));
     int r = store->ops->write(store, batch);
@@ -131,21 +147,25 @@ int store_write(struct store *store, struct store_batch *batch)
 
 int store_checkpoint(struct store *store, struct slice record)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->checkpoint(store, record);
 }
 
 int store_checkpointed(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->checkpointed(store);
 }
 
 int store_checkpoint_record(struct store *store, struct buf *ret_record)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->checkpoint_record(store, ret_record);
 }
 
 size_t store_uncheckpointed_bytes(const struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->uncheckpointed_bytes(store);
 }
 
@@ -155,7 +175,7 @@ size_t store_uncheckpointed_bytes(const struct store *store)
  */
 int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value)
 {
-    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && space >= 0 && space < SPACE_COUNT);
     if (store__is_too_old(store, space, ts))
         return STORE_TOO_OLD;
     int r = store->ops->get(store, space, ts, key, ret_value);
@@ -173,8 +193,9 @@ int store_get(struct store *store, enum store_space space, tl_ts ts, struct slic
 struct store_iter *store_iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
                                   struct slice upper)
 {
-    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && space >= 0 && space < SPACE_COUNT);
     struct store_iter *iter = store->ops->iter_new(store, space, ts, lower, upper);
+    iter->magic = STORE_ITER_MAGIC;
     iter->store = store;
     iter->space = space;
     iter->ts = ts;
@@ -185,13 +206,17 @@ struct store_iter *store_iter_new(struct store *store, enum store_space space, t
 
 void store_iter_free(struct store_iter *iter)
 {
-    if (iter != NULL)
-        iter->store->ops->iter_free(iter);
+    if (iter == NULL)
+        return;
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC));
+    magic_clear(&iter->magic);
+    iter->store->ops->iter_free(iter);
 }
 
 /* Returns: whether the iterator was refused; it then never gets a position. */
 static bool is_refused(const struct store_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC));
     return iter->status == STORE_TOO_OLD;
 }
 
@@ -221,35 +246,37 @@ void store_iter_seek_for_prev(struct store_iter *iter, struct slice key)
 
 void store_iter_next(struct store_iter *iter)
 {
-    REQUIRE(iter->valid);
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC) && iter->valid);
     iter->store->ops->iter_next(iter);
 }
 
 void store_iter_prev(struct store_iter *iter)
 {
-    REQUIRE(iter->valid);
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC) && iter->valid);
     iter->store->ops->iter_prev(iter);
 }
 
 bool store_iter_valid(const struct store_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC));
     return iter->valid;
 }
 
 struct slice store_iter_key(const struct store_iter *iter)
 {
-    REQUIRE(iter->valid);
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC) && iter->valid);
     return iter->key;
 }
 
 struct slice store_iter_value(const struct store_iter *iter)
 {
-    REQUIRE(iter->valid);
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC) && iter->valid);
     return iter->value;
 }
 
 int store_iter_status(const struct store_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, STORE_ITER_MAGIC));
     return iter->status;
 }
 
@@ -269,6 +296,7 @@ int store_each(struct store *store, enum store_space space, tl_ts ts, struct sli
 
 int store_set_history_low(struct store *store, tl_ts ts)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     tl_ts before = atomic_load(&store->history_low);
     do
         if (ts <= before)
@@ -279,11 +307,13 @@ int store_set_history_low(struct store *store, tl_ts ts)
 
 tl_ts store_history_low(const struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return atomic_load(&store->history_low);
 }
 
 int store_copy(struct store *store, const char *directory, char **ret_reason)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     *ret_reason = NULL;
     REQUIRE(store->ops->copy != NULL);
     return store->ops->copy(store, directory, ret_reason);
@@ -291,23 +321,27 @@ int store_copy(struct store *store, const char *directory, char **ret_reason)
 
 int store_compact(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->compact(store);
 }
 
 void store_give_up(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     if (store->ops->give_up != NULL)
         store->ops->give_up(store);
 }
 
 void store_compact_cancel(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     if (store->ops->compact_cancel != NULL)
         store->ops->compact_cancel(store);
 }
 
 int store_verify(struct store *store, char **ret_reason)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     if (ret_reason != NULL)
         *ret_reason = NULL;
     return store->ops->verify(store, ret_reason);
@@ -315,17 +349,20 @@ int store_verify(struct store *store, char **ret_reason)
 
 void store_stats(struct store *store, struct store_stats *ret_stats)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     *ret_stats = (struct store_stats){0};
     store->ops->stats(store, ret_stats);
 }
 
 uint64_t store_range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && space >= 0 && space < SPACE_COUNT);
     return store->ops->range_bytes(store, space, lower, upper);
 }
 
 uint64_t store_free_bytes(const struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->free_bytes(store);
 }
 

@@ -12,13 +12,22 @@
 
 #include <stdatomic.h>
 
+#include "base/magic.h"
+
+#define STORE_MAGIC MAGIC('S', 't', 'o', 'r')
+#define STORE_BATCH_MAGIC MAGIC('S', 'B', 'a', 't')
+#define STORE_ITER_MAGIC MAGIC('S', 'I', 't', 'e')
+
+/* The magic numbers are set and cleared by store.c, that of a store by its implementation's constructor. */
 struct store {
+    uint32_t magic; /* STORE_MAGIC */
     const struct store_ops *ops;
     _Atomic tl_ts history_low; /* reads below are refused (invariant 4); never decreases */
     tl_ts last_ts;             /* newest batch since the store was opened; the writer's */
 };
 
 struct store_batch {
+    uint32_t magic; /* STORE_BATCH_MAGIC */
     struct store *store;
     tl_ts ts;
     bool begun;
@@ -29,6 +38,7 @@ struct store_batch {
 };
 
 struct store_iter {
+    uint32_t magic; /* STORE_ITER_MAGIC */
     struct store *store;
     enum store_space space;
     tl_ts ts;

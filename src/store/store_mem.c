@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "base/omap.h"
 #include "store/store_internal.h"
 
@@ -708,6 +709,7 @@ static const struct store_ops mem_ops = {
 struct store *store_open_mem(void)
 {
     struct mem_store *mem = mem_zalloc(sizeof *mem);
+    mem->base.magic = STORE_MAGIC;
     mem->base.ops = &mem_ops;
     mem->record = BUF_INIT(BUF_UNLIMITED);
     for (int space = 0; space < SPACE_COUNT; space++)

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "store/rocks_internal.h"
 
 #include <stdarg.h>
@@ -90,6 +91,7 @@ static rocksdb_readoptions_t *read_options_at(const char ts[ROCKS_TS_BYTES])
 static struct rocks_store *rocks_new(const struct store_ops *ops)
 {
     struct rocks_store *rocks = mem_zalloc(sizeof *rocks);
+    rocks->base.magic = STORE_MAGIC;
     rocks->base.ops = ops;
     rocks->dir = ROCKS_DIR_NONE;
     rocks->write_options = rocksdb_writeoptions_create();

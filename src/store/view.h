@@ -113,6 +113,11 @@ int overlay_get(const struct overlay *overlay, enum store_space space, struct sl
 /* Calls `visit` for each of its writes in one space, in order of key; value data NULL: deleted. */
 typedef void overlay_visit(void *context, struct slice key, struct slice value);
 void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context);
+/*
+ * Checks the order of the keys, the tags, and the sums of bytes, and aborts if one is violated. For
+ * tests and builds of developers: takes time linear in the size of the overlay.
+ */
+void overlay_check(const struct overlay *overlay);
 /* Appends its writes to a batch, in order of space and key. */
 void overlay_apply(const struct overlay *overlay, struct store_batch *batch);
 /*
