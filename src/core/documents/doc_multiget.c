@@ -3,6 +3,7 @@
 #include "core/documents/doc_multiget.h"
 
 #include "base/buf.h"
+#include "base/check.h"
 
 enum {
     STEPS_MAX = 4,        /* iterator steps before a seek */
@@ -26,6 +27,7 @@ struct doc_multiget {
 
 struct doc_multiget *doc_multiget_new(const struct view *view, struct slice first, struct slice last)
 {
+    REQUIRE(view->overlay == NULL);
     struct doc_multiget *multiget = mem_zalloc(sizeof(*multiget));
 
     multiget->first = multiget->last = multiget->low = BUF_INIT(DOC_KEY_BYTES_MAX + 1);

@@ -2,6 +2,7 @@
 /* Lookups by origin; see path_lookup.h. */
 #include "core/documents/path_lookup.h"
 
+#include "base/check.h"
 #include "core/tree/tree_record.h"
 #include "mapping/analysis.h"
 #include "mapping/entry.h"
@@ -298,6 +299,7 @@ static int run_search(struct path_search *search, uint32_t index, const struct m
 int path_lookup_exists(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                        struct account *account, bool *ret_at, bool *ret_below)
 {
+    REQUIRE(mapping_is_tree(mapping));
     struct path_search search = {
         .view = view, .path = path, .find_below = ret_below != NULL, .account = account, .misses_max = SIZE_MAX - 1};
     int r = run_search(&search, index, mapping);
@@ -311,6 +313,7 @@ int path_lookup_exists(const struct view *view, uint32_t index, const struct map
 int path_lookup_exists_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                               size_t most, bool *ret_at, bool *ret_below, size_t *ret_misses)
 {
+    REQUIRE(mapping_is_tree(mapping));
     struct path_search search = {.view = view, .path = path, .find_below = true, .misses_max = most};
     int r = run_search(&search, index, mapping);
 
@@ -369,6 +372,7 @@ static bool search_seq_no(void *context, const struct entry_range *range)
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                            int64_t *ret_seq_no)
 {
+    REQUIRE(mapping_is_tree(mapping));
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct seq_no_search max = {.search = {.view = view, .path = path}, .seq_no = -1};
     struct path_lookup *lookup = &max.search.lookup;
@@ -432,6 +436,7 @@ static bool search_length(void *context, const struct entry_range *range)
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                              size_t *ret_longest)
 {
+    REQUIRE(mapping_is_tree(mapping));
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct length_search longest = {.search = {.view = view, .path = path}};
     struct path_lookup *lookup = &longest.search.lookup;

@@ -60,6 +60,10 @@ struct owners {
     size_t finished_slow_wait_count;
     size_t events_reported; /* of lock_events.count */
 
+    /* owners__check(): what the steps since the last check have paid, and what the next one costs. */
+    size_t check_paid;
+    size_t check_cost;
+
     /* For the budget's tallies only (base/budget.h, invariant 5). */
     size_t action_bytes;  /* of sessions' on_expire and of deferred cleanup */
     size_t wait_bytes;    /* of `waits` */

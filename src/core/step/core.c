@@ -9,6 +9,7 @@
 #include "core/step/core.h"
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
@@ -127,6 +128,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     struct core *core = mem_zalloc(sizeof(*core));
     int r;
 
+    core->magic = CORE_MAGIC;
     core->store = store;
     core->ts_ceiling_payload = BUF_INIT(BUF_UNLIMITED);
     list_init(&core->free_at_end);
@@ -174,7 +176,7 @@ void core_close(struct core *core)
 {
     if (core == NULL)
         return;
-    REQUIRE(!core->open);
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
     owners__close(core);
     script_cache_free(core->scripts);
     catalog_unref(core->catalog);
@@ -189,6 +191,7 @@ void core_close(struct core *core)
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
     buf_deinit(&core->ts_ceiling_payload);
+    magic_clear(&core->magic);
     mem_free(core);
 }
 
@@ -196,7 +199,8 @@ void core_close(struct core *core)
 
 void core__begin(struct core *core, tl_ts at)
 {
-    REQUIRE(!core->open);
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open);
+    INSIST(core->catalog_before == NULL && list_empty(&core->free_at_end));
     core->open = true;
     core->ts = at > core->last_ts ? at : core->last_ts + 1;
     INSIST(core->ts < TL_TS_MAX);
@@ -250,6 +254,7 @@ static void end_unit(struct core *core, tl_ts ended)
     feed__discard(core);
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
+    INSIST(ended >= core->ts && ended > core->last_ts); /* invariant 1 */
     core->open = false;
     core->last_ts = ended;
     if (core->effects != NULL) {
@@ -335,6 +340,7 @@ void core__rollback(struct core *core)
 
 void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
+    REQUIRE(core->open);
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
@@ -343,6 +349,7 @@ void core__put_index(struct core *core, const struct catalog_index_spec *spec, e
 
 void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
 {
+    REQUIRE(core->open);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
     catalog__put_mapping(&core->catalog, number, mapping, core->batch);
     core->catalog_changed = true;
@@ -352,6 +359,7 @@ void core__drop_index(struct core *core, uint32_t number)
 {
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
 
+    REQUIRE(core->open && index != NULL);
     feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name},
                         false);
     catalog__drop_index(&core->catalog, number, core->batch);
@@ -361,12 +369,14 @@ void core__drop_index(struct core *core, uint32_t number)
 
 void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
 {
+    REQUIRE(core->open);
     catalog__put_object(&core->catalog, kind, object, core->batch);
     core->catalog_changed = true;
 }
 
 void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
 {
+    REQUIRE(core->open);
     catalog__drop_object(&core->catalog, kind, name, core->batch);
     core->catalog_changed = true;
 }
@@ -382,6 +392,7 @@ void core__complete(struct core *core, struct command *command)
 
 int core__handle(struct core *core, struct command *command)
 {
+    REQUIRE(command->type < COMMAND_TYPE_COUNT);
     return handlers[command->type](core, command);
 }
 
@@ -431,6 +442,8 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     enum command_type type = command->type;
     int r;
 
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
+    REQUIRE(type < COMMAND_TYPE_COUNT && !list_linked(&command->link));
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
     REQUIRE(!command_is(command->type, COMMAND_UNLOGGED));
     core->effects = effects;
@@ -455,12 +468,15 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->effects = NULL;
     end_work(core, type);
     owners__update_budget(core);
+    if (STEP_CHECKS_OWNERS && r >= 0)
+        owners__check(core);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int core_inspect(struct core *core, struct command *command, struct effects *effects)
 {
-    REQUIRE(!core->open && command_is(command->type, COMMAND_UNLOGGED));
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
+    REQUIRE(command_is(command->type, COMMAND_UNLOGGED));
     core->effects = effects;
     core->ts = core->last_ts;
     int r = core__handle(core, command);
@@ -475,6 +491,7 @@ int core_inspect(struct core *core, struct command *command, struct effects *eff
 
 void core_stop(struct core *core, struct effects *effects)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
     core->effects = effects;
     owners__stop(core);
     core->effects = NULL;
@@ -482,12 +499,13 @@ void core_stop(struct core *core, struct effects *effects)
 
 uint64_t core_chain(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->chain;
 }
 
 void core_begin_chain(struct core *core, uint64_t chain)
 {
-    REQUIRE(!core->open);
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open);
     if (!core->chained)
         store_batch_track_digest(core->batch);
     core->chain = chain;
@@ -496,7 +514,7 @@ void core_begin_chain(struct core *core, uint64_t chain)
 
 int core_convert(struct core *core)
 {
-    REQUIRE(!core->open && !core->chained);
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && !core->chained);
     if (!core->old_records)
         return 0;
     core__begin(core, core->last_ts + 1);
@@ -508,57 +526,68 @@ int core_convert(struct core *core)
 
 const struct core_limits *core_limits(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return &core->limits;
 }
 
 bool core_limits_recorded(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->limits_recorded;
 }
 
 tl_ts core_last_ts(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->last_ts;
 }
 
 tl_ts core_written_ts(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->written_ts;
 }
 
 tl_ts core_must_sync_ts(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->must_sync_ts;
 }
 
 const struct core_metrics *core_metrics(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return &core->metrics;
 }
 
 void core_reset_metrics(struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     memset(&core->metrics, 0, sizeof core->metrics);
     owners__update_budget(core);
 }
 
 struct catalog *core_catalog(struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return catalog_ref(core->catalog);
 }
 
 struct slice core_ts_ceiling_payload(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return buf_as_slice(&core->ts_ceiling_payload);
 }
 
 tl_ts core_ts_ceiling(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->ts_ceiling;
 }
 
 uint64_t core_clock(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return core->clock;
 }
 

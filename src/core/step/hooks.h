@@ -136,6 +136,17 @@ tl_ts owners__oldest_update(const struct core *core);
  * keys; fatal codes.
  */
 int owners__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
+/*
+ * Checks the sums of the lock table and of the owners, and the order of overlays, and aborts if one
+ * is violated. Called at the end of each step in builds of developers. It takes time linear in
+ * their sizes, so it does nothing until steps have paid for that.
+ */
+void owners__check(struct core *core);
+#ifdef TIDELOCK_CHECK_COSTLY /* builds of developers, in which the tests run */
+enum { STEP_CHECKS_OWNERS = 1 };
+#else
+enum { STEP_CHECKS_OWNERS = 0 };
+#endif
 /* Adds the state of sessions and locks to a digest. Returns: 0; fatal codes. */
 int owners__digest(struct core *core, uint64_t *digest) TL_MUST_USE;
 

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/magic.h"
 #include "base/map.h"
 #include "base/omap.h"
 #include "core/catalog/catalog.h"
@@ -43,7 +44,10 @@ struct purge_horizons {
     tl_ts outcomes;   /* of ended transactions */
 };
 
+#define CORE_MAGIC MAGIC('C', 'o', 'r', 'e')
+
 struct core {
+    uint32_t magic; /* CORE_MAGIC */
     struct store *store;
     struct core_limits limits;
     bool limits_recorded;           /* set by a command LIMITS, so the store has them */
