@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/crc32c.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
@@ -236,6 +237,7 @@ void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts
     if (at_work == NULL)
         return;
     struct entry_slot *now = &at_work->page->entry.now;
+    REQUIRE(position != 0 && atomic_load_explicit(&now->position, memory_order_relaxed) == 0);
     now->ts = ts;
     now->bytes = bytes;
     atomic_store_explicit(&now->command, 0, memory_order_relaxed);
@@ -291,5 +293,6 @@ void at_work_forget_entry(struct at_work *at_work)
 
 void at_work_retry_entry(struct at_work *at_work)
 {
+    REQUIRE(atomic_load(&at_work->page->entry.found.position) != 0 && at_work->page->entry.found.ends != 0);
     at_work->page->entry.found.ends = AT_WORK_ENDS_MAX - 1;
 }

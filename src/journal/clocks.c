@@ -4,7 +4,9 @@
  * and 7.
  */
 #include "base/clock.h"
+#include "base/check.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "journal/journal_internal.h"
 
 #define STALL_REPORT_US_MIN (2 * TL_SECOND)
@@ -43,6 +45,7 @@ bool journal__wait_until(struct journal *journal, pthread_cond_t *condition, pth
 
 tl_ts journal__next_ts(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     tl_ts core_ts = core_last_ts(journal->core);
     tl_ts last = core_ts > journal->last_ts ? core_ts : journal->last_ts;
     tl_ts now = ts_clock_read(&journal->ts_clock, journal__wall(journal), journal__boot(journal), last);
@@ -52,6 +55,7 @@ tl_ts journal__next_ts(struct journal *journal)
 
 uint64_t journal__host_clock(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     uint64_t before = journal->run_clock.last_boot;
     uint64_t boot = journal__boot(journal);
     uint64_t begun = atomic_load_explicit(&journal->sync_begun, memory_order_relaxed);
@@ -67,11 +71,13 @@ uint64_t journal__host_clock(struct journal *journal)
 
 uint64_t journal__command_clock(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     return journal->cluster != NULL ? cluster__clock(journal) : journal__host_clock(journal);
 }
 
 void journal__check_clocks(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     uint64_t boot = journal__boot(journal);
     uint64_t wall = journal__wall(journal);
     uint64_t took = journal__boot(journal) - boot;
@@ -92,6 +98,7 @@ void journal__check_clocks(struct journal *journal)
 
 void journal_clock_steps(struct journal *journal, struct journal_clock_steps *ret_steps)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->queue_lock);
     *ret_steps =
         (struct journal_clock_steps){.count = journal->clock_steps.count, .last_us = journal->clock_steps.last};

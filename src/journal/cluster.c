@@ -30,6 +30,7 @@ void cluster__refuse(struct command *command, enum problem_type type, const char
 
 uint64_t cluster__clock(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     return cluster_clock_read(&journal->cluster->cluster_clock, journal__boot(journal));
 }
 
@@ -68,6 +69,7 @@ void cluster__submit_own(struct journal *journal, struct command *command)
 
 void cluster__requeue(struct journal *journal, struct inflight_entry *entry)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct cluster *cluster = journal->cluster;
     struct list *first = journal->queue.next;
     while (!list_empty(&entry->commands)) {
@@ -104,6 +106,7 @@ static void complete_commands(struct list *commands)
  */
 static void expire_queued(struct journal *journal, uint64_t before, struct list *refused)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     list_for_each_safe(link, following, &journal->queue)
     {
         struct command *command = list_entry(link, struct command, link);
@@ -124,6 +127,7 @@ static void expire_queued(struct journal *journal, uint64_t before, struct list 
  */
 static void expire_inflight(struct journal *journal, uint64_t before, struct list *refused)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     list_for_each(at, &journal->cluster->inflight)
     {
         struct inflight_entry *entry = list_entry(at, struct inflight_entry, link);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/step/command_group.h"
 #include "journal/at_work.h"
 #include "journal/journal_internal.h"
@@ -46,6 +47,7 @@ static void add_pending_replies(struct journal *journal, struct list *group)
 
 void journal__take_pending_replies(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     while (!list_empty(&journal->pending_replies)) {
         struct list *link = journal->pending_replies.next;
         list_remove(link);
@@ -55,6 +57,7 @@ void journal__take_pending_replies(struct journal *journal, struct list *group)
 
 bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct list mine = LIST_INIT(mine), group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
@@ -221,6 +224,7 @@ static void apply_entry(struct journal *journal, const struct command_group_head
 
 void journal__inspect(struct journal *journal, struct command *command, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     int r = core_inspect(journal->core, command, &journal->effects);
     if (r < 0)
         journal__store_failed("looking at what there is", r);
@@ -243,6 +247,7 @@ static bool inspect_first(struct journal *journal, struct list *taken, struct li
 
 void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     while (!list_empty(taken)) {
         struct list entry = LIST_INIT(entry);
         struct command_group_header head;
@@ -315,6 +320,7 @@ static bool is_on_disk(struct journal *journal)
  */
 static bool lacks_space(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     bool lacks = journal->directory != NULL && !atomic_load_explicit(&journal->writable, memory_order_relaxed);
     journal->space_checkpoint_begun = journal->space_checkpoint_begun && lacks;
     return lacks;
@@ -326,6 +332,7 @@ static bool lacks_space(struct journal *journal)
  */
 static bool is_due(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     uint64_t work = journal->recovery_us;
     work = work > SAVE_COST_FACTOR * journal->save_us ? work : SAVE_COST_FACTOR * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
@@ -364,6 +371,7 @@ static void await_disk(struct journal *journal)
  */
 static void begin_checkpoint(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t begun = journal__boot(journal);
     struct cmdlog_lineage lineage;
@@ -388,6 +396,7 @@ static void begin_checkpoint(struct journal *journal)
 
 bool journal__is_paused(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     if (!journal->checkpointing)
         return false;
     bool held = journal->paused || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes;
@@ -396,6 +405,7 @@ bool journal__is_paused(struct journal *journal)
 
 void journal__await_unpaused(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     if (journal__is_paused(journal))
         await_disk(journal);
 }
@@ -406,6 +416,7 @@ void journal__await_unpaused(struct journal *journal)
  */
 static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool wanted)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct cmdlog_checkpoint done = {.position = 0};
     if (journal->checkpointing && is_on_disk(journal)) {
         journal->checkpointing = false;
@@ -472,6 +483,7 @@ int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_want
 
 int journal_checkpoint(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     cmdlog_position wanted;
     int r = journal__reach_checkpoint(journal, &wanted);
     return r == 0 ? cmdlog_shrink(journal->log) : r;
@@ -480,6 +492,7 @@ int journal_checkpoint(struct journal *journal)
 /* On a full disk no checkpoint is made, and the next start replays from the previous one. */
 void journal__end_checkpoints(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     await_disk(journal); /* of the last checkpoint, or of RocksDB's recovery from a full disk */
     if (!journal__is_ready(journal) || !is_on_disk(journal))
         return;
@@ -505,6 +518,7 @@ static void drop_postponed(struct journal *journal)
 
 void journal__end_log(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     drop_postponed(journal);
     journal__end_checkpoints(journal);
     journal->checkpointing = false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies the data directory; README.md, "A copy". */
 #include "base/alloc.h"
+#include "base/check.h"
+#include "base/magic.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_file.h"
@@ -59,6 +61,7 @@ static int begin_log(const char *directory, cmdlog_position position, const stru
 
 int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, char **ret_reason)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     cmdlog_position wanted = 0, position = 0;
     struct cmdlog_lineage lineage;
     *ret_reason = NULL;

@@ -3,6 +3,8 @@
 #include <sys/statvfs.h>
 
 #include "base/log.h"
+#include "base/check.h"
+#include "base/magic.h"
 #include "journal/journal_internal.h"
 
 /*
@@ -78,6 +80,7 @@ static bool claim_bytes(struct journal *journal, int64_t bytes)
 
 bool journal__refuse_oversized(struct journal *journal, struct command *command)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     if (journal->directory == NULL || !command_is(command->type, COMMAND_ADDS_DATA))
         return false;
     size_t bytes = core_bytes_to_write(journal->core, command);
@@ -114,6 +117,7 @@ bool journal__refuse_if_full(struct journal *journal, struct command *command)
 
 bool journal_writable(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal__check_space(journal);
     return atomic_load_explicit(&journal->writable, memory_order_relaxed);
 }

@@ -96,6 +96,7 @@ static void collect_effects(struct journal *journal, struct entry_effects *effec
  */
 static void begin_life(struct journal *journal, uint16_t number)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct cluster *cluster = journal->cluster;
     while (!list_empty(&cluster->inflight)) /* newest first, which preserves their order */
         cluster__requeue(journal, list_entry(cluster->inflight.prev, struct inflight_entry, link));
@@ -110,6 +111,7 @@ static void begin_life(struct journal *journal, uint16_t number)
 /* Handles an applied JOIN of this host: it has joined, or was refused. Requires: core_lock. */
 static void handle_join(struct journal *journal, uint64_t life, const struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct cluster *cluster = journal->cluster;
     size_t count;
     const struct core_host *all = core_hosts(journal->core, &count);

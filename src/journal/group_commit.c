@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/check.h"
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 
@@ -41,6 +43,7 @@ void journal__take_completed(struct journal *journal, struct command *command, s
 
 bool journal__put_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     pthread_mutex_lock(&journal->publish_lock);
     if (journal->synced_ts >= journal->ts_ceiling_at)
         journal->ts_ceiling_durable = journal->ts_ceiling;
@@ -50,6 +53,7 @@ bool journal__put_ts_ceiling(struct journal *journal, uint64_t ahead)
 
 void journal__apply(struct journal *journal, struct command *command, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct list taken = LIST_INIT(taken);
     list_append(&taken, &command->link);
     journal__apply_logged(journal, &taken, group);
@@ -57,6 +61,7 @@ void journal__apply(struct journal *journal, struct command *command, struct lis
 
 void journal__record_applied(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     pthread_mutex_lock(&journal->publish_lock);
     journal->applied_ts = core_last_ts(journal->core);
     journal->applied_position = journal->position;
@@ -98,6 +103,7 @@ static void raise_stable(struct journal *journal, tl_ts ts)
 
 void journal_watch(struct journal *journal, void (*moved)(void *context), void *context)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->publish_lock);
     journal->moved = moved;
     journal->moved_context = context;

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "journal/cluster.h"
 
 enum { EXIT_DIFFERS = 71 };
@@ -169,6 +170,7 @@ static void reset_peer(struct peer *peer, uint64_t life)
 
 void cluster__update_hosts(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct cluster *cluster = journal->cluster;
     size_t count;
     const struct core_host *all = core_hosts(journal->core, &count);
@@ -250,6 +252,7 @@ static void set_clock_is_off(struct cluster *cluster, bool off, int64_t ahead)
 
 void cluster__compare_clocks(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct cluster *cluster = journal->cluster;
     bool all;
     int64_t own;
@@ -267,6 +270,7 @@ void cluster__compare_clocks(struct journal *journal)
 
 void cluster__forget_clocks(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct cluster *cluster = journal->cluster;
     cluster->clock_compared = false;
     for (size_t i = 0; i < cluster->host_count; i++)
@@ -275,6 +279,7 @@ void cluster__forget_clocks(struct journal *journal)
 
 tl_ts cluster__proposed_ts(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     const struct cluster *cluster = journal->cluster;
     return cluster->clock_compared ? journal__wall(journal) + (uint64_t)cluster->clock_correction_us : 0;
 }
@@ -338,6 +343,7 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
 
 void cluster__record_chain(struct journal *journal, cmdlog_position position)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct cluster *cluster = journal->cluster;
     struct chain_point point = {position, core_chain(journal->core), core_last_ts(journal->core)};
     cluster->chains[cluster->chain_next++ % CHAIN_POINTS] = point;
@@ -533,6 +539,7 @@ size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach
 
 void journal_record_reached(struct journal *journal, uint16_t number, uint64_t life, tl_ts ts)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct peer *peer = &journal->cluster->peers[number];
     pthread_mutex_lock(&journal->queue_lock);
     if (peer->life == life && ts > peer->reached_ts)
@@ -542,6 +549,7 @@ void journal_record_reached(struct journal *journal, uint16_t number, uint64_t l
 
 bool journal_is_live(struct journal *journal, uint16_t number)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;
     bool live = false;
     if (cluster == NULL)
@@ -555,6 +563,7 @@ bool journal_is_live(struct journal *journal, uint16_t number)
 
 bool journal_is_self(struct journal *journal, struct slice name, uint64_t life)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;
     if (cluster == NULL)
         return false;
@@ -571,6 +580,7 @@ uint16_t journal_host_number(struct journal *journal)
 
 bool journal_serves(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cmdlog_lease lease;
     if (journal->cluster == NULL)
         return true;
@@ -583,6 +593,7 @@ bool journal_serves(struct journal *journal)
 
 int journal_read_head(struct journal *journal, uint64_t until, uint64_t *ret_position)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     *ret_position = 0;
     if (journal->cluster == NULL)
         return 0;
@@ -591,6 +602,7 @@ int journal_read_head(struct journal *journal, uint64_t until, uint64_t *ret_pos
 
 int journal_await_position(struct journal *journal, uint64_t position, uint64_t until)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;
     if (cluster == NULL)
         return 0;
@@ -605,6 +617,7 @@ int journal_await_position(struct journal *journal, uint64_t position, uint64_t 
 
 int journal_forget_host(struct journal *journal, struct slice name)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct journal_host *hosts;
     size_t count = journal_hosts(journal, &hosts);
     int r = JOURNAL_HOST_UNKNOWN;

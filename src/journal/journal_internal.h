@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
+#include "base/magic.h"
 #include "journal/journal.h"
 #include "journal/pins.h"
 #include "journal/query_txns.h"
@@ -29,7 +30,10 @@ enum { WORKER_COUNT = 2 };
 /* Distance between a new ceiling and the newest timestamp. */
 #define TS_CEILING_LEAD_US (5 * TL_SECOND)
 
+#define JOURNAL_MAGIC MAGIC('J', 'o', 'u', 'r')
+
 struct journal {
+    uint32_t magic; /* JOURNAL_MAGIC; constant while the journal is open */
     struct core *core;
     struct store *store;
     uint64_t history_us;
@@ -156,6 +160,11 @@ struct journal {
 /* --- Opening (journal_local.c) ------------------------------------------------------------------------------------ */
 
 struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options);
+/*
+ * Returns: whether the calling thread holds this lock of the journal. Only locks of builds of
+ * developers know their thread; true in all others.
+ */
+bool journal__holds(pthread_mutex_t *lock);
 /* Publishes the core's state. Requires: no other thread runs yet. */
 void journal__publish(struct journal *journal);
 /*

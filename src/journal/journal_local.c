@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The local journal: start, submission, end. README.md, invariants 1 to 5. */
+#include <errno.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 
@@ -96,6 +99,8 @@ static bool may_wait(const struct command *command)
 
 void journal__queue(struct journal *journal, struct command *command)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
+    REQUIRE(!list_linked(&command->link));
     if (journal->cluster != NULL)
         /* Time of submission, until the command is ordered. */
         command->clock = journal__boot(journal);
@@ -109,6 +114,7 @@ void journal__queue(struct journal *journal, struct command *command)
 
 void journal_end_waits(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct command *cancel = new_cancel_all(journal);
     pthread_mutex_lock(&journal->queue_lock);
     bool again = journal->waits_ended || journal->stopping;
@@ -153,7 +159,7 @@ static bool apply_on_caller(struct journal *journal, struct command *command)
 
 void journal_submit(struct journal *journal, struct command *command, bool may_block)
 {
-    REQUIRE(command->on_done != NULL);
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC) && command->on_done != NULL && !list_linked(&command->link));
     if (command->request == 0)
         command->request = next_number(journal);
     if (journal__refuse_in_query_txn(journal, command) || journal__refuse_if_full(journal, command)) {
@@ -180,15 +186,34 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         command->on_done(command);
 }
 
+/*
+ * In builds of developers a lock reports an attempt to lock it again, or to unlock the lock of
+ * another thread. The thread sanitizer finds such calls itself, and takes an attempt for an error.
+ */
+#if defined(TIDELOCK_CHECK_COSTLY) && !defined(__SANITIZE_THREAD__)
+enum { LOCKS_KNOW_THREAD = 1, LOCK_TYPE = PTHREAD_MUTEX_ERRORCHECK };
+#else
+enum { LOCKS_KNOW_THREAD = 0, LOCK_TYPE = PTHREAD_MUTEX_DEFAULT };
+#endif
+
+bool journal__holds(pthread_mutex_t *lock)
+{
+    return !LOCKS_KNOW_THREAD || pthread_mutex_lock(lock) == EDEADLK;
+}
+
 static void init_locks(struct journal *journal)
 {
-    pthread_mutex_init(&journal->queue_lock, NULL);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, LOCK_TYPE);
+    pthread_mutex_init(&journal->queue_lock, &attributes);
     pthread_cond_init(&journal->queue_filled, NULL);
-    pthread_mutex_init(&journal->core_lock, NULL);
-    pthread_mutex_init(&journal->report_lock, NULL);
-    pthread_mutex_init(&journal->publish_lock, NULL);
+    pthread_mutex_init(&journal->core_lock, &attributes);
+    pthread_mutex_init(&journal->report_lock, &attributes);
+    pthread_mutex_init(&journal->publish_lock, &attributes);
     pthread_cond_init(&journal->sync_changed, NULL);
-    pthread_mutex_init(&journal->pin_lock, NULL);
+    pthread_mutex_init(&journal->pin_lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
 }
 
 static void deinit_locks(struct journal *journal)
@@ -208,6 +233,7 @@ static void deinit_locks(struct journal *journal)
  */
 static void set_limits(struct journal *journal, const struct core_limits *limits, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     if (limits == NULL)
         limits = core_limits(journal->core);
     if (core_limits_recorded(journal->core) && core_limits_equal(limits, core_limits(journal->core)))
@@ -225,6 +251,7 @@ static void set_limits(struct journal *journal, const struct core_limits *limits
  */
 static void end_previous_run(struct journal *journal, bool machine_lost, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     /* Request 0: all of this host. */
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
     command->on_done = journal__free_internal;
@@ -242,6 +269,7 @@ static void end_previous_run(struct journal *journal, bool machine_lost, struct 
  */
 static void publish(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     journal->effects.catalog_changed = true;
     journal__record_applied(journal);
     catalog_unref(journal->catalog); /* in a cluster this is repeated after joining */
@@ -258,6 +286,7 @@ static void publish(struct journal *journal, struct list *group)
  */
 static void run_restart(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     for (bool more = true; more;) {
         struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
         command->on_done = journal__free_internal;
@@ -308,7 +337,9 @@ static void init_log(struct journal *journal, const struct journal_options *opti
 
 struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options)
 {
+    REQUIRE(core != NULL && store != NULL);
     struct journal *journal = mem_zalloc(sizeof *journal);
+    journal->magic = JOURNAL_MAGIC;
     journal->core = core;
     journal->store = store;
     journal->history_us = options->history_us ? options->history_us : HISTORY_DEFAULT_US;
@@ -399,6 +430,7 @@ const struct core_metrics *journal_core_metrics(struct journal *journal)
 
 void journal_stop(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
     journal->stopping = true;
@@ -422,6 +454,7 @@ void journal_close(struct journal *journal)
 {
     if (journal == NULL)
         return;
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal_stop(journal);
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
@@ -431,5 +464,6 @@ void journal_close(struct journal *journal)
     deinit_locks(journal);
     buf_deinit(&journal->entry);
     mem_free(journal->directory);
+    magic_clear(&journal->magic);
     mem_free(journal);
 }

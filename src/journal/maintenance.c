@@ -4,6 +4,7 @@
  * feed, logs reports.
  */
 #include "base/log.h"
+#include "base/check.h"
 #include "core/feed/feed.h"
 #include "journal/cluster.h"
 #include "journal/journal_internal.h"
@@ -30,6 +31,7 @@ void journal__load_ts_history(struct journal *journal)
 /* Requires: core_lock. */
 static void record_ts(struct journal *journal, uint64_t now)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     ts_history_record(&journal->ts_history, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
     ts_history_record(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
 }
@@ -37,6 +39,7 @@ static void record_ts(struct journal *journal, uint64_t now)
 /* Returns: the horizons before which the core may purge. Requires: core_lock. */
 static struct core_horizons horizons_now(struct journal *journal, uint64_t now)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     return (struct core_horizons){
         .history_low = store_history_low(journal->store),
         .tombstones = ts_history_at(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, CORE_TOMBSTONE_US),
@@ -49,6 +52,7 @@ static struct core_horizons horizons_now(struct journal *journal, uint64_t now)
  */
 static void advance_history(struct journal *journal, uint64_t now)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     tl_ts low = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, journal->history_us);
     pthread_mutex_lock(&journal->pin_lock);
     tl_ts pinned = pins_oldest(&journal->pins);
@@ -65,6 +69,7 @@ static void advance_history(struct journal *journal, uint64_t now)
 /* Logs the core's reports, such as slow lock waits. Requires: core_lock. */
 static void report_core(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct buf lines = BUF_INIT(BUF_UNLIMITED);
     pthread_mutex_lock(&journal->queue_lock);
     uint64_t clock = journal__command_clock(journal);
@@ -81,6 +86,7 @@ static void report_core(struct journal *journal)
 /* Requires: core_lock. */
 static void set_maintain_at(struct journal *journal, uint64_t at)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     journal->maintain_at = at;
     pthread_mutex_lock(&journal->queue_lock);
     journal->wake_at = at;
@@ -93,6 +99,7 @@ static void set_maintain_at(struct journal *journal, uint64_t at)
  */
 static bool maintain_core(struct journal *journal, uint64_t now, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct core_horizons horizons = horizons_now(journal, now);
     struct command *command;
     int r = core_propose_maintenance(journal->core, &horizons, MAINTAIN_KEYS_MAX, &command);
@@ -123,6 +130,7 @@ static void apply_feed(struct journal *journal, bool off, tl_ts cut, struct list
 
 void journal__set_feed(struct journal *journal, bool off, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     bool is_off = false;
     tl_ts from;
     int r = feed_read_state(journal->store, &is_off, &from);
@@ -179,6 +187,7 @@ static bool any_before(struct journal *journal, tl_ts cut)
  */
 static tl_ts feed_cut(struct journal *journal, uint64_t now)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     bool off = false;
     tl_ts from = 0;
     int r = feed_read_state(journal->store, &off, &from);
@@ -196,6 +205,7 @@ static tl_ts feed_cut(struct journal *journal, uint64_t now)
 /* Cuts the feed if that is due. Requires: core_lock. */
 static void cut_feed(struct journal *journal, uint64_t now, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     tl_ts cut = feed_cut(journal, now);
     if (cut != 0)
         apply_feed(journal, false, cut, group);
@@ -224,6 +234,7 @@ static void propose_feed_cut(struct journal *journal, uint64_t now, struct list 
 
 void journal__maintain_cluster(struct journal *journal, bool keeper, struct list *proposed)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     uint64_t now = journal__boot(journal);
     if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_paused(journal))
         return;
@@ -244,6 +255,7 @@ void journal__maintain_cluster(struct journal *journal, bool keeper, struct list
 
 bool journal__maintain(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     uint64_t now = journal__boot(journal);
     if (now < journal->maintain_at)
         return false;

@@ -27,12 +27,14 @@ static bool must_send_barrier_clock(const struct journal *journal)
 /* Requires: queue_lock. */
 static bool is_beat_due(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     return journal->cluster->beat_at <= journal__boot(journal) || must_send_barrier_clock(journal);
 }
 
 /* Requires: queue_lock. */
 static bool is_tick_due(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     const struct cluster *cluster = journal->cluster;
     return cluster->is_keeper && !cluster->ticking && journal->not_before <= journal__boot(journal) &&
            (journal->wait_end <= cluster__clock(journal) || journal->lease_end <= cluster->barrier_clock_min);
@@ -44,6 +46,7 @@ static bool is_tick_due(struct journal *journal)
  */
 static uint64_t next_look(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     const struct cluster *cluster = journal->cluster;
     uint64_t boot = journal__boot(journal), clock = cluster__clock(journal);
     uint64_t until = cluster->beat_at;
@@ -87,6 +90,7 @@ static void ticked(struct command *command)
 /* Makes a command of the journal's own. Requires: queue_lock. */
 static struct command *own(struct journal *journal, enum command_type type)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct command *command = command_new(type, DIALECT_7);
     command->request = (uint64_t)journal->cluster->host << HOST_SHIFT;
     command->on_done = journal__free_internal;
@@ -102,6 +106,7 @@ static struct command *own(struct journal *journal, enum command_type type)
  */
 static void add_own(struct journal *journal, uint64_t barrier_clock, struct list *taken)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct cluster *cluster = journal->cluster;
     if (is_beat_due(journal)) {
         struct command *beat = own(journal, COMMAND_HEARTBEAT);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The query transactions of this host: the table with the journal's pins, clock and input barrier. */
+#include "base/check.h"
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 #include "store/view.h"
@@ -40,6 +42,7 @@ static void wake_worker(struct journal *journal)
 int journal_query_txn_begin(struct journal *journal, const struct query_txn_terms *terms, struct arena *arena,
                             struct query_txn_info *ret_info, struct problem *ret_problem)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct query_txn_terms pinned = *terms;
     if (terms->timeout_us == 0 || terms->timeout_us > CORE_TXN_IDLE_US_MAX) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[timeout] must be above 0 and at most 24h");
@@ -67,6 +70,7 @@ int journal_query_txn_begin(struct journal *journal, const struct query_txn_term
 
 void journal_query_txn_confirm(struct journal *journal, struct slice id, uint64_t session)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     query_txns_set_session(&journal->query_txns, id, session);
 }
 
@@ -84,6 +88,7 @@ struct query_txn *journal_query_txn_use(struct journal *journal, struct slice id
 
 void journal_query_txn_release(struct journal *journal, struct query_txn *txn)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     query_txns_release(&journal->query_txns, txn, host_clock(journal));
 }
 
@@ -123,6 +128,7 @@ bool journal__refuse_in_query_txn(struct journal *journal, struct command *comma
 int journal_query_txn_end(struct journal *journal, const struct query_txn_ending *ending, struct arena *arena,
                           struct query_txn_info *ret_info, struct problem *ret_problem)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     switch (query_txns_end(&journal->query_txns, ending, now_of(journal), arena, ret_info, ret_problem)) {
     case QUERY_TXN_UNKNOWN: return JOURNAL_UNKNOWN;
     default: return ret_problem->type == PROBLEM_NONE ? 0 : JOURNAL_REFUSED;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State for readers: the stable timestamp, the catalog, pins. */
+#include "base/check.h"
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 #include "store/view.h"
 
 tl_ts journal_stable(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return atomic_load_explicit(&journal->stable_ts, memory_order_acquire);
 }
 
@@ -24,6 +27,7 @@ struct catalog *journal_catalog(struct journal *journal)
 
 struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->publish_lock);
     struct catalog *catalog = ts >= journal->catalog_ts ? catalog_ref(journal->catalog) : NULL;
     pthread_mutex_unlock(&journal->publish_lock);
@@ -32,6 +36,7 @@ struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts)
 
 int journal_pin(struct journal *journal, tl_ts ts)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->pin_lock);
     bool old = ts < store_history_low(journal->store);
     if (!old)
@@ -51,6 +56,7 @@ tl_ts journal__pin_stable(struct journal *journal)
 
 void journal_unpin(struct journal *journal, tl_ts ts)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->pin_lock);
     pins_remove(&journal->pins, ts);
     pthread_mutex_unlock(&journal->pin_lock);

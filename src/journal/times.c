@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clock arithmetic; see times.h. */
 #include "journal/times.h"
+#include "base/check.h"
 
 #include <string.h>
 
@@ -171,6 +172,7 @@ tl_ts ts_history_at(const struct ts_history *history, uint64_t boot, uint64_t us
 
 int64_t clock_median(int64_t *offsets, size_t count)
 {
+    REQUIRE(count > 0);
     for (size_t i = 1; i < count; i++) {
         int64_t offset = offsets[i];
         size_t at = i;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/check.h"
+#include "base/magic.h"
 #include "journal/journal_internal.h"
 
 enum {
@@ -31,6 +33,7 @@ static void put_off(struct journal *journal, uint64_t until)
  */
 static void tick(struct journal *journal, uint64_t barrier_clock, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     pthread_mutex_lock(&journal->queue_lock);
     uint64_t clock = journal__command_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -57,6 +60,7 @@ static void tick(struct journal *journal, uint64_t barrier_clock, struct list *g
  */
 static bool input_barrier_is_due(struct journal *journal, uint64_t clock)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     uint64_t idle = atomic_load(&journal->query_txns.next_end);
     return !journal->barrier_pending && ((journal->lease_end <= clock && journal->lease_end > journal->barrier_clock) ||
                                          (idle <= journal__host_clock(journal) && idle > journal->heard));
@@ -70,6 +74,7 @@ static bool input_barrier_is_due(struct journal *journal, uint64_t clock)
  */
 static uint64_t idle_us(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     journal__check_clocks(journal);
     uint64_t boot = journal__boot(journal);
     uint64_t clock = journal__command_clock(journal);
@@ -193,6 +198,7 @@ static void lock_core(struct journal *journal)
  */
 static void serve_paused(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct list unfit = LIST_INIT(unfit);
     struct list group = LIST_INIT(group);
     take_unfit(journal, true, &unfit);
@@ -285,6 +291,7 @@ void *journal__worker(void *context)
 
 void journal_set_input_barrier(struct journal *journal, const struct journal_input_barrier *input_barrier)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->queue_lock);
     journal->input_barrier = *input_barrier;
     journal->barrier_pending = false;
@@ -293,6 +300,7 @@ void journal_set_input_barrier(struct journal *journal, const struct journal_inp
 
 void journal_barrier_passed(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->queue_lock);
     if (journal->barrier_pending) {
         journal->barrier_pending = false;
