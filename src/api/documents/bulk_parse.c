@@ -237,19 +237,31 @@ static int read_line(struct bulk_parser *parser, const struct json_doc *doc, str
     return read_metadata(parser, doc, metadata, item, action);
 }
 
+struct line_read {
+    struct bulk_parser *parser;
+    struct write_item *item;
+    struct bulk_action *action;
+};
+
+static int read_broken_line(void *context, struct json_doc *doc)
+{
+    struct line_read *read = context;
+    return read_line(read->parser, doc, read->item, read->action);
+}
+
 /* Refuses a line that is not JSON, as request->problem says. */
-static int refuse_broken(struct bulk_parser *parser, struct slice line, struct write_item *item,
-                         struct bulk_action *action)
+static int refuse_broken_line(struct bulk_parser *parser, struct slice line, struct write_item *item,
+                              struct bulk_action *action)
 {
     struct request *request = parser->request;
-    struct broken_body broken;
-    struct problem ignored;
-    struct json_doc doc;
-    if (request->dialect == DIALECT_5 || !broken_body_read(request, line, &broken) || broken.depth < 2)
-        return REQUEST_REFUSED;
-    bool refused = json_parse(request->arena, broken.closed, request->dialect, 0, &doc, &ignored) == 0 &&
-                   read_line(parser, &doc, item, action) != 0;
-    return broken_body_refuse(request, &broken, BROKEN_PLAIN, refused, true);
+    struct line_read read = {parser, item, action};
+    const struct broken_parser of_line = {.read = read_broken_line,
+                                          .context = &read,
+                                          .arena = request->arena,
+                                          .dialect = request->dialect,
+                                          .placeless = true,
+                                          .depth_min = 2};
+    return broken_body_refuse(request, line, &of_line, NULL);
 }
 
 /* Parses an action line. */
@@ -268,7 +280,7 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
     if (r > 0 && line.data[0] == '[' && request->dialect == DIALECT_7)
         return malformed(parser, "START_OBJECT", "START_ARRAY");
     if (r != 0)
-        return r > 0 ? refuse_broken(parser, line, item, action) : r;
+        return r > 0 ? refuse_broken_line(parser, line, item, action) : r;
     return read_line(parser, &doc, item, action);
 }
 

@@ -314,18 +314,27 @@ static int read_reindex_members(struct request *request, struct by_query *by, st
     return 0;
 }
 
-/* Refuses a body that is not JSON, as request->problem says. */
-static int refuse_broken(struct request *request, struct by_query *by, struct slice body)
+struct reindex_read {
+    struct request *request;
+    struct by_query *by;
+};
+
+static int read_reindex_body(void *context, struct json_doc *doc)
 {
-    struct json_doc *doc = arena_zalloc(by->call.arena, sizeof *doc);
-    struct broken_body broken;
-    struct problem ignored;
-    if (by->call.dialect == DIALECT_5 || !broken_body_read(request, body, &broken))
-        return REQUEST_REFUSED;
-    bool refused = json_parse(by->call.arena, arena_copy(by->call.arena, broken.closed), by->call.dialect, 0, doc,
-                              &ignored) == 0 &&
-                   read_reindex_members(request, by, doc) != 0;
-    return broken_body_refuse(request, &broken, BROKEN_REINDEX, refused, false);
+    struct reindex_read *read = context;
+    return read_reindex_members(read->request, read->by, doc);
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken_reindex(struct request *request, struct by_query *by, struct slice body)
+{
+    struct reindex_read read = {request, by};
+    const struct broken_parser parser = {.read = read_reindex_body,
+                                         .context = &read,
+                                         .arena = by->call.arena,
+                                         .dialect = by->call.dialect,
+                                         .form = BROKEN_REINDEX};
+    return broken_body_refuse(request, body, &parser, NULL);
 }
 
 static int read_reindex(struct request *request, struct by_query *by)
@@ -343,7 +352,7 @@ static int read_reindex(struct request *request, struct by_query *by)
         body = place_first_value(body);
     r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
-        return r > 0 ? refuse_broken(request, by, body) : tl_trace(r);
+        return r > 0 ? refuse_broken_reindex(request, by, body) : tl_trace(r);
     if (!yyjson_is_obj(doc->root) && by->call.dialect == DIALECT_7)
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:%zu] [reindex] Expected START_OBJECT but was: %s",
                               place_of_root(doc) + 1, json_token(doc->root));

@@ -194,17 +194,27 @@ static int read_members(struct request *request, const struct json_doc *doc, str
     return 0;
 }
 
-/* Refuses a body that is not JSON, as request->problem says. */
-static int refuse_broken(struct request *request, struct mget *mget)
+struct mget_read {
+    struct request *request;
+    struct mget *mget;
+};
+
+static int read_broken_mget(void *context, struct json_doc *doc)
 {
-    struct broken_body broken;
-    struct problem ignored;
-    struct json_doc doc;
-    if (request->dialect == DIALECT_5 || !broken_body_read(request, request_body(request), &broken))
-        return REQUEST_REFUSED;
-    bool refused = json_parse(request->arena, broken.closed, request->dialect, 0, &doc, &ignored) == 0 &&
-                   read_members(request, &doc, mget) != 0;
-    return broken_body_refuse(request, &broken, BROKEN_PLAIN, refused, true);
+    struct mget_read *read = context;
+    return read_members(read->request, doc, read->mget);
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken_mget(struct request *request, struct mget *mget)
+{
+    struct mget_read read = {request, mget};
+    const struct broken_parser parser = {.read = read_broken_mget,
+                                         .context = &read,
+                                         .arena = request->arena,
+                                         .dialect = request->dialect,
+                                         .placeless = true};
+    return broken_body_refuse(request, request_body(request), &parser, NULL);
 }
 
 static int read_body(struct request *request, struct mget *mget)
@@ -220,7 +230,7 @@ static int read_body(struct request *request, struct mget *mget)
     int r = request->dialect == DIALECT_5 ? request_json(request, JSON_DUPLICATES, &doc)
                                           : request_first_json(request, &doc);
     if (r != 0)
-        return r == REQUEST_REFUSED ? refuse_broken(request, mget) : r;
+        return r == REQUEST_REFUSED ? refuse_broken_mget(request, mget) : r;
     return read_members(request, &doc, mget);
 }
 

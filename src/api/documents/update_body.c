@@ -305,25 +305,32 @@ static int read_members(struct request *request, const struct json_doc *doc, enu
     return 0;
 }
 
-/* Refuses a body that is not JSON, as request->problem says. */
-static int refuse_broken(struct request *request, struct slice text, enum dialect dialect, struct update_body *body)
+struct update_read {
+    struct request *request;
+    enum dialect dialect;
+    struct update_body *body;
+};
+
+static int read_update(void *context, struct json_doc *doc)
 {
-    struct broken_body broken;
-    struct problem ignored;
-    struct json_doc doc;
+    struct update_read *read = context;
+    return read_members(read->request, doc, read->dialect, read->body);
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken_update(struct request *request, struct slice text, enum dialect dialect,
+                                struct update_body *body)
+{
+    struct update_read read = {request, dialect, body};
+    const struct broken_parser parser = {
+        .read = read_update, .context = &read, .arena = request->arena, .dialect = dialect, .form = BROKEN_UPDATE};
     size_t begin = 0;
     while (begin < text.len && place_is_blank(slice_make(text.data + begin, 1)))
         begin++;
-    if (dialect == DIALECT_5)
-        return REQUEST_REFUSED;
-    if (begin < text.len && text.data[begin] == '[')
+    if (dialect != DIALECT_5 && begin < text.len && text.data[begin] == '[')
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
                               "[1:1] [UpdateRequest] Expected START_OBJECT but was: START_ARRAY");
-    if (!broken_body_read(request, text, &broken))
-        return REQUEST_REFUSED;
-    bool refused = json_parse(request->arena, broken.closed, dialect, 0, &doc, &ignored) == 0 &&
-                   read_members(request, &doc, dialect, body) != 0;
-    return broken_body_refuse(request, &broken, BROKEN_UPDATE, refused, false);
+    return broken_body_refuse(request, text, &parser, NULL);
 }
 
 int update_body_parse(struct request *request, struct slice text, enum dialect dialect, struct update_body *ret_body)
@@ -339,6 +346,6 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
     int r = json_parse(request->arena, place_first_value(text), dialect,
                        dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0, &doc, &request->problem);
     if (r != 0)
-        return r > 0 ? refuse_broken(request, text, dialect, ret_body) : r;
+        return r > 0 ? refuse_broken_update(request, text, dialect, ret_body) : r;
     return read_members(request, &doc, dialect, ret_body);
 }

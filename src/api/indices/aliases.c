@@ -388,17 +388,20 @@ static int read_actions(struct request *request, yyjson_val *actions, struct ali
     return batch->count == 0 ? no_such_alias(request, buf_as_slice(&batch->missing)) : submit_batch(request, batch);
 }
 
-/* Refuses a body that is not JSON, as request->problem says. */
-static int refuse_broken(struct request *request)
+static int check_alias_body(void *request, struct json_doc *doc)
 {
-    struct broken_body broken;
-    struct problem ignored;
-    struct json_doc doc;
-    if (request->dialect == DIALECT_5 || !broken_body_read(request, request_body(request), &broken))
-        return REQUEST_REFUSED;
-    bool refused = json_parse(request->arena, broken.closed, request->dialect, 0, &doc, &ignored) == 0 &&
-                   alias_body_check(request, &doc) != 0;
-    return broken_body_refuse(request, &broken, BROKEN_ALIASES, refused, false);
+    return alias_body_check(request, doc);
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken_aliases(struct request *request)
+{
+    const struct broken_parser parser = {.read = check_alias_body,
+                                         .context = request,
+                                         .arena = request->arena,
+                                         .dialect = request->dialect,
+                                         .form = BROKEN_ALIASES};
+    return broken_body_refuse(request, request_body(request), &parser, NULL);
 }
 
 int handle_aliases_post(struct request *request)
@@ -410,7 +413,7 @@ int handle_aliases_post(struct request *request)
     if (r != 0 || (r = request_accept(request)) != 0 || (r = request_blank(request, "aliases")) != 0)
         return r;
     if ((r = request_first_json(request, &doc)) != 0)
-        return r == REQUEST_REFUSED ? refuse_broken(request) : r;
+        return r == REQUEST_REFUSED ? refuse_broken_aliases(request) : r;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if ((r = alias_body_check(request, &doc)) != 0)

@@ -93,7 +93,7 @@ static bool names_nothing(struct request *request, const struct write_item *item
 }
 
 /* An error that a bulk request would report for one action refuses all of them: when they run, no client reads a response. */
-static int refuse_broken(struct request *request, const struct bulk *bulk)
+static int check_actions(struct request *request, const struct bulk *bulk)
 {
     for (size_t i = 0; i < bulk->count; i++) {
         if (bulk->actions[i].refused.type != PROBLEM_NONE)
@@ -122,7 +122,7 @@ static int read_actions(struct own_body *body, struct session_command *session)
     struct slice lines = arena_copy(body->request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (r != 0 || (r = bulk_parse(body->request, lines, &defaults, &bulk)) != 0 ||
-        (r = bulk_validate(body->request, &bulk)) != 0 || (r = refuse_broken(body->request, &bulk)) != 0)
+        (r = bulk_validate(body->request, &bulk)) != 0 || (r = check_actions(body->request, &bulk)) != 0)
         return r;
     session->on_expire = bulk.items;
     session->on_expire_count = bulk.count;

@@ -5,6 +5,23 @@
 #include "api/request/request.h"
 #include "json/json.h"
 
+enum { LEVELS_MAX = 64 };
+
+/* An object or array that the fault is in. */
+struct level {
+    struct slice name; /* of the member that it is the value of; empty: an element, or the root */
+    bool is_list;
+};
+
+struct broken_body {
+    struct slice closed;             /* the body up to the last value before the fault, with brackets added */
+    size_t end;                      /* offset in `closed` of the added brackets */
+    size_t token;                    /* offset of the token at which the fault is reported */
+    struct level levels[LEVELS_MAX]; /* outermost first */
+    size_t depth;
+    struct problem fault; /* the error of JSON */
+};
+
 /* --- What precedes the fault -------------------------------------------------------------------------------------- */
 
 /* What may come next in an object or array. */
@@ -64,9 +81,9 @@ static size_t scalar_end(struct slice text, size_t at)
 static bool open_level(struct reader *reader, bool list)
 {
     struct broken_body *broken = reader->broken;
-    if (broken->depth == BROKEN_LEVELS_MAX)
+    if (broken->depth == LEVELS_MAX)
         return false;
-    broken->levels[broken->depth++] = (struct broken_level){reader->name, list};
+    broken->levels[broken->depth++] = (struct level){reader->name, list};
     reader->name = SLICE_NONE;
     reader->expected = FIRST;
     broken->end = ++reader->at;
@@ -158,12 +175,17 @@ static bool read_to_fault(struct reader *reader)
             continue;
         if (more && is_list(reader) && expected != COMMA)
             broken->token = at;
-        return broken->depth < BROKEN_LEVELS_MAX;
+        return broken->depth < LEVELS_MAX;
     }
     return false;
 }
 
-bool broken_body_read(struct request *request, struct slice body, struct broken_body *ret_broken)
+/*
+ * Reads a body up to its fault.
+ * Returns: whether a parser can read what precedes the fault: it is in an object, and not too deep.
+ * Owns: `closed` is in the request's arena.
+ */
+static bool read_sound_part(struct request *request, struct slice body, struct broken_body *ret_broken)
 {
     struct broken_body *broken = ret_broken;
     struct reader reader = {.text = body, .broken = broken};
@@ -303,11 +325,9 @@ static void wrap_reindex(struct request *request, const struct broken_body *brok
         wrap_member(request, broken, 1, "reindex");
 }
 
-int broken_body_refuse(struct request *request, const struct broken_body *broken, enum broken_form form, bool refused,
-                       bool placeless)
+/* Sets the error of JSON as the answer, as the cause of the members that were being parsed. */
+static void report_fault(struct request *request, const struct broken_body *broken, enum broken_form form)
 {
-    if (refused && is_answer(request, broken, placeless))
-        return REQUEST_REFUSED;
     request->problem = broken->fault;
     switch (form) {
     case BROKEN_PLAIN: break;
@@ -316,5 +336,24 @@ int broken_body_refuse(struct request *request, const struct broken_body *broken
     case BROKEN_ALIASES: wrap_aliases(request, broken); break;
     case BROKEN_REINDEX: wrap_reindex(request, broken); break;
     }
+}
+
+int broken_body_refuse(struct request *request, struct slice body, const struct broken_parser *parser,
+                       struct broken_place *ret_place)
+{
+    struct broken_body broken;
+    struct problem ignored;
+    if (ret_place != NULL)
+        *ret_place = (struct broken_place){1, 1};
+    if (parser->dialect == DIALECT_5 || !read_sound_part(request, body, &broken) || broken.depth < parser->depth_min)
+        return REQUEST_REFUSED;
+    struct json_doc *doc = arena_zalloc(parser->arena, sizeof *doc);
+    struct slice text = arena_copy(parser->arena, broken.closed); /* json_parse() may change it */
+    bool refused = json_parse(parser->arena, text, parser->dialect, 0, doc, &ignored) == 0 &&
+                   parser->read(parser->context, doc) != 0;
+    if (!refused || !is_answer(request, &broken, parser->placeless))
+        report_fault(request, &broken, parser->form);
+    if (ret_place != NULL)
+        json_line_column(broken.closed, broken.token, &ret_place->line, &ret_place->column);
     return REQUEST_REFUSED;
 }

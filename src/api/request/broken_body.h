@@ -16,9 +16,10 @@
 #define TL_API_BROKEN_BODY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "base/error.h"
 #include "base/slice.h"
+#include "json/json.h"
 
 struct request;
 
@@ -31,37 +32,33 @@ enum broken_form {
     BROKEN_REINDEX, /* of _reindex */
 };
 
-enum { BROKEN_LEVELS_MAX = 64 };
-
-/* An object or array that the fault is in. */
-struct broken_level {
-    struct slice name; /* of the member that it is the value of; empty: an element, or the root */
-    bool is_list;
+/* How one kind of body is read. */
+struct broken_parser {
+    /*
+     * Reads the body up to the fault, as the parser of a sound body does. Returns: 0; other values:
+     * it was refused, as request->problem says.
+     */
+    int (*read)(void *context, struct json_doc *doc);
+    void *context;
+    struct arena *arena;  /* of the document that read() gets */
+    enum dialect dialect; /* of the body; Elasticsearch 5's parser reports each fault as one of JSON */
+    enum broken_form form;
+    bool placeless;   /* read() does not miss members, so that its refusals count without a place, too */
+    size_t depth_min; /* a fault in fewer objects and arrays is reported as one of JSON */
 };
 
-struct broken_body {
-    struct slice closed; /* the body up to the last value before the fault, with brackets added */
-    size_t end;          /* offset in `closed` of the added brackets */
-    size_t token;        /* offset of the token at which the fault is reported */
-    struct broken_level levels[BROKEN_LEVELS_MAX]; /* outermost first */
-    size_t depth;
-    struct problem fault; /* the error of JSON */
+/* The place of a fault in a body. */
+struct broken_place {
+    size_t line; /* both from 1 */
+    size_t column;
 };
 
 /*
- * Reads a body that json_parse() refused, as request->problem says.
- * Returns: whether a parser can read what precedes the fault: it is in an object, and not too deep.
- * Owns: `closed` is in the request's arena.
+ * Refuses a body that json_parse() refused, as request->problem says.
+ * Returns: REQUEST_REFUSED with the answer in request->problem, and in *ret_place (may be NULL) the
+ *   place of the fault; line 1, column 1 if nothing before it could be read.
  */
-bool broken_body_read(struct request *request, struct slice body, struct broken_body *ret_broken);
-
-/*
- * Refuses the request after its parser has read `closed`. `refused`: it was refused, as
- * request->problem says. `placeless`: the parser has no complaints about missing members, so that its
- * refusals count without a place, too.
- * Returns: REQUEST_REFUSED.
- */
-int broken_body_refuse(struct request *request, const struct broken_body *broken, enum broken_form form, bool refused,
-                       bool placeless);
+int broken_body_refuse(struct request *request, struct slice body, const struct broken_parser *parser,
+                       struct broken_place *ret_place);
 
 #endif

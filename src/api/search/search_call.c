@@ -146,24 +146,28 @@ static int parse_root(struct request *request, struct search_call *call, struct 
     return search_request_parse(parser, root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
 }
 
-/* Refuses a body that is not JSON, as request->problem says. */
-static int refuse_broken(struct request *request, struct search_call *call, struct slice body, bool count)
+struct root_read {
+    struct request *request;
+    struct search_call *call;
+    bool count;
+};
+
+static int read_root(void *context, struct json_doc *doc)
 {
-    struct broken_body broken;
-    struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
-    struct query_parser parser = parser_of(call, request, doc);
-    struct problem ignored;
-    size_t line = 1, column = 1;
-    if (call->dialect == DIALECT_7 && broken_body_read(request, body, &broken)) {
-        bool parsed =
-            json_parse(call->arena, arena_copy(call->arena, broken.closed), call->dialect, 0, doc, &ignored) == 0;
-        broken_body_refuse(request, &broken, BROKEN_QUERY,
-                           parsed && parse_root(request, call, &parser, doc->root, count) != 0, false);
-        if (request->problem.type == PROBLEM_PARSING)
-            return REQUEST_REFUSED;
-        json_line_column(broken.closed, broken.token, &line, &column);
-    }
-    return count ? wrap_count(request, call, line, column) : REQUEST_REFUSED;
+    struct root_read *read = context;
+    struct query_parser parser = parser_of(read->call, read->request, doc);
+    return parse_root(read->request, read->call, &parser, doc->root, read->count);
+}
+
+/* Refuses a body that is not JSON, as request->problem says. */
+static int refuse_broken_search(struct request *request, struct search_call *call, struct slice body, bool count)
+{
+    struct root_read read = {request, call, count};
+    const struct broken_parser parser = {
+        .read = read_root, .context = &read, .arena = call->arena, .dialect = call->dialect, .form = BROKEN_QUERY};
+    struct broken_place place;
+    int r = broken_body_refuse(request, body, &parser, &place);
+    return count ? wrap_count(request, call, place.line, place.column) : r;
 }
 
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count)
@@ -185,7 +189,7 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     if (r > 0 && call->dialect == DIALECT_7 && first_byte(body) == '[')
         return refuse_list(request, call);
     if (r > 0)
-        return refuse_broken(request, call, body, count);
+        return refuse_broken_search(request, call, body, count);
     json_references(doc->root, call->arena, &call->refers);
     return parse_root(request, call, &parser, doc->root, count);
 }
