@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Painless's additions to String: Base64, and splitting without a regular expression. */
 #include "script/library/method_args.h"
+#include "script/value/base64.h"
 #include "script/value/text_search.h"
-
-static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 static bool string_encode_base64(struct call *call, struct value *ret)
 {
@@ -13,11 +12,10 @@ static bool string_encode_base64(struct call *call, struct value *ret)
     text_buf_init(&out, run);
     run_charge(run, bytes.len);
     for (size_t i = 0; i < bytes.len; i += 3) {
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (i + k < bytes.len ? (uint8_t)bytes.data[i + k] : 0);
+        char digits[4];
+        base64_encode((const uint8_t *)bytes.data + i, bytes.len - i < 3 ? bytes.len - i : 3, digits);
         for (size_t k = 0; k < 4; k++)
-            text_buf_unit(&out, i + k <= bytes.len ? (uint8_t)base64_digits[bits >> (18 - 6 * k) & 63] : '=');
+            text_buf_unit(&out, (uint8_t)digits[k]);
     }
     return run_step(run, bytes.len / 64) && give(ret, text_buf_done(&out));
 }
@@ -33,11 +31,11 @@ static bool string_decode_base64(struct call *call, struct value *ret)
     run_work(run, (size_t)text->length * 4);
     for (size_t i = 0; i < text->length && ok; i++) {
         uint16_t c = text_at(text, i);
-        const char *digit = c > 0 && c < 128 ? strchr(base64_digits, c) : NULL;
+        int value = base64_value(c);
         if (c == '=')
             break;
-        ok = digit != NULL;
-        bits = bits << 6 | (ok ? (uint32_t)(digit - base64_digits) : 0);
+        ok = value >= 0;
+        bits = bits << 6 | (ok ? (uint32_t)value : 0);
         have += 6;
         if (have >= 8) {
             have -= 8;

@@ -3,6 +3,7 @@
 #include "script/value/document.h"
 
 #include "base/dtoa.h"
+#include "script/value/base64.h"
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"
@@ -210,15 +211,15 @@ static bool write_items(struct run *run, struct value value, struct buf *out)
 
 static void write_base64(const struct array *bytes, struct buf *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     buf_byte(out, '"');
     for (size_t i = 0; i < bytes->count; i += 3) {
-        size_t left = bytes->count - i;
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < left ? (uint8_t)bytes->items[i + k].i : 0);
-        for (size_t k = 0; k < 4; k++)
-            buf_byte(out, k <= left ? digits[bits >> (18 - 6 * k) & 63] : '=');
+        size_t count = bytes->count - i < 3 ? bytes->count - i : 3;
+        uint8_t group[3];
+        char digits[4];
+        for (size_t k = 0; k < count; k++)
+            group[k] = (uint8_t)bytes->items[i + k].i;
+        base64_encode(group, count, digits);
+        buf_slice(out, slice_make(digits, sizeof digits));
     }
     buf_byte(out, '"');
 }
