@@ -8,6 +8,7 @@
 #include "query/term_pattern.h"
 
 #include "base/check.h"
+#include "json/filter.h"
 
 /* Returns: the code point at *at. Advances *at beyond it. */
 static uint32_t next_point(struct slice text, size_t *at)
@@ -70,30 +71,6 @@ bool term_pattern_prefix(const struct term_pattern *pattern, struct slice text, 
     return true;
 }
 
-/*
- * Matches a pattern without `?` and escapes. memmem finds each piece between stars in linear time.
- */
-static bool literal_wildcard(struct slice pattern, struct slice text)
-{
-    size_t star = slice_find_byte(pattern, '*');
-    struct slice head = slice_make(pattern.data, star);
-    if (!slice_starts_with(text, head) || star == pattern.len)
-        return text.len == head.len && slice_starts_with(text, head);
-    text = slice_from_offset(text, head.len);
-    for (;;) {
-        pattern = slice_from_offset(pattern, star + 1);
-        star = slice_find_byte(pattern, '*');
-        struct slice piece = slice_make(pattern.data, star);
-        if (star == pattern.len) /* the last piece must end the text */
-            return piece.len <= text.len &&
-                   (piece.len == 0 || memcmp(text.data + text.len - piece.len, piece.data, piece.len) == 0);
-        const char *at = piece.len == 0 ? text.data : memmem(text.data, text.len, piece.data, piece.len);
-        if (at == NULL)
-            return false;
-        text = slice_from_offset(text, (size_t)(at - text.data) + piece.len);
-    }
-}
-
 static bool is_literal(const struct term_pattern *pattern)
 {
     struct slice text = pattern->text;
@@ -109,7 +86,7 @@ bool term_pattern_wildcard(const struct term_pattern *pattern, struct slice text
 {
     if (text.len > 0 && pattern->text.len > 0 && is_literal(pattern)) {
         (void)account_take(account, (text.len + pattern->text.len) / 4);
-        return literal_wildcard(pattern->text, text);
+        return json_wildcard(pattern->text, text);
     }
     struct slice p = pattern->text;
     size_t i = 0, j = 0, star = SIZE_MAX, star_text = 0;
