@@ -4,12 +4,18 @@
  * that violates them. Method: each violation runs in a child process, whose standard error names
  * the check.
  */
+#include "../../lib/core_fixture.h"
 #include "../../lib/dies.h"
 
 #include "core/locks/lock.h"
+#include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "store/overlay_internal.h"
+#include "store/view.h"
 
 /* --- Locks ------------------------------------------------------------------------------------ */
 
@@ -147,6 +153,64 @@ static void test_wait_changes_state_by_its_table(void **state)
     assert_dies(end_again, &wait, "REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC))");
 }
 
+/* --- Steps ------------------------------------------------------------------------------------ */
+
+enum { STEPS = 100 }; /* more than a check of an almost empty core waits for */
+
+static void step_with_wrong_count(void *context)
+{
+    struct core_fixture *box = context;
+    box->core->owners->ready_count++;
+    for (int i = 0; i < STEPS; i++)
+        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+}
+
+static void step_with_wrong_overlay(void *context)
+{
+    struct core_fixture *box = context;
+    struct txn *txn = owners_txn(box->core->owners, SLICE_LIT("t"));
+    txn->overlay = overlay_new();
+    overlay_put(txn->overlay, SPACE_DOCUMENTS, SLICE_LIT("a"), SLICE_LIT("1"));
+    overlay_put(txn->overlay, SPACE_DOCUMENTS, SLICE_LIT("b"), SLICE_LIT("2"));
+    struct slice key = omap_key(omap_first(overlay__space(txn->overlay, SPACE_DOCUMENTS)));
+    *(char *)(uintptr_t)key.data = 'c'; /* in place, as a stray write would do */
+    for (int i = 0; i < STEPS; i++)
+        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+}
+
+static void test_steps_check_owners_and_overlays(void **state)
+{
+    (void)state;
+    struct core_fixture box;
+    if (!STEP_CHECKS_OWNERS)
+        skip(); /* not a build of developers */
+    fixture_open(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    assert_dies(step_with_wrong_count, &box, "owners->ready_count == ready");
+    assert_dies(step_with_wrong_overlay, &box, "slice_compare(omap_key(before), omap_key(entry)) < 0");
+    for (int i = 0; i < STEPS; i++)
+        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+    fixture_close(&box);
+}
+
+static void step_at_past_timestamp(void *context)
+{
+    struct core_fixture *box = context;
+    struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+    command->ts = core_last_ts(box->core);
+    (void)!core_step(box->core, command, &box->effects);
+}
+
+static void test_core_contracts_are_checked(void **state)
+{
+    (void)state;
+    struct core_fixture box;
+    fixture_open(&box);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+    assert_dies(step_at_past_timestamp, &box, "command->ts > core->last_ts");
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +218,8 @@ int main(void)
         cmocka_unit_test(test_session_changes_state_by_its_table),
         cmocka_unit_test(test_transaction_changes_state_by_its_table),
         cmocka_unit_test(test_wait_changes_state_by_its_table),
+        cmocka_unit_test(test_steps_check_owners_and_overlays),
+        cmocka_unit_test(test_core_contracts_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
