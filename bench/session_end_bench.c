@@ -3,7 +3,7 @@
  * The steps of the core while a session ends with which many documents live, over RocksDB: the processor time of the applying thread for each,
  * which others on the machine do not distort. Nobody is answered while a step is at work, so the longest is the pause that they feel.
  *
- * usage: leaving_bench [--docs N] [--dir DIRECTORY]
+ * usage: session_end_bench [--docs N] [--dir DIRECTORY]
  *
  * Four sessions end one after another: nobody holds anything; somebody holds a directory beside the documents, one with a hundredth of
  * them, all of the index.
@@ -32,7 +32,7 @@ struct bench {
 
 static _Noreturn void die(const char *what)
 {
-    fprintf(stderr, "leaving_bench: %s\n", what);
+    fprintf(stderr, "session_end_bench: %s\n", what);
     exit(1);
 }
 
@@ -171,7 +171,7 @@ static void leave(struct bench *bench, const char *what, const char *held)
 int main(int argc, char **argv)
 {
     struct bench bench = {.docs = 150000};
-    struct store_options options = {.directory = SLICE_LIT("leaving_bench.data")};
+    struct store_options options = {.directory = SLICE_LIT("session_end_bench.data")};
     struct core_limits limits = core_limits_default();
     struct store *store;
     char *reason = NULL;

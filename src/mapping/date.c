@@ -166,6 +166,22 @@ static bool take_fraction(struct slice *text, int *ret_millis)
     return true;
 }
 
+/*
+ * Parses the zone at the end of a text; an empty text is accepted. As in Elasticsearch, "Z" or an
+ * offset with a colon may be followed by a second one without, which has no effect: "ZZ".
+ */
+static bool parse_iso_zone(struct slice text, struct date_fields *fields)
+{
+    int ignored;
+    bool full = text.len > 0 && (text.data[0] == 'Z' || (text.len > 3 && text.data[3] == ':'));
+    if (text.len == 0)
+        return true;
+    if (!date__take_zone(&text, &fields->zone_minutes))
+        return false;
+    bool colon = text.len > 3 && text.data[3] == ':';
+    return text.len == 0 || (full && !colon && date__take_zone(&text, &ignored) && text.len == 0);
+}
+
 /* Parses HH[:mm[:ss[.SSS]]][zone], which must be the whole text; an empty text is accepted. */
 static bool parse_iso_time(struct slice text, bool strict, struct date_fields *fields)
 {
@@ -183,7 +199,7 @@ static bool parse_iso_time(struct slice text, bool strict, struct date_fields *f
                 return false;
         }
     }
-    return text.len == 0 || (date__take_zone(&text, &fields->zone_minutes) && text.len == 0);
+    return parse_iso_zone(text, fields);
 }
 
 /* Parses yyyy[-MM[-dd]][T…], which must be the whole text. */

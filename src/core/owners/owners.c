@@ -425,7 +425,10 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
     return r < 0 ? r : written;
 }
 
-/* Begins the termination of all sessions whose leases have expired, in one unit. */
+/*
+ * Begins the termination of all sessions whose leases have expired, in one unit, which also ends the
+ * first batch of their waits. It resumes grants if no cleanup follows.
+ */
 static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
 {
     struct owners *owners = core->owners;
@@ -434,6 +437,9 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
     while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
     session__drop_records(core); /* readers do not find them while their cleanup is pending */
+    owners__end_some_cancelled(core);
+    if (!session__can_clean(core))
+        lock_table_resume_grants(&core->owners->locks);
     int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
@@ -447,7 +453,7 @@ static int clean_one(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
     int r = session__continue_cleanup(core, left);
-    if (list_empty(&core->owners->sessions_to_clean) || *left == 0)
+    if (!session__can_clean(core) || *left == 0)
         lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
         r = owners__before_commit(core);
@@ -456,20 +462,20 @@ static int clean_one(struct core *core, tl_ts ts, size_t *left)
 }
 
 /*
- * Ends the waits of all expired sessions first, then cleans up sessions while *left > 0; charges
- * the cost to *left. Grants are suspended until the last cleanup of the step: no session that
- * expired at this timestamp is granted a lock (invariant 7), and no other owner sees half a
- * cleanup.
+ * Cancels the waits of all expired sessions first, then cleans up sessions whose waits have ended,
+ * while *left > 0; charges the cost to *left. Grants are suspended until the last cleanup of the
+ * step: no session that expired at this timestamp is granted a lock (invariant 7), and no other
+ * owner sees half a cleanup.
  */
 static int clean_sessions(struct core *core, tl_ts ts, bool due, uint64_t barrier_clock, size_t *left)
 {
     struct owners *owners = core->owners;
     due = due && deadlines_due(&owners->leases, barrier_clock) != NULL;
-    if (!due && list_empty(&owners->sessions_to_clean))
+    if (!due && !session__can_clean(core))
         return 0;
     lock_table_suspend_grants(&owners->locks);
     int r = due ? expire_sessions(core, ts, barrier_clock) : 0;
-    while (r >= 0 && !list_empty(&owners->sessions_to_clean) && *left > 0)
+    while (r >= 0 && session__can_clean(core) && *left > 0)
         r = clean_one(core, ts, left);
     return r;
 }
@@ -503,11 +509,16 @@ static size_t cancel_batch(const struct core *core)
     return CANCELS_PER_COST * core->limits.ephemeral_batch;
 }
 
+void owners__end_some_cancelled(struct core *core)
+{
+    end_some_cancelled(core, cancel_batch(core));
+}
+
 /* Ends one batch of cancelled waits, in one unit. */
 static int end_cancelled(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
-    end_some_cancelled(core, cancel_batch(core));
+    owners__end_some_cancelled(core);
     int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;

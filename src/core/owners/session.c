@@ -269,14 +269,6 @@ int core__do_session_close(struct core *core, struct command *command)
     return CORE_WAITS;
 }
 
-void session__cancel_waits(struct core *core, struct session *session)
-{
-    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
-    while (!list_empty(&session->waits))
-        wait__end(core, list_entry(session->waits.next, struct wait, of_session), PROBLEM_SESSION_MISSING,
-                  "session [%.*s] ended while the request waited", SLICE_ARG(session->id));
-}
-
 static const char *end_text(enum session_end end_kind)
 {
     switch (end_kind) {
@@ -862,11 +854,14 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
 }
 
 /*
- * Continues the cleanup while *left > 0: transactions, actions, documents.
+ * Continues the cleanup while *left > 0: transactions, actions, documents. It begins when the last
+ * wait of the session has ended.
  * Returns: 0 the locks are released; 1 some of it remains; fatal codes.
  */
 static int continue_cleanup(struct core *core, struct session *session, size_t *left)
 {
+    if (!list_empty(&session->waits))
+        return 1;
     end_transactions(core, session, left);
     if (!list_empty(&session->transactions) || *left == 0)
         return 1;
@@ -892,20 +887,39 @@ static void begin_termination(struct core *core, struct session *session, enum s
         finish_actions(core, session);
 }
 
-/* Ends the waits of the session and of its transactions. */
-static void cancel_all_waits(struct core *core, struct session *session)
+/* Cancels the waits of the session and of its transactions. None of them is resumed any more. */
+static void cancel_waits(struct core *core, struct session *session)
+{
+    list_for_each(link, &session->waits)
+    {
+        core__work(core, WORK_LOCK);
+        wait__cancel(core, list_entry(link, struct wait, of_session), WAIT_SESSION_ENDED);
+    }
+    list_for_each(link, &session->transactions)
+    {
+        struct txn *txn = list_entry(link, struct txn, of_session);
+        core__work(core, WORK_LOCK);
+        if (txn->wait != NULL)
+            wait__cancel(core, txn->wait, WAIT_SESSION_ENDED);
+    }
+}
+
+void session__end_wait(struct core *core, struct wait *wait)
 {
     char cause[100];
-    cause_of_end(session, cause, sizeof cause);
-    session__cancel_waits(core, session);
-    list_for_each(link, &session->transactions)
-        txn__end_waiting(core, list_entry(link, struct txn, of_session), slice_from(cause));
+    if (wait->txn == NULL) {
+        wait__end(core, wait, PROBLEM_SESSION_MISSING, "session [%.*s] ended while the request waited",
+                  SLICE_ARG(wait->session->id));
+        return;
+    }
+    cause_of_end(wait->txn->owner.session, cause, sizeof cause);
+    txn__end_waiting(core, wait->txn, slice_from(cause));
 }
 
 void session__begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
     begin_termination(core, session, end_kind);
-    cancel_all_waits(core, session);
+    cancel_waits(core, session);
     list_append(&core->owners->sessions_to_clean, &session->of_terminating);
 }
 
@@ -919,7 +933,8 @@ int session__terminate(struct core *core, struct session *session, enum session_
     size_t left = core->limits.ephemeral_batch;
     begin_termination(core, session, end_kind);
     lock_table_suspend_grants(locks);
-    cancel_all_waits(core, session);
+    cancel_waits(core, session);
+    owners__end_some_cancelled(core);
     int r = continue_cleanup(core, session, &left);
     if (r > 0 && session->cleanup_pending) {
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
@@ -929,11 +944,22 @@ int session__terminate(struct core *core, struct session *session, enum session_
     return r;
 }
 
+/* Returns: the first session in owners->sessions_to_clean. Requires: there is one. */
+static struct session *first_to_clean(const struct core *core)
+{
+    return list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
+}
+
+bool session__can_clean(const struct core *core)
+{
+    return !list_empty(&core->owners->sessions_to_clean) && list_empty(&first_to_clean(core)->waits);
+}
+
 int session__continue_cleanup(struct core *core, size_t *left)
 {
-    REQUIRE(*left > 0 && !list_empty(&core->owners->sessions_to_clean));
+    REQUIRE(*left > 0 && session__can_clean(core));
     REQUIRE(core->open && core->owners->locks.grants_suspended > 0);
-    struct session *session = list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
+    struct session *session = first_to_clean(core);
     int r = continue_cleanup(core, session, left);
     return r < 0 ? tl_trace(r) : 0;
 }

@@ -12,6 +12,7 @@ struct command;
 struct core;
 struct problem;
 struct store;
+struct wait;
 
 #define SESSION_ACTIONS_MAX 1000
 
@@ -57,7 +58,7 @@ struct session {
     uint64_t attachment;      /* number of the connection that keeps it alive; 0: none */
     struct deadline lease;    /* TL_TS_MAX after a conversion (old_records.c), until RESTART */
     struct list transactions; /* struct txn by of_session */
-    struct list waits;        /* struct wait by of_session, except those of its transactions */
+    struct list waits; /* struct wait by of_session, except those of its transactions; cancelled if terminating */
     size_t ephemeral_count;   /* documents: the sum of the counters that are not orphaned */
     size_t orphan_count;      /* 'e' keys of deleted indices: the sum of the orphaned counters */
     struct ephemeral_counter *ephemeral_counters; /* in no order; mem_free */
@@ -100,22 +101,27 @@ static inline uint64_t session_number(const struct session *session)
 struct session *session__by_number(const struct core *core, struct slice number);
 /* Returns: the session of this id that is not terminating; NULL with *ret_problem in `arena`. */
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
-/* Ends the waits of a session and of its writes, so that nothing can be granted to them. */
-void session__cancel_waits(struct core *core, struct session *session);
+/*
+ * Ends a wait, as wait__end(), because its session, or that of its transaction, has ended.
+ * Requires: it is cancelled for that reason.
+ */
+void session__end_wait(struct core *core, struct wait *wait);
 /*
  * Terminates a session in the open unit, as far as one batch goes.
  * Returns: 0 its locks are released; 1 it is terminating, later steps continue; fatal codes.
  */
 int session__terminate(struct core *core, struct session *session, enum session_end end_kind) TL_MUST_USE;
 /*
- * Marks the session as terminating, ends its waits and those of its transactions in the open unit,
- * and leaves the cleanup to session__continue_cleanup().
+ * Marks the session as terminating, cancels its waits and those of its transactions in the open
+ * unit, and leaves the cleanup to session__continue_cleanup().
  */
 void session__begin_termination(struct core *core, struct session *session, enum session_end end_kind);
+/* Returns: whether owners->sessions_to_clean has a first session, and all waits of that have ended. */
+bool session__can_clean(const struct core *core);
 /*
  * Continues the cleanup of the first session in owners->sessions_to_clean, in the open unit, and
  * charges its cost to *left.
- * Requires: grants are suspended; the list is not empty; *left > 0.
+ * Requires: grants are suspended; session__can_clean(); *left > 0.
  * Returns: 0; fatal codes.
  */
 int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;

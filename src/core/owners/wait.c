@@ -345,9 +345,11 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     struct owners *owners = core->owners;
     REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
     REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
-    if (wait->cancelled != WAIT_NOT_CANCELLED)
+    bool again = wait->cancelled != WAIT_NOT_CANCELLED;
+    if (!again || cause == WAIT_SESSION_ENDED)
+        wait->cancelled = cause;
+    if (again)
         return;
-    wait->cancelled = cause;
     wait->cancel_number = ++owners->last_cancelled;
     list_append(&owners->cancelled, &wait->of_cancelled);
 }
@@ -361,7 +363,10 @@ void wait__end_cancelled(struct core *core, struct wait *wait, bool granted)
     REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
     if (granted)
         wait->granted_ts = core->ts;
-    wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
+    if (wait->cancelled == WAIT_SESSION_ENDED)
+        session__end_wait(core, wait);
+    else
+        wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
 }
 
 void wait__enqueue_ready(struct core *core, struct wait *wait)

@@ -49,7 +49,7 @@ extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
 extern const struct wait_ops deferred__wait_ops; /* deferred.c; without a command */
 
 /* Why many waits end together, in batches. Values are permanent: checkpoints have them. */
-enum wait_cancel { WAIT_NOT_CANCELLED, WAIT_HOST_STOPS, WAIT_HOST_GONE, WAIT_CANCEL_COUNT };
+enum wait_cancel { WAIT_NOT_CANCELLED, WAIT_HOST_STOPS, WAIT_HOST_GONE, WAIT_SESSION_ENDED, WAIT_CANCEL_COUNT };
 
 /*
  * A command that waits for its locks. It has two later states, both in owners->ready:
@@ -167,7 +167,8 @@ void wait__free(struct core *core, struct wait *wait);
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 /*
- * Cancels a wait: wait__end_cancelled() will end it. Requires: as wait__fail().
+ * Cancels a wait: wait__end_cancelled() will end it. The end of its session replaces an earlier
+ * cause, others do not. Requires: as wait__fail().
  */
 void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause);
 /* Ends a cancelled wait, as wait__end(). `granted`: the unit grants its locks, which are released. */
@@ -176,6 +177,8 @@ void wait__end_cancelled(struct core *core, struct wait *wait, bool granted);
  * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
  */
 void owners__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
+/* Ends one batch of cancelled waits, oldest first, in the open unit. */
+void owners__end_some_cancelled(struct core *core);
 /*
  * Ends a wait whose cause is set: removes it from its session and transaction, releases its own
  * locks, and enqueues its reply for a unit of its own.

@@ -165,10 +165,11 @@ static void codec_ready(struct codec *codec, struct wait *wait)
 }
 
 /*
- * Finds the session or transaction of a command; both stay NULL for neither.
+ * Finds the session or transaction of a command; both stay NULL for neither. Only a wait that is
+ * cancelled may belong to a terminating session.
  * Returns: false when the command cannot wait there, so that the input is damaged.
  */
-static bool find_owner(const struct core *core, const struct command *command, struct session **session,
+static bool find_owner(const struct core *core, const struct command *command, bool cancelled, struct session **session,
                        struct txn **txn)
 {
     const struct command_owner *owner = &command->owner;
@@ -180,7 +181,8 @@ static bool find_owner(const struct core *core, const struct command *command, s
         return *txn != NULL && txn__state(*txn) == TXN_OPEN && (*txn)->idle.at == TL_TS_MAX;
     }
     if (owner->session.len > 0)
-        *session = owners_live_session(core->owners, owner->session);
+        *session = cancelled ? owners_session(core->owners, owner->session)
+                             : owners_live_session(core->owners, owner->session);
     return (*session != NULL) == (owner->session.len > 0) && command->type != COMMAND_TXN_LOCK &&
            (command->type != COMMAND_LOCK || *session != NULL);
 }
@@ -189,14 +191,14 @@ static bool find_owner(const struct core *core, const struct command *command, s
  * Makes the wait of a command. Returns: NULL if the command cannot wait.
  * Owns: the wait takes the command; the caller keeps it for NULL.
  */
-static struct wait *make_wait(struct core *core, struct command *command, bool ended)
+static struct wait *make_wait(struct core *core, struct command *command, bool ended, bool cancelled)
 {
     struct session *session = NULL;
     struct txn *txn = NULL;
 
     if (ended)
         return owners__wait_ops(command) == NULL ? NULL : wait__restore_ended(core, command);
-    if (!find_owner(core, command, &session, &txn))
+    if (!find_owner(core, command, cancelled, &session, &txn))
         return NULL;
     struct lock_owner *owner = txn != NULL                     ? &txn->owner.locks
                                : command->type == COMMAND_LOCK ? &session->owner.locks
@@ -204,14 +206,14 @@ static struct wait *make_wait(struct core *core, struct command *command, bool e
     return wait__new(core, command, owner, session, txn);
 }
 
-static struct wait *read_command(struct codec *codec, struct core *core, bool ended)
+static struct wait *read_command(struct codec *codec, struct core *core, bool ended, bool cancelled)
 {
     struct command *command;
 
     codec_command(codec, &command);
     if (command == NULL)
         return NULL;
-    struct wait *wait = make_wait(core, command, ended);
+    struct wait *wait = make_wait(core, command, ended, cancelled);
     if (wait == NULL)
         command_free(command);
     codec_require(codec, wait != NULL);
@@ -253,9 +255,20 @@ static bool is_named(const struct core *core, const struct wait *wait)
     return wait->command != NULL && wait__by_request(core, wait->command->request) == wait;
 }
 
+/* Whether a wait is cancelled because of its session exactly if that, or its transaction's, is terminating. */
+static bool session_end_is_valid(const struct wait *wait)
+{
+    const struct session *session = wait->txn != NULL ? wait->txn->owner.session : wait->session;
+    bool ends = session != NULL && session->terminating;
+
+    return ends == (wait->cancelled == WAIT_SESSION_ENDED) && (!ends || session->cleanup_pending);
+}
+
 static void codec_cancelled(struct codec *codec, struct wait *wait)
 {
-    wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, WAIT_CANCEL_COUNT);
+    unsigned count = codec->version < 9 ? WAIT_SESSION_ENDED : WAIT_CANCEL_COUNT;
+
+    wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, count);
     codec_number(codec, &wait->cancel_number);
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
 }
@@ -276,7 +289,7 @@ void codec_wait(struct sections *sections, struct core *core, struct wait **wait
     if (reads)
         *wait = codec.bad     ? NULL
                 : is_deferred ? read_deferred(&codec, core, deferred)
-                              : read_command(&codec, core, ended);
+                              : read_command(&codec, core, ended, cancelled);
     else if (is_deferred)
         codec_number(&codec, &(*wait)->deferred->number);
     else
@@ -291,6 +304,7 @@ void codec_wait(struct sections *sections, struct core *core, struct wait **wait
             codec_ready(&codec, *wait);
         if (cancelled)
             codec_cancelled(&codec, *wait);
+        codec_require(&codec, codec.bad || session_end_is_valid(*wait));
         codec_require(&codec, codec.bad || never_waited_is_valid(*wait));
         codec_require(&codec, codec.bad || !named || (*wait)->command->request != 0);
     }

@@ -38,8 +38,9 @@ enum section_kind {
  * requests that run in a later step, ended requests to be answered, transactions of a host,
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
+ * 9: requests cancelled by the end of their session.
  */
-enum { SECTIONS_VERSION = 8 };
+enum { SECTIONS_VERSION = 9 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

@@ -232,15 +232,19 @@ static void test_ready_writes_resume_in_bounded_steps(void **state)
     end(&box);
 }
 
+static size_t waiting_count(const struct core_fixture *box)
+{
+    return box->core->owners->locks.waiting_count;
+}
+
 /*
- * Waits that end with their session are answered in bounded steps; until then none is found or
- * granted.
+ * Waits of a session end and are answered in bounded steps; until then none is granted, and the
+ * session keeps its locks.
  */
 static void test_ended_waits_are_answered_in_bounded_steps(void **state)
 {
     enum { WAITS = 20000 };
     struct core_fixture box;
-    uint64_t one = 0;
     (void)state;
 
     begin(&box, core_limits_default().ephemeral_batch);
@@ -248,17 +252,19 @@ static void test_ended_waits_are_answered_in_bounded_steps(void **state)
     session(&box, COMMAND_SESSION_OPEN, "waiter");
     lock(&box, "holder", "1");
     for (int i = 0; i < WAITS; i++)
-        one = put(&box, 1, i, "waiter", "");
+        put(&box, 1, i, "waiter", "");
     free_completed(&box);
     session(&box, COMMAND_SESSION_CLOSE, "waiter");
-    size_t answered = free_completed(&box) - 1;
+    const size_t most = (CANCELS_PER_COST + GRANTS_PER_COST) * core_limits_default().ephemeral_batch;
+    size_t answered = free_completed(&box); /* the reply of the close is not one of them */
     assert_true(answered > 100 && answered <= core_limits_default().ephemeral_batch);
-    assert_int_equal(box.core->owners->locks.waiting_count, 0);
-    cancel(&box, one); /* it is not found */
+    assert_int_equal(waiting_count(&box), WAITS - CANCELS_PER_COST * core_limits_default().ephemeral_batch);
     unlock_all(&box, "holder");
     free_completed(&box);
     while (core_next_deadline(box.core) == 0) {
+        size_t before = waiting_count(&box);
         tick(&box);
+        assert_true(before - waiting_count(&box) <= most);
         for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
                 continue;
@@ -279,11 +285,6 @@ static void cancel_host(struct core_fixture *box, uint64_t host, bool single_ste
     command->cancel.request = host << HOST_SHIFT;
     command->cancel.single_step = single_step;
     give(box, command);
-}
-
-static size_t waiting_count(const struct core_fixture *box)
-{
-    return box->core->owners->locks.waiting_count;
 }
 
 /*
@@ -347,6 +348,104 @@ static void test_cancelled_request_granted_by_another_ones_end_keeps_no_lock(voi
     end(&box);
 }
 
+/*
+ * Sessions whose leases end together have more waiting requests than end in one step. A lock that
+ * becomes free meanwhile is granted to another owner, also by a core that is loaded in between, and
+ * the sessions keep their own locks until their last request has ended.
+ */
+static void test_waits_of_expired_sessions_end_in_bounded_steps(void **state)
+{
+    enum { SESSIONS = 4, WAITS = 8, BATCH = CANCELS_PER_COST };
+    static const char *const ids[SESSIONS] = {"s0", "s1", "s2", "s3"};
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    for (int i = 0; i < SESSIONS; i++) {
+        session(&box, COMMAND_SESSION_OPEN, ids[i]);
+        lock(&box, ids[i], ids[i]);
+    }
+    lock(&box, "holder", "1");
+    for (int i = 0; i < SESSIONS * WAITS; i++) {
+        if (i < SESSIONS)
+            lock(&box, ids[i], "1");
+        else
+            put(&box, 1, i, ids[i % SESSIONS], "");
+    }
+    free_completed(&box);
+    box.clock += 1800 * TL_SECOND;
+    session(&box, COMMAND_SESSION_KEEPALIVE, "holder");
+    box.clock += 1800 * TL_SECOND;
+    tick(&box);
+    assert_int_equal(waiting_count(&box), SESSIONS * WAITS - BATCH - 1); /* one times out */
+    assert_int_equal(box.core->owners->terminating_count, SESSIONS);
+    fixture_reopen(&box);
+    unlock_all(&box, "holder"); /* grants requests of the sessions, which end */
+    lock_table_check(&box.core->owners->locks);
+    assert_int_equal(box.core->owners->terminating_count, SESSIONS);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_int_equal(waiting_count(&box), 0);
+    assert_int_equal(box.core->owners->sessions.count, 1);
+    lock(&box, "holder", "1");
+    assert_int_equal(box.core->owners->locks.lock_count, 1);
+    assert_null(fixture_source(&box, "fs", "1"));
+    lock_table_check(&box.core->owners->locks);
+    free_completed(&box);
+    end(&box);
+}
+
+/* The waiting request of a transaction ends with its session, and so do both. */
+static void test_waits_of_transactions_end_with_the_session(void **state)
+{
+    enum { TXNS = 2 * CANCELS_PER_COST };
+    struct core_fixture box;
+    uint64_t requests[TXNS];
+    char ids[TXNS][16];
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    session(&box, COMMAND_SESSION_OPEN, "s");
+    lock(&box, "holder", "1");
+    for (int i = 0; i < TXNS; i++) {
+        struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+        snprintf(ids[i], sizeof ids[i], "t%d", i);
+        command->txn.id = slice_from(ids[i]);
+        command->txn.mode = TXN_UPDATE;
+        command->txn.idle_us = 3600 * TL_SECOND;
+        command->owner.session = SLICE_LIT("s");
+        give(&box, command);
+        requests[i] = put(&box, 1, i, "s", ids[i]);
+    }
+    free_completed(&box);
+    assert_int_equal(waiting_count(&box), TXNS);
+    session(&box, COMMAND_SESSION_DETACH, "s"); /* no connection keeps it alive */
+    assert_int_equal(waiting_count(&box), TXNS - CANCELS_PER_COST);
+    unlock_all(&box, "holder");
+    for (size_t next = 0; next < TXNS;) {
+        struct command *command = completed(&box);
+        if (command == NULL) {
+            assert_int_equal(core_next_deadline(box.core), 0);
+            tick(&box);
+            continue;
+        }
+        if (command->type == COMMAND_WRITE) {
+            assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
+            assert_int_equal(command->request, requests[next]);
+            next++;
+        }
+        command_free(command);
+    }
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    assert_null(fixture_source(&box, "fs", "1"));
+    free_completed(&box);
+    end(&box);
+}
+
 /* A bulk of two documents. */
 static void put_two(struct core_fixture *box, const char *first, const char *second)
 {
@@ -360,31 +459,34 @@ static void put_two(struct core_fixture *box, const char *first, const char *sec
 
 /*
  * A bulk that times out tries each item once more. One that is cancelled must not, although its
- * batch comes after its time: an item may be free by then.
+ * batch comes after its time. Each has a document that no other request waits for.
  */
 static void test_cancelled_bulk_tries_no_item_on_timeout(void **state)
 {
     enum { WAITS = 6 * CANCELS_PER_COST };
     struct core_fixture box;
+    char ids[WAITS][16];
     (void)state;
 
     begin(&box, 1);
     session(&box, COMMAND_SESSION_OPEN, "holder");
     session(&box, COMMAND_SESSION_OPEN, "other");
     lock(&box, "holder", "1");
-    lock(&box, "other", "2");
-    for (int i = 0; i < WAITS; i++)
-        put_two(&box, "1", "2");
+    for (int i = 0; i < WAITS; i++) {
+        snprintf(ids[i], sizeof ids[i], "free%d", i);
+        lock(&box, "other", ids[i]);
+        put_two(&box, "1", ids[i]);
+    }
     cancel_host(&box, 0, false);
     unlock_all(&box, "other");
     assert_true(waiting_count(&box) > 0);
     box.clock += 120 * TL_SECOND;
     tick(&box);
-    assert_null(fixture_source(&box, "fs", "2"));
     while (core_next_deadline(box.core) == 0)
         tick(&box);
     assert_int_equal(waiting_count(&box), 0);
-    assert_null(fixture_source(&box, "fs", "2"));
+    for (int i = 0; i < WAITS; i++)
+        assert_null(fixture_source(&box, "fs", ids[i]));
     free_completed(&box);
     end(&box);
 }
@@ -955,6 +1057,8 @@ int main(void)
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
         cmocka_unit_test(test_cancelled_request_granted_by_another_ones_end_keeps_no_lock),
+        cmocka_unit_test(test_waits_of_expired_sessions_end_in_bounded_steps),
+        cmocka_unit_test(test_waits_of_transactions_end_with_the_session),
         cmocka_unit_test(test_cancelled_bulk_tries_no_item_on_timeout),
         cmocka_unit_test(test_cancelled_wait_leaves_request_with_its_number),
         cmocka_unit_test(test_cancel_of_older_version_ends_all_waits),
