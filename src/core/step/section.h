@@ -37,9 +37,10 @@ enum section_kind {
  * writes, waiting requests as commands of version 3, the dialect of deferred actions. 6: granted
  * requests that run in a later step, ended requests to be answered, transactions of a host,
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
- * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
+ * which terminating sessions still have a record. 8: cancelled requests, commands of version 6. 9:
+ * overlays as lists of pieces, whose form has this version, too: a later one has to write them anew.
  */
-enum { SECTIONS_VERSION = 8 };
+enum { SECTIONS_VERSION = 9 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */
@@ -47,6 +48,7 @@ struct sections {
     struct slice all;    /* whole input */
     struct arena *arena; /* when reading: as of a codec */
     unsigned version;
+    bool in_pieces;         /* overlays are lists of pieces (README.md, "Pieces") */
     uint32_t crc;           /* of all sections before the current one */
     enum section_kind kind; /* of the current or the last section */
     size_t at;              /* offset of the current section */
