@@ -228,8 +228,9 @@ static int found(const struct member_options *o, struct cmdlog *log, struct iden
 static int stand_at(struct member *member, cmdlog_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    recover_write_record(member->core, position, NULL, 0, &record);
-    int r = store_checkpoint(member->store, buf_as_slice(&record));
+    int r = recover_write_record(member->core, position, NULL, 0, &record);
+    if (r == 0)
+        r = store_checkpoint(member->store, buf_as_slice(&record));
     buf_deinit(&record);
     while (r == 0 && (r = store_checkpointed(member->store)) == 0)
         usleep(STALL_US);

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "core/step/command_group.h"
+#include "core/step/save.h"
 #include "journal/at_work.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
@@ -19,6 +20,11 @@ enum {
     /* Replay work between checkpoints is at least this multiple of the cost of saving one. */
     SAVE_COST_FACTOR = 10,
     STALL_US = 1000,
+    /*
+     * Bytes of the state that are written ahead of a checkpoint in one hold of core_lock: a few
+     * milliseconds.
+     */
+    SAVE_AHEAD_BYTES = 1 << 20,
     SPACE_POLL_US = 50 * 1000,       /* polling interval for space in the log */
     STOP_WAIT_US = 10 * 1000 * 1000, /* limit of the wait for a checkpoint while stopping */
 };
@@ -378,10 +384,10 @@ static void begin_checkpoint(struct journal *journal)
     int r = cmdlog_sync(journal->log, journal->position);
     if (r == 0)
         r = cmdlog_lineage(journal->log, journal->position, &lineage);
-    if (r == 0) {
-        recover_write_record(journal->core, journal->position, &lineage, journal->log_bytes, &record);
+    if (r == 0)
+        r = recover_write_record(journal->core, journal->position, &lineage, journal->log_bytes, &record);
+    if (r == 0)
         r = store_checkpoint(journal->store, buf_as_slice(&record));
-    }
     buf_deinit(&record);
     if (r < 0)
         journal__store_failed("beginning a checkpoint", r);
@@ -389,7 +395,9 @@ static void begin_checkpoint(struct journal *journal)
     journal->checkpoint_log_bytes = journal->log_bytes;
     journal->checkpointing = true;
     journal->work_us = 0;
-    journal->save_us = journal__boot(journal) - begun;
+    journal->save_us = journal->ahead_us + journal__boot(journal) - begun;
+    journal->ahead_us = 0;
+    journal->saving = false;
     journal->paused = is_scarce(journal);
     journal->space_checkpoint_begun = lacks_space(journal);
 }
@@ -411,8 +419,27 @@ void journal__await_unpaused(struct journal *journal)
 }
 
 /*
- * Begins a checkpoint if one is due or `wanted`. Returns: a checkpoint found durable now; position
- * 0: none. Requires: core_lock.
+ * Writes the next part of the state ahead of a checkpoint, unless the disk is full. Returns: whether
+ * the checkpoint can be begun, since little is left. Requires: core_lock.
+ */
+static bool save_ahead(struct journal *journal)
+{
+    uint64_t begun = journal__boot(journal);
+    bool more;
+    journal->saving = false;
+    if (!atomic_load_explicit(&journal->ready, memory_order_relaxed))
+        return false;
+    int r = core_save_ahead(journal->core, SAVE_AHEAD_BYTES, &more);
+    if (r < 0)
+        journal__store_failed("writing ahead of a checkpoint", r);
+    journal->saving = more;
+    journal->ahead_us += journal__boot(journal) - begun;
+    return !more;
+}
+
+/*
+ * If a checkpoint is due or `wanted`, writes ahead of it, or begins it if little is left to write.
+ * Returns: a checkpoint found durable now; position 0: none. Requires: core_lock.
  */
 static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool wanted)
 {
@@ -422,7 +449,7 @@ static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool
         journal->checkpointing = false;
         done = newest_checkpoint(journal);
     }
-    if (!journal->checkpointing && (wanted || is_due(journal)))
+    if (!journal->checkpointing && (wanted || journal->saving || is_due(journal)) && save_ahead(journal))
         begin_checkpoint(journal);
     return done;
 }
@@ -435,11 +462,29 @@ static void presync_log(struct journal *journal)
 {
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    cmdlog_position position = !journal->checkpointing && is_due(journal) ? journal->position : 0;
+    bool soon = journal->saving || (!journal->checkpointing && is_due(journal));
+    cmdlog_position position = soon ? journal->position : 0;
     pthread_mutex_unlock(&journal->core_lock);
     int r = position == 0 ? 0 : cmdlog_sync(journal->log, position);
     if (r < 0)
         journal__store_failed("making changes durable", r);
+}
+
+/*
+ * Continues to write ahead of a checkpoint, and begins it. Between two parts core_lock is free for
+ * long enough that a thread that waits for it gets it.
+ */
+static void continue_saving(struct journal *journal)
+{
+    for (bool saving = true; saving && may_wait(journal);) {
+        usleep(STALL_US);
+        presync_log(journal);
+        pthread_mutex_lock(&journal->core_lock);
+        if (journal->saving && save_ahead(journal))
+            begin_checkpoint(journal);
+        saving = journal->saving;
+        pthread_mutex_unlock(&journal->core_lock);
+    }
 }
 
 void journal__advance_checkpoints(struct journal *journal)
@@ -448,7 +493,7 @@ void journal__advance_checkpoints(struct journal *journal)
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
     struct cmdlog_checkpoint done = advance_checkpoint(journal, false);
-    bool lacks = lacks_space(journal);
+    bool lacks = lacks_space(journal), saving = journal->saving;
     pthread_mutex_unlock(&journal->core_lock);
     if (done.position != 0)
         report_checkpoint(journal, &done);
@@ -457,6 +502,8 @@ void journal__advance_checkpoints(struct journal *journal)
         r = cmdlog_preallocate(journal->log);
     if (r < 0)
         journal__store_failed("preparing the log", r);
+    if (saving)
+        continue_saving(journal);
 }
 
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)

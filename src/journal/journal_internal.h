@@ -87,6 +87,8 @@ struct journal {
     cmdlog_position checkpoint; /* of the newest checkpoint, durable or not */
     uint64_t checkpoint_log_bytes;
     bool checkpointing;         /* `checkpoint` is not durable yet */
+    bool saving;                /* the state is being written ahead of the next checkpoint */
+    uint64_t ahead_us;          /* time which that has taken */
     bool paused;                /* disk nearly full: apply nothing until `checkpoint` is durable */
     /* A checkpoint was begun since writes have been refused for lack of space. */
     bool space_checkpoint_begun;

@@ -32,8 +32,8 @@
 
 enum { RECORD_VERSION = 3, RECORD_WITHOUT_LOG_BYTES = 2, RECORD_WITHOUT_LINEAGE = 1, CHAIN_BEGIN = 1 };
 
-void recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
-                          uint64_t log_bytes, struct buf *record)
+int recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
+                         uint64_t log_bytes, struct buf *record)
 {
     static const struct cmdlog_lineage unknown;
     lineage = lineage == NULL ? &unknown : lineage;
@@ -44,7 +44,7 @@ void recover_write_record(struct core *core, cmdlog_position position, const str
     buf_varint(record, lineage->history_crc);
     if (log_bytes != 0)
         buf_varint(record, log_bytes);
-    core_save(core, record);
+    return core_save_rest(core, record);
 }
 
 static int refuse(int code, char **ret_reason, struct slice reason)

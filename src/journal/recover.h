@@ -87,10 +87,11 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
 /*
  * Appends a checkpoint record: the core's state at this position in a log of this lineage. NULL
  * `lineage`: the log is shared by hosts; its opener checks that it fits. `log_bytes`: size of the
- * shared log up to the position; 0: the log is not shared.
- * Requires: called between steps.
+ * shared log up to the position; 0: the log is not shared. Writes to the core's store; the record is
+ * that of the store's next checkpoint.
+ * Returns: 0; fatal codes. Requires: called between steps.
  */
-void recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
-                          uint64_t log_bytes, struct buf *record);
+int recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
+                         uint64_t log_bytes, struct buf *record) TL_MUST_USE;
 
 #endif

@@ -2,9 +2,12 @@
 /*
  * A transaction's writes, ordered by space and key, with savepoints; see view.h.
  *
- * One ordered map per space. A map's value is a tag byte and the value, to distinguish a deletion
- * from an empty value. After the first savepoint each change pushes the replaced value to an undo
- * list; a savepoint is a length of that list.
+ * One ordered map per space. A map's value is a tag byte, which distinguishes a deletion from an
+ * empty value, the ordinal of the key in `items`, and the value. After the first savepoint each
+ * change pushes the replaced value to an undo list; a savepoint is a length of that list.
+ *
+ * `items` has all keys in the order in which they were first written, and a chunk is a range of it.
+ * A rollback removes keys in the reverse of that order, so ordinals never change.
  */
 #include "base/alloc.h"
 #include "base/budget.h"
@@ -17,6 +20,11 @@
 
 enum { TAGGED_KEPT_MAX = 64 * 1024 }; /* a larger scratch buffer is freed after a change */
 
+/* A chunk of this weight gets no further key; one of twice the weight is cut. */
+enum { CHUNK_WEIGHT = OVERLAY_CHUNK_BYTES, ITEM_WEIGHT = 8 };
+
+enum { TAG_BYTES = 1, ORDINAL_BYTES = 4, HEAD_BYTES = TAG_BYTES + ORDINAL_BYTES };
+
 enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
 
 /* An undo record: the key and its previous tagged value; data NULL: there was none. */
@@ -28,10 +36,24 @@ struct undo {
 
 #define OVERLAY_MAGIC MAGIC('O', 'v', 'e', 'r')
 
+struct item {
+    const struct omap_entry *entry;
+    enum store_space space;
+};
+
 struct overlay {
     uint32_t magic; /* OVERLAY_MAGIC */
     struct omap spaces[SPACE_COUNT];
-    size_t bytes[SPACE_COUNT]; /* of keys and values without tags */
+    size_t bytes[SPACE_COUNT]; /* of keys and values without their heads */
+    struct item *items;
+    size_t item_count;
+    size_t item_capacity;
+    struct overlay_chunk *chunks; /* in order of their first items */
+    size_t chunk_count;
+    size_t chunk_capacity;
+    uint32_t next_chunk;       /* number of the next new chunk */
+    size_t first_changed;      /* no chunk before this one is changed */
+    bool reads_chunk;          /* the last chunk is being read: it gets all further keys */
     size_t tallied;            /* value of overlay_memory_bytes() last reported to the budget */
     bool has_savepoint;        /* changes are pushed to `undo` */
     struct undo *undo;
@@ -81,6 +103,7 @@ void overlay_clear(struct overlay *overlay)
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
+    overlay->item_count = overlay->chunk_count = overlay->first_changed = 0;
     overlay_release_savepoints(overlay);
     update_tally(overlay);
 }
@@ -98,14 +121,29 @@ bool overlay_is_shared(const struct overlay *overlay)
     return atomic_load_explicit(&overlay->more_refs, memory_order_acquire) > 0;
 }
 
+static uint32_t ordinal_of(const struct omap_entry *entry)
+{
+    uint32_t ordinal;
+    memcpy(&ordinal, omap_value(entry).data + TAG_BYTES, sizeof ordinal);
+    return ordinal;
+}
+
 struct overlay *overlay_copy(const struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     struct overlay *copy = overlay_new();
+    copy->items = mem_alloc((overlay->item_count + 1) * sizeof *copy->items);
+    copy->item_count = overlay->item_count;
+    copy->item_capacity = overlay->item_count + 1;
+    copy->chunks = mem_dup(overlay->chunks, overlay->chunk_count * sizeof *copy->chunks);
+    copy->chunk_count = copy->chunk_capacity = overlay->chunk_count;
+    copy->next_chunk = overlay->next_chunk;
+    copy->first_changed = overlay->first_changed;
     for (int space = 0; space < SPACE_COUNT; space++)
         for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
              entry = omap_next(entry))
-            omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry));
+            copy->items[ordinal_of(entry)] = (struct item){
+                omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry)), (enum store_space)space};
     memcpy(copy->bytes, overlay->bytes, sizeof copy->bytes);
     update_tally(copy);
     return copy;
@@ -118,6 +156,8 @@ void overlay_free(struct overlay *overlay)
         return;
     overlay_clear(overlay);
     mem_free(overlay->undo);
+    mem_free(overlay->items);
+    mem_free(overlay->chunks);
     buf_deinit(&overlay->tagged);
     magic_clear(&overlay->magic);
     mem_free(overlay);
@@ -140,17 +180,168 @@ static void undo_push(struct overlay *overlay, enum store_space space, struct sl
 /* Returns: the bytes that an entry counts in `bytes`. */
 static size_t entry_bytes(const struct omap_entry *entry)
 {
-    return entry == NULL ? 0 : omap_key(entry).len + omap_value(entry).len - 1;
+    return entry == NULL ? 0 : omap_key(entry).len + omap_value(entry).len - HEAD_BYTES;
 }
+
+/* --- Chunks ------------------------------------------------------------------------------------------------------- */
+
+/* Returns: the index of the chunk that has this item. */
+static size_t chunk_of(const struct overlay *overlay, uint32_t ordinal)
+{
+    size_t low = 0, high = overlay->chunk_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (overlay->chunks[middle].first <= ordinal)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void mark_changed(struct overlay *overlay, size_t index)
+{
+    overlay->chunks[index].changed = true;
+    overlay->first_changed = index < overlay->first_changed ? index : overlay->first_changed;
+}
+
+/* Makes room for `count` chunks after the first `index`; the caller sets them. */
+static struct overlay_chunk *insert_chunks(struct overlay *overlay, size_t index, size_t count)
+{
+    if (overlay->chunk_count + count > overlay->chunk_capacity) {
+        overlay->chunk_capacity = 2 * overlay->chunk_capacity + count;
+        overlay->chunks = mem_realloc(overlay->chunks, overlay->chunk_capacity * sizeof *overlay->chunks);
+    }
+    struct overlay_chunk *at = &overlay->chunks[index];
+    memmove(at + count, at, (overlay->chunk_count - index) * sizeof *at);
+    overlay->chunk_count += count;
+    return at;
+}
+
+/* Returns: the ordinal of a new item, whose entry the caller sets. */
+static uint32_t add_item(struct overlay *overlay)
+{
+    size_t count = overlay->chunk_count;
+    INSIST(overlay->item_count < UINT32_MAX);
+    if (overlay->item_count == overlay->item_capacity) {
+        overlay->item_capacity = overlay->item_capacity ? overlay->item_capacity * 2 : 16;
+        overlay->items = mem_realloc(overlay->items, overlay->item_capacity * sizeof *overlay->items);
+    }
+    if (count == 0 || (!overlay->reads_chunk && overlay->chunks[count - 1].weight >= CHUNK_WEIGHT))
+        *insert_chunks(overlay, count, 1) =
+            (struct overlay_chunk){.number = overlay->next_chunk++, .first = (uint32_t)overlay->item_count};
+    return (uint32_t)overlay->item_count++;
+}
+
+/* Counts a changed value, or with ITEM_WEIGHT a new key, in the chunk of an item. */
+static void weigh(struct overlay *overlay, uint32_t ordinal, size_t before, size_t after)
+{
+    size_t index = chunk_of(overlay, ordinal);
+    overlay->chunks[index].weight += after - before;
+    mark_changed(overlay, index);
+}
+
+/* Removes the newest key. */
+static void remove_last(struct overlay *overlay, enum store_space space, struct slice key)
+{
+    const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
+    struct overlay_chunk *last = &overlay->chunks[overlay->chunk_count - 1];
+    INSIST(ordinal_of(entry) == overlay->item_count - 1);
+    overlay->bytes[space] -= entry_bytes(entry);
+    weigh(overlay, ordinal_of(entry), entry_bytes(entry) + ITEM_WEIGHT, 0);
+    omap_remove(&overlay->spaces[space], key);
+    overlay->item_count--;
+    overlay->chunk_count -= last->first == overlay->item_count;
+}
+
+static size_t items_end(const struct overlay *overlay, size_t index)
+{
+    return index + 1 == overlay->chunk_count ? overlay->item_count : overlay->chunks[index + 1].first;
+}
+
+/* Cuts a chunk that has become too large. */
+static void cut(struct overlay *overlay, size_t index)
+{
+    size_t end = items_end(overlay, index);
+    for (size_t i = overlay->chunks[index].first, weight = 0; i < end; i++) {
+        if (weight >= CHUNK_WEIGHT) {
+            struct overlay_chunk *chunk = insert_chunks(overlay, ++index, 1);
+            *chunk = (struct overlay_chunk){.number = overlay->next_chunk++,
+                                            .first = (uint32_t)i,
+                                            .weight = chunk[-1].weight - weight,
+                                            .changed = true};
+            chunk[-1].weight = weight;
+            weight = 0;
+        }
+        weight += entry_bytes(overlay->items[i].entry) + ITEM_WEIGHT;
+    }
+}
+
+size_t overlay_chunk_count(const struct overlay *overlay)
+{
+    return overlay->chunk_count;
+}
+
+const struct overlay_chunk *overlay_chunk(const struct overlay *overlay, size_t index)
+{
+    REQUIRE(index < overlay->chunk_count);
+    return &overlay->chunks[index];
+}
+
+bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index)
+{
+    size_t index = overlay->first_changed;
+    while (index < overlay->chunk_count && !overlay->chunks[index].changed)
+        index++;
+    overlay->first_changed = index;
+    if (index >= overlay->chunk_count)
+        return false;
+    if (overlay->chunks[index].weight >= (size_t)2 * CHUNK_WEIGHT)
+        cut(overlay, index);
+    *ret_index = index;
+    return true;
+}
+
+void overlay_each_of_chunk(const struct overlay *overlay, size_t index, overlay_chunk_visit *visit, void *context)
+{
+    for (size_t i = overlay->chunks[index].first, end = items_end(overlay, index); i < end; i++) {
+        const struct item *item = &overlay->items[i];
+        visit(context, item->space, omap_key(item->entry), overlay__value(item->entry));
+    }
+}
+
+void overlay_chunk_saved(struct overlay *overlay, size_t index, uint32_t len, uint32_t crc)
+{
+    struct overlay_chunk *chunk = &overlay->chunks[index];
+    chunk->changed = false;
+    chunk->saved_len = len;
+    chunk->saved_crc = crc;
+    overlay->reads_chunk = false;
+}
+
+size_t overlay_begin_chunk(struct overlay *overlay, uint32_t number)
+{
+    size_t index = overlay->chunk_count;
+    *insert_chunks(overlay, index, 1) =
+        (struct overlay_chunk){.number = number, .first = (uint32_t)overlay->item_count, .changed = true};
+    overlay->next_chunk = number >= overlay->next_chunk ? number + 1 : overlay->next_chunk;
+    overlay->reads_chunk = true;
+    return index;
+}
+
+/* --- Changes ------------------------------------------------------------------------------------------------------ */
 
 /* Sets a key whose current entry is `before` (NULL: none). */
 static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space space, struct slice key,
                                      const struct omap_entry *before, struct slice tagged)
 {
-    INSIST(overlay->bytes[space] >= entry_bytes(before));
-    overlay->bytes[space] -= entry_bytes(before);
+    size_t bytes = entry_bytes(before), weight = before == NULL ? 0 : bytes + ITEM_WEIGHT;
+    INSIST(overlay->bytes[space] >= bytes);
     struct omap_entry *entry = omap_put(&overlay->spaces[space], key, tagged);
-    overlay->bytes[space] += entry_bytes(entry);
+    uint32_t ordinal = ordinal_of(entry);
+    overlay->bytes[space] += entry_bytes(entry) - bytes;
+    overlay->items[ordinal] = (struct item){entry, space};
+    weigh(overlay, ordinal, weight, entry_bytes(entry) + ITEM_WEIGHT);
     update_tally(overlay);
     return entry;
 }
@@ -161,8 +352,10 @@ static void change(struct overlay *overlay, enum store_space space, struct slice
     REQUIRE(!overlay_is_shared(overlay)); /* readers on other threads use it */
     const struct omap_entry *before = omap_get(&overlay->spaces[space], key);
     struct slice kept = overlay->has_savepoint && before != NULL ? slice_dup(omap_value(before)) : SLICE_NONE;
+    uint32_t ordinal = before != NULL ? ordinal_of(before) : add_item(overlay);
     buf_clear(&overlay->tagged);
     buf_byte(&overlay->tagged, tag);
+    buf_append(&overlay->tagged, &ordinal, sizeof ordinal);
     buf_slice(&overlay->tagged, value);
     const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_as_slice(&overlay->tagged));
     if (overlay->tagged.capacity > TAGGED_KEPT_MAX)
@@ -228,8 +421,8 @@ const struct omap *overlay__space(const struct overlay *overlay, enum store_spac
 struct slice overlay__value(const struct omap_entry *entry)
 {
     struct slice tagged = omap_value(entry);
-    INSIST(tagged.len > 0 && (tagged.data[0] == TAG_DELETED || tagged.data[0] == TAG_PUT));
-    return tagged.data[0] == TAG_DELETED ? SLICE_NONE : slice_from_offset(tagged, 1);
+    INSIST(tagged.len >= HEAD_BYTES && (tagged.data[0] == TAG_DELETED || tagged.data[0] == TAG_PUT));
+    return tagged.data[0] == TAG_DELETED ? SLICE_NONE : slice_from_offset(tagged, HEAD_BYTES);
 }
 
 int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value)
@@ -258,7 +451,8 @@ void overlay_check(const struct overlay *overlay)
         for (; entry != NULL; before = entry, entry = omap_next(entry)) {
             struct slice tagged = omap_value(entry);
             INSIST(before == NULL || slice_compare(omap_key(before), omap_key(entry)) < 0);
-            INSIST(tagged.len > 0 && (tagged.data[0] == TAG_PUT || (tagged.data[0] == TAG_DELETED && tagged.len == 1)));
+            INSIST(tagged.len >= HEAD_BYTES && (tagged.len == HEAD_BYTES || tagged.data[0] == TAG_PUT));
+            INSIST(ordinal_of(entry) < overlay->item_count && overlay->items[ordinal_of(entry)].entry == entry);
             bytes += entry_bytes(entry);
             count++;
         }
@@ -294,14 +488,11 @@ void overlay_rollback_to(struct overlay *overlay, size_t savepoint)
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && overlay->has_savepoint && savepoint <= overlay->undo_count);
     while (overlay->undo_count > savepoint) {
         struct undo *undo = &overlay->undo[--overlay->undo_count];
-        struct omap *map = &overlay->spaces[undo->space];
-        const struct omap_entry *entry = omap_get(map, undo->key);
-        if (undo->before.data != NULL) {
-            set_tagged(overlay, undo->space, undo->key, entry, undo->before);
-        } else {
-            overlay->bytes[undo->space] -= entry_bytes(entry);
-            omap_remove(map, undo->key);
-        }
+        if (undo->before.data != NULL)
+            set_tagged(overlay, undo->space, undo->key, omap_get(&overlay->spaces[undo->space], undo->key),
+                       undo->before);
+        else
+            remove_last(overlay, undo->space, undo->key);
         undo_free(undo);
     }
 }

@@ -67,6 +67,51 @@ static int write_length(struct rocks_store *rocks, rocksdb_writebatch_t *batch, 
     return r;
 }
 
+/* --- Pieces ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * The key of a piece, in the records' family: four bytes of all ones, which order it after the keys
+ * of all parts and outside of the range that write_record() deletes; owner and number, big endian.
+ */
+enum { PIECE_KEY_BYTES = KEY_BYTES + 8 + 4 };
+
+static void piece_key(struct store_piece piece, char ret_key[PIECE_KEY_BYTES])
+{
+    part_key(UINT32_MAX, ret_key);
+    part_key((uint32_t)(piece.owner >> 32), ret_key + KEY_BYTES);
+    part_key((uint32_t)piece.owner, ret_key + KEY_BYTES + 4);
+    part_key(piece.number, ret_key + KEY_BYTES + 8);
+}
+
+static int put_and_destroy(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
+{
+    rocks__quiet();
+    int r = rocks__put(rocks, batch);
+    rocksdb_writebatch_destroy(batch);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int rocks__put_piece(struct store *store, struct store_piece piece, struct slice bytes)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    char key[PIECE_KEY_BYTES];
+    piece_key(piece, key);
+    rocksdb_writebatch_put_cf(batch, rocks->records, key, PIECE_KEY_BYTES, bytes.data, bytes.len);
+    return put_and_destroy(rocks, batch);
+}
+
+int rocks__delete_pieces(struct store *store, uint64_t first, uint64_t last)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+    char lower[PIECE_KEY_BYTES], upper[PIECE_KEY_BYTES];
+    piece_key((struct store_piece){first, 0}, lower);
+    piece_key((struct store_piece){last + 1, 0}, upper);
+    rocksdb_writebatch_delete_range_cf(batch, rocks->records, lower, PIECE_KEY_BYTES, upper, PIECE_KEY_BYTES);
+    return put_and_destroy(rocks, batch);
+}
+
 static uint64_t property(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, const char *name)
 {
     uint64_t value = 0;
@@ -155,6 +200,34 @@ int rocks__checkpoint_record(struct store *store, struct buf *ret_record)
         r = read_key(rocks, rocks->records, slice_make(key, KEY_BYTES), ret_record) == 0 ? 0 : tl_trace(TL_ERR_CORRUPT);
     }
     return r == 0 && ret_record->len != whole ? tl_trace(TL_ERR_CORRUPT) : r;
+}
+
+int rocks__get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    char key[PIECE_KEY_BYTES];
+    if (rocks->records == NULL)
+        return STORE_NOT_FOUND;
+    piece_key(piece, key);
+    return read_key(rocks, rocks->records, slice_make(key, PIECE_KEY_BYTES), ret_bytes);
+}
+
+int rocks__count_pieces(struct store *store, size_t *ret_count)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    char first[PIECE_KEY_BYTES];
+    char *error = NULL;
+    *ret_count = 0;
+    if (rocks->records == NULL)
+        return 0;
+    piece_key((struct store_piece){0, 0}, first);
+    rocksdb_iterator_t *iter = rocksdb_create_iterator_cf(rocks->db, rocks->plain_read_options, rocks->records);
+    rocksdb_iter_seek(iter, first, PIECE_KEY_BYTES);
+    for (; rocksdb_iter_valid(iter); rocksdb_iter_next(iter))
+        ++*ret_count;
+    rocksdb_iter_get_error(iter, &error);
+    rocksdb_iter_destroy(iter);
+    return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
 size_t rocks__uncheckpointed_bytes(const struct store *store)

@@ -109,6 +109,10 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *batch);
 int rocks__checkpoint(struct store *store, struct slice record) TL_MUST_USE;
 int rocks__checkpointed(struct store *store) TL_MUST_USE;
 int rocks__checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
+int rocks__put_piece(struct store *store, struct store_piece piece, struct slice bytes) TL_MUST_USE;
+int rocks__delete_pieces(struct store *store, uint64_t first, uint64_t last) TL_MUST_USE;
+int rocks__get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes) TL_MUST_USE;
+int rocks__count_pieces(struct store *store, size_t *ret_count) TL_MUST_USE;
 size_t rocks__uncheckpointed_bytes(const struct store *store);
 
 /* rocks_iter.c */

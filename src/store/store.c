@@ -163,6 +163,28 @@ int store_checkpoint_record(struct store *store, struct buf *ret_record)
     return store->ops->checkpoint_record(store, ret_record);
 }
 
+int store_put_piece(struct store *store, struct store_piece piece, struct slice bytes)
+{
+    REQUIRE(piece.owner < UINT64_MAX);
+    return store->ops->put_piece(store, piece, bytes);
+}
+
+int store_delete_pieces(struct store *store, uint64_t first, uint64_t last)
+{
+    REQUIRE(first <= last && last < UINT64_MAX);
+    return store->ops->delete_pieces(store, first, last);
+}
+
+int store_get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes)
+{
+    return store->ops->get_piece(store, piece, ret_bytes);
+}
+
+int store_count_pieces(struct store *store, size_t *ret_count)
+{
+    return store->ops->count_pieces(store, ret_count);
+}
+
 size_t store_uncheckpointed_bytes(const struct store *store)
 {
     REQUIRE(MAGIC_VALID(store, STORE_MAGIC));

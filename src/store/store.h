@@ -161,6 +161,29 @@ void store_give_up(struct store *store);
  */
 int store_checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
 /*
+ * Pieces: parts of a large record that are written ahead of its checkpoint (README.md, "Pieces").
+ * A piece has an owner and a number. Its bytes are part of the next checkpoint, as a batch is.
+ */
+struct store_piece {
+    uint64_t owner; /* below UINT64_MAX */
+    uint32_t number;
+};
+/*
+ * Writes or replaces a piece.
+ * Returns: 0; TL_ERR_IO; TL_ERR_NO_SPACE, only after store_give_up(). Blocks as store_write().
+ * Requires: called by the writer.
+ */
+int store_put_piece(struct store *store, struct store_piece piece, struct slice bytes) TL_MUST_USE;
+/*
+ * Deletes the pieces of the owners from `first` to `last`, if there are any. Returns, Requires: as
+ * store_put_piece().
+ */
+int store_delete_pieces(struct store *store, uint64_t first, uint64_t last) TL_MUST_USE;
+/* Appends the bytes of a piece. Returns: 0; STORE_NOT_FOUND; fatal codes. */
+int store_get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes) TL_MUST_USE;
+/* Counts all pieces; reads all of them. Returns: 0; fatal codes. */
+int store_count_pieces(struct store *store, size_t *ret_count) TL_MUST_USE;
+/*
  * Returns: approximately the bytes in memory written since the last checkpoint was begun. From any
  *          thread.
  */

@@ -65,6 +65,11 @@ struct store_ops {
     int (*checkpoint)(struct store *store, struct slice record);
     int (*checkpointed)(struct store *store);
     int (*checkpoint_record)(struct store *store, struct buf *ret_record);
+    /* The last owner is below UINT64_MAX. */
+    int (*put_piece)(struct store *store, struct store_piece piece, struct slice bytes);
+    int (*delete_pieces)(struct store *store, uint64_t first, uint64_t last);
+    int (*get_piece)(struct store *store, struct store_piece piece, struct buf *ret_bytes);
+    int (*count_pieces)(struct store *store, size_t *ret_count);
     void (*give_up)(struct store *store); /* NULL: it never blocks */
     size_t (*uncheckpointed_bytes)(const struct store *store);
     int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value);

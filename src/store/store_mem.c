@@ -42,6 +42,9 @@ struct mem_store {
     size_t bytes;
     bool checkpointed; /* there is a checkpoint */
     struct buf record; /* of the last checkpoint */
+    struct omap pieces;         /* by encoded struct store_piece */
+    struct omap durable_pieces; /* of the last checkpoint */
+    bool pieces_changed;        /* since then */
     _Atomic size_t uncheckpointed_bytes;
 };
 
@@ -142,6 +145,8 @@ static void mem_close(struct store *store)
         omap_deinit(&mem->spaces[space]);
     mem_free(mem->unsynced);
     buf_deinit(&mem->record);
+    omap_deinit(&mem->pieces);
+    omap_deinit(&mem->durable_pieces);
     pthread_rwlock_destroy(&mem->lock);
     mem_free(mem);
 }
@@ -333,6 +338,66 @@ void store_mem_sync(struct store *store)
     pthread_rwlock_unlock(&mem->lock);
 }
 
+/* --- Pieces ------------------------------------------------------------------------------------------------------- */
+
+enum { PIECE_KEY_BYTES = 12 };
+
+static struct slice piece_key(struct store_piece piece, char bytes[PIECE_KEY_BYTES])
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(piece.owner >> (56 - 8 * i));
+    for (int i = 0; i < 4; i++)
+        bytes[8 + i] = (char)(piece.number >> (24 - 8 * i));
+    return slice_make(bytes, PIECE_KEY_BYTES);
+}
+
+static int mem_put_piece(struct store *store, struct store_piece piece, struct slice bytes)
+{
+    struct mem_store *mem = mem_of(store);
+    char key[PIECE_KEY_BYTES];
+    omap_put(&mem->pieces, piece_key(piece, key), bytes);
+    mem->pieces_changed = true;
+    return 0;
+}
+
+static int mem_delete_pieces(struct store *store, uint64_t first, uint64_t last)
+{
+    struct mem_store *mem = mem_of(store);
+    char key[PIECE_KEY_BYTES], after[PIECE_KEY_BYTES];
+    struct slice end = piece_key((struct store_piece){last + 1, 0}, after);
+    struct omap_entry *entry = omap_seek(&mem->pieces, piece_key((struct store_piece){first, 0}, key));
+    while (entry != NULL && slice_compare(omap_key(entry), end) < 0) {
+        struct omap_entry *following = omap_next(entry);
+        omap_remove(&mem->pieces, omap_key(entry));
+        entry = following;
+    }
+    mem->pieces_changed = true;
+    return 0;
+}
+
+static int mem_get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes)
+{
+    char key[PIECE_KEY_BYTES];
+    const struct omap_entry *entry = omap_get(&mem_of(store)->pieces, piece_key(piece, key));
+    if (entry == NULL)
+        return STORE_NOT_FOUND;
+    buf_slice(ret_bytes, omap_value(entry));
+    return 0;
+}
+
+static int mem_count_pieces(struct store *store, size_t *ret_count)
+{
+    *ret_count = mem_of(store)->pieces.count;
+    return 0;
+}
+
+static void copy_pieces(struct omap *into, const struct omap *from)
+{
+    omap_clear(into);
+    for (const struct omap_entry *entry = omap_first(from); entry != NULL; entry = omap_next(entry))
+        omap_put(into, omap_key(entry), omap_value(entry));
+}
+
 /* A checkpoint in memory is durable at once. */
 static int mem_checkpoint(struct store *store, struct slice record)
 {
@@ -340,6 +405,9 @@ static int mem_checkpoint(struct store *store, struct slice record)
     buf_clear(&mem->record);
     buf_slice(&mem->record, record);
     mem->checkpointed = true;
+    if (mem->pieces_changed)
+        copy_pieces(&mem->durable_pieces, &mem->pieces);
+    mem->pieces_changed = false;
     atomic_store_explicit(&mem->uncheckpointed_bytes, 0, memory_order_relaxed);
     store_mem_sync(store);
     return 0;
@@ -396,6 +464,9 @@ size_t store_mem_crash(struct store *store, size_t kept)
         /* No version visible from there was dropped. */
         atomic_store(&mem->base.history_low, mem->durable_ts);
     mem->unsynced_count = 0;
+    if (mem->pieces_changed)
+        copy_pieces(&mem->pieces, &mem->durable_pieces);
+    mem->pieces_changed = false;
     pthread_rwlock_unlock(&mem->lock);
     return count;
 }
@@ -687,6 +758,10 @@ static const struct store_ops mem_ops = {
     .checkpoint = mem_checkpoint,
     .checkpointed = mem_checkpointed,
     .checkpoint_record = mem_checkpoint_record,
+    .put_piece = mem_put_piece,
+    .delete_pieces = mem_delete_pieces,
+    .get_piece = mem_get_piece,
+    .count_pieces = mem_count_pieces,
     .uncheckpointed_bytes = mem_uncheckpointed_bytes,
     .get = mem_get,
     .iter_new = mem_iter_new,
@@ -712,6 +787,8 @@ struct store *store_open_mem(void)
     mem->base.magic = STORE_MAGIC;
     mem->base.ops = &mem_ops;
     mem->record = BUF_INIT(BUF_UNLIMITED);
+    omap_init(&mem->pieces);
+    omap_init(&mem->durable_pieces);
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_init(&mem->spaces[space]);
     pthread_rwlock_init(&mem->lock, NULL);

@@ -131,4 +131,39 @@ void overlay_release_savepoints(struct overlay *overlay);
 /* Removes all writes and savepoints. */
 void overlay_clear(struct overlay *overlay);
 
+/*
+ * Chunks: each key of an overlay is in one chunk of some 16 KiB of keys and values, with those that
+ * were first written shortly before and after it. So that a checkpoint need not write an overlay
+ * whole, its owner saves each chunk that has changed since it was last saved. README.md, "Chunks".
+ * Only the writer calls these functions, also for an overlay that is shared.
+ */
+enum { OVERLAY_CHUNK_BYTES = 16 * 1024 };
+
+struct overlay_chunk {
+    uint32_t number;               /* unique in the overlay; 0 is the first */
+    uint32_t first;                /* keys that are in chunks before it */
+    size_t weight;                 /* of keys and values, with an overhead for each */
+    bool changed;                  /* since it was saved; a new one is changed */
+    uint32_t saved_len, saved_crc; /* as given to overlay_chunk_saved() */
+};
+
+size_t overlay_chunk_count(const struct overlay *overlay);
+const struct overlay_chunk *overlay_chunk(const struct overlay *overlay, size_t index);
+/*
+ * Finds a changed chunk. One that has grown to twice the size is first cut into several, which
+ * changes the indexes of those after it.
+ * Returns: whether there is one. Requires: no savepoint.
+ */
+bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index);
+/* Calls `visit` for each write of a chunk, in the order in which the keys were first written. */
+typedef void overlay_chunk_visit(void *context, enum store_space space, struct slice key, struct slice value);
+void overlay_each_of_chunk(const struct overlay *overlay, size_t index, overlay_chunk_visit *visit, void *context);
+/* Records that a chunk was saved, with length and checksum of its saved form. */
+void overlay_chunk_saved(struct overlay *overlay, size_t index, uint32_t len, uint32_t crc);
+/*
+ * Begins a chunk with a number that no other has, to read a saved one: it gets all new keys until
+ * overlay_chunk_saved(). Returns: its index. Requires: it gets at least one.
+ */
+size_t overlay_begin_chunk(struct overlay *overlay, uint32_t number);
+
 #endif

@@ -129,7 +129,8 @@ static void make_checkpoint(struct host *host)
 
     if (r == 0)
         r = cmdlog_lineage(host->log, host->position, &lineage);
-    recover_write_record(host->core, host->position, &lineage, 0, &record);
+    if (r == 0)
+        r = recover_write_record(host->core, host->position, &lineage, 0, &record);
     if (r == 0)
         r = store_checkpoint(host->store, buf_as_slice(&record));
     while (r == 0 && (r = store_checkpointed(host->store)) == 0)

@@ -405,7 +405,7 @@ static int run_in_txn(struct acquisition *at)
 {
     struct core *core = at->core;
     struct command *command = at->command;
-    struct overlay *overlay = txn__overlay(at->txn);
+    struct overlay *overlay = txn__overlay(at->core, at->txn);
     size_t mark = overlay_savepoint(overlay);
     struct provisional_entries ahead = {.arena = &core->arena};
     struct write_path_check placing = {may_insert_at, at};

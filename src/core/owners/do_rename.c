@@ -354,7 +354,7 @@ static int run(struct core *core, struct command *command, struct txn *txn)
         r = check_versions(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    struct overlay *overlay = txn == NULL ? NULL : txn__overlay(txn);
+    struct overlay *overlay = txn == NULL ? NULL : txn__overlay(core, txn);
     struct view view = core__view(core, overlay);
     struct tree_writer writer = {
         .tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending},

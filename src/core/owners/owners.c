@@ -9,10 +9,11 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "core/locks/resource.h"
+#include "core/owners/cleanup_attempt.h"
+#include "core/owners/cost.h"
 #include "core/owners/deferred.h"
 #include "core/owners/lock_history.h"
-#include "core/owners/cost.h"
-#include "core/owners/cleanup_attempt.h"
+#include "core/owners/save_pieces.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -110,6 +111,7 @@ void owners__open(struct core *core)
     deadlines_init(&owners->wait_ends);
     deadlines_init(&owners->idles);
     list_init(&owners->open_txns);
+    save_pieces__init(core);
     list_init(&owners->waits);
     list_init(&owners->cancelled);
     list_init(&owners->ready);
@@ -149,6 +151,7 @@ void owners__close(struct core *core)
         wait__free(core, wait);
     }
     free_owners(core);
+    save_pieces__deinit(core);
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);

@@ -10,16 +10,15 @@
 
 #include "base/check.h"
 #include "core/documents/action.h"
-#include "core/documents/doc.h"
-#include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
-#include "core/owners/hosts.h"
-#include "core/owners/deferred.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
-#include "core/owners/lock_event.h"
 #include "core/owners/cleanup_attempt.h"
+#include "core/owners/deferred.h"
+#include "core/owners/hosts.h"
+#include "core/owners/lock_event.h"
+#include "core/owners/owners.h"
+#include "core/owners/save_pieces.h"
+#include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/codec.h"
@@ -27,7 +26,6 @@
 #include "core/step/command_codec.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
-#include "core/tree/tree_record.h"
 
 enum { SESSION_END_COUNT = SESSION_END_DETACHED + 1 };
 
@@ -268,32 +266,14 @@ static void write_one(void *context, struct slice key, struct slice value)
     codec_slice(codec, &value);
 }
 
-/* Whether a record of an overlay is valid, so that a commit can apply it. */
-static bool is_valid_record(enum store_space space, struct slice key, struct slice value)
-{
-    struct slice id;
-    uint32_t index;
-    uint16_t type;
-    struct doc doc;
-
-    if (space == SPACE_FEED) {
-        struct feed_change change;
-        return value.data != NULL && feed_change_take(&value, &change) && value.len == 0 && change.kind == FEED_RENAMED;
-    }
-    if (space == SPACE_TREE)
-        return value.data == NULL || tree_record_is_valid(key, value);
-    return space != SPACE_DOCUMENTS ||
-           (value.data != NULL && doc_key_parse(key, &index, &type, &id) && doc_decode(value, &doc) == 0);
-}
-
 static void read_one(struct codec *codec, struct overlay *overlay, enum store_space space, struct slice *before)
 {
     struct slice key = SLICE_NONE, value = SLICE_NONE;
 
     codec_bytes(codec, &key);
     codec_slice(codec, &value);
-    codec_require(codec,
-                  (before->data == NULL || slice_compare(*before, key) < 0) && is_valid_record(space, key, value));
+    codec_require(codec, (before->data == NULL || slice_compare(*before, key) < 0) &&
+                             save_pieces__record_is_valid(space, key, value));
     if (codec->bad)
         return;
     *before = key;
@@ -303,8 +283,15 @@ static void read_one(struct codec *codec, struct overlay *overlay, enum store_sp
         overlay_put(overlay, space, key, value);
 }
 
-static void codec_overlay(struct codec *codec, struct overlay *overlay)
+/* An overlay, in itself or as a list of its pieces. */
+static void codec_overlay(struct codec *codec, struct core *core, struct txn *txn, bool in_pieces)
 {
+    struct overlay *overlay = txn->overlay;
+    if (in_pieces) {
+        save_pieces__codec(codec, core, txn);
+        return;
+    }
+
     for (int space = 0; space < SPACE_COUNT; space++) {
         size_t count = codec_reads(codec) ? 0 : overlay_count_in(overlay, (enum store_space)space);
         struct slice before = SLICE_NONE;
@@ -314,6 +301,8 @@ static void codec_overlay(struct codec *codec, struct overlay *overlay)
         for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++)
             read_one(codec, overlay, (enum store_space)space, &before);
     }
+    if (codec_reads(codec) && overlay_chunk_count(overlay) > 0)
+        save_pieces__touch(core, txn);
 }
 
 /* The host that began the transaction for a request, and why it is abandoned. */
@@ -349,18 +338,23 @@ static enum txn_mode read_mode(struct codec *codec, struct txn *txn, bool *ret_h
     return mode;
 }
 
-/* Returns: TXN_QUERY: the state is of an older version, and the transaction is to be dropped. */
-static enum txn_mode codec_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
+/*
+ * `in_pieces`: overlays are written as lists of pieces.
+ * Returns: TXN_QUERY: the state is of an older version, and the transaction is to be dropped.
+ */
+static enum txn_mode codec_txn_fields(struct codec *codec, struct core *core, struct txn *txn, bool in_pieces)
 {
     bool has_overlay = txn->overlay != NULL;
-    bool *const flags[] = {&txn->retry, &has_overlay};
+    bool *const flags[] = {&txn->retry, &has_overlay, &in_pieces};
     uint64_t undo_records = txn->undo_record_count, read_ts = 0;
     enum txn_mode mode = TXN_UPDATE;
 
+    in_pieces = in_pieces && has_overlay && overlay_chunk_count(txn->overlay) > 0;
     if (codec->version < 7)
         mode = read_mode(codec, txn, &has_overlay);
     else
-        codec_flags(codec, flags, 2);
+        codec_flags(codec, flags, codec->version < 9 ? 2 : 3);
+    codec_require(codec, has_overlay || !in_pieces);
     codec_number(codec, &txn->created);
     if (codec->version < 7)
         codec_number(codec, &read_ts);
@@ -374,7 +368,7 @@ static enum txn_mode codec_txn_fields(struct codec *codec, struct core *core, st
     if (codec_reads(codec) && has_overlay)
         txn->overlay = overlay_new();
     if (has_overlay)
-        codec_overlay(codec, txn->overlay);
+        codec_overlay(codec, core, txn, in_pieces);
     return mode;
 }
 
@@ -410,7 +404,7 @@ static struct txn *codec_txn(struct sections *sections, struct core *core, struc
         codec_slice(&codec, &session_id);
     }
     if (txn != NULL)
-        mode = codec_txn_fields(&codec, core, txn);
+        mode = codec_txn_fields(&codec, core, txn, sections->in_pieces);
     section_end(sections, &codec);
     return mode == TXN_QUERY ? txn : NULL;
 }
@@ -757,6 +751,8 @@ void owners__codec(struct core *core, struct sections *sections)
     if (sections->version >= 4)
         hosts__codec(sections, &owners->hosts);
     if (sections_are_read(sections)) {
+        sections_require(sections, save_pieces__check_loaded(core));
+        sections->in_pieces = owners->pieces.named > 0;
         owners->events_reported = owners->lock_events.count; /* reported before */
         owners__update_budget(core);
     }

@@ -20,18 +20,19 @@
 #include "base/magic.h"
 #include "base/sm.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/provisional.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
+#include "core/documents/provisional.h"
 #include "core/documents/write.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/owners/do_rename.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
 #include "core/owners/command_owner.h"
 #include "core/owners/cost.h"
+#include "core/owners/do_rename.h"
+#include "core/owners/owners.h"
+#include "core/owners/save_pieces.h"
+#include "core/owners/session.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
@@ -99,6 +100,7 @@ void txn__free(struct core *core, struct txn *txn)
     owners->abandoned_count -= txn->owner.abandoned;
     lock_release_all(&owners->locks, &txn->owner.locks);
     lock_owner_deinit(&txn->owner.locks);
+    save_pieces__end(core, txn);
     overlay_free(txn->overlay);
     map_remove(&owners->txns, txn->id);
     list_remove(&txn->of_all);
@@ -113,9 +115,10 @@ void txn__free(struct core *core, struct txn *txn)
  * A reader on another thread may still use the overlay: it keeps the old one, and the transaction
  * continues with a copy.
  */
-struct overlay *txn__overlay(struct txn *txn)
+struct overlay *txn__overlay(struct core *core, struct txn *txn)
 {
     REQUIRE(txn__state(txn) != TXN_ABANDONED);
+    save_pieces__touch(core, txn);
     if (txn->overlay == NULL) {
         txn->overlay = overlay_new();
     } else if (overlay_is_shared(txn->overlay)) {

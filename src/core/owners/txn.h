@@ -47,9 +47,11 @@ struct txn {
     bool of_host;                    /* begun by a host for one request; ends with that host's life */
     uint16_t host;                   /* number of that host; 0 without of_host */
     enum txn_abandon abandon_reason; /* valid with owner.abandoned */
+    uint64_t piece_owner;            /* of its pieces in the store (save_pieces.h); 0: it has none */
     uint32_t undo_record_count;      /* of its provisional index entries (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
+    struct list of_unsaved; /* in owners->pieces.unsaved, or not linked */
     struct wait *wait;      /* NULL: no command waits */
 };
 
@@ -63,10 +65,10 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
 /* Returns: the open transaction of this public number in decimal, or NULL. Takes linear time. */
 struct txn *txn__by_number(const struct core *core, struct slice number);
 /*
- * Returns: the overlay for its next writes, a copy where readers share the old one. Earlier
+ * Returns: the overlay, for its next writes: a copy where readers share the old one. Earlier
  * pointers into it are invalid.
  */
-struct overlay *txn__overlay(struct txn *txn);
+struct overlay *txn__overlay(struct core *core, struct txn *txn);
 /* Restarts the idle time. */
 void txn__touch(struct core *core, struct txn *txn);
 /* Ends the waiting command, if any, of a transaction that is or will be rolled back. */

@@ -40,6 +40,9 @@ struct core_metrics {
     metric_value transactions;
     metric_value deferred_actions; /* of ended sessions, deferred because of other owners' locks */
 
+    metric_value pieces_written; /* of overlays, for checkpoints (README.md, "Pieces") */
+    metric_value piece_bytes;
+
     metric_value sessions_opened;
     metric_value session_ends[METRIC_SESSION_END_COUNT];
     metric_value txns_begun;

@@ -31,6 +31,9 @@ int owners__convert(struct core *core) TL_MUST_USE;
  * owners__discard_loaded().
  */
 void owners__codec(struct core *core, struct sections *sections);
+/* As core_save_ahead() and the first part of core_save_rest() (save.h). */
+int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more) TL_MUST_USE;
+int owners__save_rest(struct core *core) TL_MUST_USE;
 /* Discards partly read owners, so that they can be closed. */
 void owners__discard_loaded(struct core *core);
 /*

@@ -32,14 +32,36 @@ static void codec_numbers(struct sections *sections, struct core *core)
     section_end(sections, &codec);
 }
 
-void core_save(struct core *core, struct buf *buf)
+static void save(struct core *core, bool in_pieces, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
 
     REQUIRE(!core->open);
+    sections.in_pieces = in_pieces;
     codec_numbers(&sections, core);
     owners__codec(core, &sections);
     sections_finish(&sections);
+}
+
+void core_save(struct core *core, struct buf *buf)
+{
+    save(core, false, buf);
+}
+
+int core_save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
+{
+    REQUIRE(!core->open);
+    return owners__save_ahead(core, bytes_max, ret_more);
+}
+
+int core_save_rest(struct core *core, struct buf *buf)
+{
+    REQUIRE(!core->open);
+    int r = owners__save_rest(core);
+    if (r < 0)
+        return tl_trace(r);
+    save(core, true, buf);
+    return 0;
 }
 
 /*
@@ -53,7 +75,7 @@ static void compare(struct core *core, struct sections *sections)
 
     if (sections->bad || sections->version != SECTIONS_VERSION)
         return;
-    core_save(core, &again);
+    save(core, sections->in_pieces, &again);
     while (same < len && same < again.len && sections->all.data[same] == again.data[same])
         same++;
     if (same < len || same < again.len)

@@ -1251,7 +1251,7 @@ static void restart(struct world *world)
     uint64_t before, after;
     effects_init(&stopped);
     INSIST(core_digest(world->core, &before) == 0);
-    core_save(world->core, &saved);
+    INSIST(core_save_rest(world->core, &saved) == 0);
     core_stop(world->core, &stopped);
     core_close(world->core);
     INSIST(core_load(world->store, &limits, buf_as_slice(&saved), NULL, &world->core) == 0);
@@ -1303,9 +1303,18 @@ static void act_txn(struct world *world, struct actor *actor)
         do_write(world, actor, true);
 }
 
+/* Writes a part of the state ahead of the next restart. */
+static void save_ahead(struct world *world)
+{
+    bool more;
+    INSIST(core_save_ahead(world->core, 2000, &more) == 0);
+}
+
 static void act(struct world *world)
 {
     int roll = below(world, 200);
+    if (roll % 8 == 0)
+        save_ahead(world);
     struct actor *actor = &world->actors[below(world, ACTORS)];
     if (roll == 0)
         restart(world);

@@ -143,9 +143,10 @@ void follower_checkpoint(struct world *world)
 
     if (follower->core == NULL)
         return;
-    settle(follower->store);
     buf_clear(&follower->saved);
-    core_save(follower->core, &follower->saved);
+    if (core_save_rest(follower->core, &follower->saved) != 0)
+        world_fail(world, "the other core cannot be saved");
+    settle(follower->store);
 }
 
 void follower_restart(struct world *world, size_t kept)

@@ -144,8 +144,7 @@ struct core *world_recover(const struct world *world, struct store *store, struc
 
     if (core_load(store, &core_limits, saved, &reason, &core) != 0)
         world_fail(world, "the checkpoint cannot be loaded: %.*s", SLICE_ARG(buf_as_slice(&reason)));
-    core_save(core, &again);
-    if (!slice_equal(saved, buf_as_slice(&again)))
+    if (core_save_rest(core, &again) != 0 || !slice_equal(saved, buf_as_slice(&again)))
         world_fail(world, "what was loaded saves other bytes");
     for (size_t i = 0; i < count; i++) {
         struct list commands = LIST_INIT(commands);
@@ -477,9 +476,10 @@ static void end_group(struct world *world)
 static void sync_store(struct world *world)
 {
     end_group(world);
-    settle(world->store);
     buf_clear(&world->saved);
-    core_save(world->core, &world->saved);
+    if (core_save_rest(world->core, &world->saved) != 0)
+        world_fail(world, "the core cannot be saved");
+    settle(world->store);
     follower_checkpoint(world);
     world->synced = world->model.last_ts;
     cut_log(world, 0);
@@ -646,9 +646,21 @@ static void check_feed(struct world *world)
         world_fail(world, "followed since %llu: %.*s", (unsigned long long)since, SLICE_ARG(buf_as_slice(&wrong)));
 }
 
+/* Writes a part of the state ahead of the next checkpoint. */
+static void save_ahead(struct world *world)
+{
+    bool more;
+
+    if (core_save_ahead(world->core, 1 + rng_below(&world->check_rng, 3000), &more) != 0)
+        world_fail(world, "nothing can be written ahead");
+}
+
 static void maybe_event(struct world *world)
 {
     const char *wrong;
+
+    if (!world->grouping && rng_below(&world->check_rng, 4) == 0)
+        save_ahead(world);
 
     if (one_in(world, 8))
         sync_store(world);

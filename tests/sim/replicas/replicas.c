@@ -33,6 +33,7 @@
 #include "../../lib/bounded.h"
 #include "../../lib/settle.h"
 #include "core/step/save.h"
+#include "core/step/unit.h"
 #include "gen.h"
 #include "json/json.h"
 #include "cmdlog/cmdlog_memory.h"
@@ -52,7 +53,8 @@ struct side {
     struct cmdlog *log;
     cmdlog_position applied;
     cmdlog_position saved_at; /* position of the last checkpoint */
-    struct buf saved;
+    struct buf saved;         /* the state at the last checkpoint, whole */
+    struct buf record;        /* the record of that checkpoint */
     struct buf replies; /* to the current entry */
 };
 
@@ -68,6 +70,7 @@ struct world {
     int step;
     bool trace;
     struct rng rng;
+    struct rng save_rng; /* when and how states are saved in pieces */
     struct gen gen;
     tl_ts history_low; /* history limit */
     struct cmdlog_medium *medium;
@@ -181,26 +184,68 @@ static void load_damaged(struct world *world, struct side *side, struct slice sa
     buf_deinit(&reason);
 }
 
-/* Saves, kills and loads the core, and checks that it is the same. */
+/* Writes a part of the state ahead of the next checkpoint. */
+static void save_ahead(struct world *world, struct side *side)
+{
+    enum { PART_MAX = 4000, PIECE_MAX = 3 * OVERLAY_CHUNK_BYTES };
+    uint64_t before = metric_read(&side->core->metrics.piece_bytes), part = 1 + rng_below(&world->save_rng, PART_MAX);
+    bool more;
+
+    if (core_save_ahead(side->core, part, &more) != 0)
+        fail(world, "%s: nothing can be written ahead", side->name);
+    if (metric_read(&side->core->metrics.piece_bytes) - before > part + PIECE_MAX)
+        fail(world, "%s: too much was written ahead at once", side->name);
+}
+
+/*
+ * Saves the state in two forms: whole, and as a record with pieces in the store. If all pieces have
+ * been written ahead, none is written with the record.
+ */
+static void save_both(struct world *world, struct side *side, struct buf *saved, struct buf *record)
+{
+    bool more = true;
+
+    for (bool whole = rng_below(&world->save_rng, 2) == 0; whole && more;)
+        if (core_save_ahead(side->core, 1 + rng_below(&world->save_rng, 1000), &more) != 0)
+            fail(world, "%s: nothing can be written ahead", side->name);
+    uint64_t before = metric_read(&side->core->metrics.piece_bytes);
+    buf_clear(record);
+    if (core_save_rest(side->core, record) != 0)
+        fail(world, "%s: the rest cannot be saved", side->name);
+    if (!more && metric_read(&side->core->metrics.piece_bytes) != before)
+        fail(world, "%s: pieces that were written ahead are written again", side->name);
+    save(world, side, saved);
+}
+
+static void check_loaded(struct world *world, struct side *side, struct slice saved)
+{
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+
+    save(world, side, &again);
+    if (!slice_equal(saved, buf_as_slice(&again)))
+        fail(world, "%s: what was loaded saves other bytes", side->name);
+    buf_deinit(&again);
+}
+
+/* Saves, kills and loads the core, in one of the two forms, and checks that it is the same. */
 static void reload(struct world *world, struct side *side)
 {
-    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), record = BUF_INIT(BUF_UNLIMITED);
 
-    save(world, side, &saved);
+    save_both(world, side, &saved, &record);
+    struct slice form = buf_as_slice(rng_below(&world->save_rng, 2) == 0 ? &saved : &record);
     kill_core(world, side);
     if (one_in(world, 4))
-        load_damaged(world, side, buf_as_slice(&saved));
-    load(world, side, buf_as_slice(&saved));
-    save(world, side, &again);
-    if (!slice_equal(buf_as_slice(&saved), buf_as_slice(&again)))
-        fail(world, "%s: what was loaded saves other bytes", side->name);
+        load_damaged(world, side, form);
+    load(world, side, form);
+    check_loaded(world, side, buf_as_slice(&saved));
     buf_deinit(&saved);
-    buf_deinit(&again);
+    buf_deinit(&record);
 }
 
 static void checkpoint(struct world *world, struct side *side)
 {
-    save(world, side, &side->saved);
+    save_both(world, side, &side->saved, &side->record);
     settle(side->store);
     side->saved_at = side->applied;
 }
@@ -209,7 +254,7 @@ static void open_side(struct world *world, struct side *side)
 {
     side->store = store_open_mem();
     side->log = cmdlog_memory_open(world->medium);
-    side->saved = side->replies = BUF_INIT(BUF_UNLIMITED);
+    side->saved = side->record = side->replies = BUF_INIT(BUF_UNLIMITED);
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
@@ -223,6 +268,7 @@ static void close_side(struct world *world, struct side *side)
     store_close(side->store);
     cmdlog_close(side->log);
     buf_deinit(&side->saved);
+    buf_deinit(&side->record);
     buf_deinit(&side->replies);
 }
 
@@ -404,7 +450,8 @@ static void replay(struct world *world, struct side *side)
     kill_core(world, side);
     (void)store_mem_crash(side->store, 0);
     side->applied = side->saved_at;
-    load(world, side, buf_as_slice(&side->saved));
+    load(world, side, buf_as_slice(&side->record));
+    check_loaded(world, side, buf_as_slice(&side->saved));
     follow(world, side, until - side->applied);
     world->replays++;
 }
@@ -531,6 +578,8 @@ static void step(struct world *world)
         follow(world, third, SIZE_MAX);
     if (one_in(world, 20))
         reload(world, first);
+    if (rng_below(&world->save_rng, 4) == 0)
+        save_ahead(world, rng_below(&world->save_rng, 4) == 0 ? first : second);
     if (one_in(world, 12))
         checkpoint(world, second);
     if (one_in(world, 25))
@@ -569,6 +618,7 @@ static uint64_t live(uint64_t seed, int steps, bool trace)
     struct world world = {.seed = seed, .trace = trace, .limits = small_limits(), .medium = cmdlog_medium_new()};
 
     rng_init(&world.rng, seed);
+    rng_init(&world.save_rng, ~seed);
     siphash_set_key(&(struct siphash_key){seed, 1});
     world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND};
     world.outcome = calloc((size_t)steps + 2, sizeof(*world.outcome));

@@ -721,6 +721,50 @@ static void test_checkpoint_returns_after_its_report(void **state)
     server_free(&server);
 }
 
+/* Writes a large document in a transaction. */
+static void write_large(struct server *server, const char *id, const char *transaction)
+{
+    enum { BYTES = 1 << 20 };
+    struct command *command = write_command(id, transaction);
+    command->write.items->source = arena_printf(&command->arena, "{\"v\":1%*s}", BYTES, "");
+    must_run(server, command);
+}
+
+/*
+ * A checkpoint of a transaction of several megabytes is written in parts. Commands run meanwhile,
+ * also in the transaction. After a crash the transaction continues, from the checkpoint and the
+ * log.
+ */
+static void test_commands_run_while_transaction_is_saved(void **state)
+{
+    enum { DOCUMENTS = 12 };
+    struct server server = server_new();
+    pthread_t thread;
+    char id[24];
+    (void)state;
+    begin(&server, 0, false);
+    open_session_and_transaction(&server);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        snprintf(id, sizeof id, "large%d", i);
+        write_large(&server, id, "open");
+    }
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &server), 0);
+    write_large(&server, "large0", "open");
+    write_large(&server, "more", "open");
+    must_run(&server, write_command("2", ""));
+    pthread_join(thread, NULL);
+    must_run(&server, write_command("3", "open"));
+    end(&server);
+    store_mem_crash(server.store, 0);
+    begin(&server, 0, false);
+    struct command *command = run(&server, txn_command(COMMAND_TXN_COMMIT, "open"));
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_int_equal(command->txn.changes, DOCUMENTS + 3); /* and `more`, 1, 3 */
+    command_free(command);
+    end(&server);
+    server_free(&server);
+}
+
 static struct command *session_status(void)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
@@ -794,6 +838,7 @@ int main(void)
         cmocka_unit_test(test_full_log_refuses_writes_without_waiting),
         cmocka_unit_test(test_checkpoints_are_reported_in_order),
         cmocka_unit_test(test_checkpoint_returns_after_its_report),
+        cmocka_unit_test(test_commands_run_while_transaction_is_saved),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

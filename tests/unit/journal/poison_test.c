@@ -415,7 +415,7 @@ static void test_entry_before_checkpoint_is_dropped(void **state)
     struct core *core;
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     (void)recover(&world, world.store, &core);
-    recover_write_record(core, world.recovered.position, NULL, 0, &record);
+    assert_int_equal(recover_write_record(core, world.recovered.position, NULL, 0, &record), 0);
     assert_int_equal(store_checkpoint(world.store, buf_as_slice(&record)), 0);
     buf_deinit(&record);
     core_close(core);
@@ -449,7 +449,7 @@ static void make_checkpoint(struct world *world)
     world->f->at_work = NULL;
     (void)recover(world, world->store, &core);
     world->f->at_work = at_work;
-    recover_write_record(core, world->recovered.position, NULL, 0, &record);
+    assert_int_equal(recover_write_record(core, world->recovered.position, NULL, 0, &record), 0);
     assert_int_equal(store_checkpoint(world->store, buf_as_slice(&record)), 0);
     buf_deinit(&record);
     core_close(core);

@@ -133,6 +133,104 @@ static void test_overlay_rollback_restores_state_and_size(void **state)
     overlay_free(overlay);
 }
 
+struct seen {
+    const struct overlay *overlay;
+    size_t count;
+    size_t bytes;
+};
+
+static void see(void *context, enum store_space space, struct slice key, struct slice value)
+{
+    struct seen *seen = context;
+    struct slice now;
+    assert_int_equal(overlay_get(seen->overlay, space, key, &now), 0);
+    assert_true(slice_equal(now, value) && (now.data == NULL) == (value.data == NULL));
+    seen->count++;
+    seen->bytes += key.len + value.len;
+}
+
+/* Every write is in one chunk. Returns: the number of changed chunks. */
+static size_t check_chunks(const struct overlay *overlay)
+{
+    struct seen seen = {overlay, 0, 0};
+    size_t changed = 0;
+    for (size_t i = 0; i < overlay_chunk_count(overlay); i++) {
+        size_t before = seen.count;
+        changed += overlay_chunk(overlay, i)->changed;
+        overlay_each_of_chunk(overlay, i, see, &seen);
+        assert_true(seen.count > before);
+        for (size_t j = 0; j < i; j++)
+            assert_true(overlay_chunk(overlay, j)->number != overlay_chunk(overlay, i)->number);
+    }
+    assert_int_equal(seen.count, overlay_count(overlay));
+    assert_int_equal(seen.bytes, overlay_bytes(overlay));
+    return changed;
+}
+
+/* Marks all chunks as saved. Returns: how many had changed. */
+static size_t save_chunks(struct overlay *overlay)
+{
+    size_t count = 0, index;
+    for (; overlay_changed_chunk(overlay, &index); count++) {
+        struct seen seen = {overlay, 0, 0};
+        overlay_each_of_chunk(overlay, index, see, &seen);
+        assert_true(seen.count == 1 || seen.bytes < 2 * OVERLAY_CHUNK_BYTES);
+        overlay_chunk_saved(overlay, index, 1, 1);
+    }
+    assert_int_equal(check_chunks(overlay), 0);
+    return count;
+}
+
+/*
+ * Goal: each write is in one chunk, a change marks its chunk only, and chunks stay small, also
+ * across rollbacks, copies and values that grow.
+ */
+static void test_overlay_chunks(void **state)
+{
+    (void)state;
+    enum { KEYS = 3000, VALUE = 5000 };
+    static char value[VALUE];
+    struct rng rng;
+    rng_init(&rng, 5);
+    struct overlay *overlay = overlay_new();
+    assert_int_equal(save_chunks(overlay), 0);
+    for (int i = 0; i < KEYS; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%d", i * 7919 % KEYS);
+        overlay_put(overlay, i % 3 == 0 ? SPACE_TREE : SPACE_DOCUMENTS, slice_from(key), slice_make(value, 100));
+    }
+    size_t count = save_chunks(overlay);
+    assert_true(count > 10 && count < KEYS / 50);
+    overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("new"), SLICE_LIT("1"));
+    overlay_delete(overlay, SPACE_TREE, SLICE_LIT("k0")); /* the first */
+    assert_int_equal(check_chunks(overlay), 2);
+    assert_int_equal(save_chunks(overlay), 2);
+    for (int round = 0; round < 200; round++) {
+        size_t mark = overlay_savepoint(overlay);
+        for (int step = 0; step < 20; step++) {
+            char key[16];
+            snprintf(key, sizeof key, "k%d", (int)rng_below(&rng, 2 * KEYS));
+            overlay_put(overlay, SPACE_DOCUMENTS, slice_from(key), slice_make(value, rng_below(&rng, VALUE)));
+        }
+        if (rng_below(&rng, 2) == 0)
+            overlay_rollback_to(overlay, mark);
+        overlay_release_savepoints(overlay);
+        if (rng_below(&rng, 10) == 0) {
+            struct overlay *copy = overlay_copy(overlay);
+            assert_int_equal(check_chunks(copy), check_chunks(overlay));
+            overlay_free(overlay);
+            overlay = copy;
+        }
+        if (rng_below(&rng, 3) == 0)
+            save_chunks(overlay);
+    }
+    overlay_clear(overlay);
+    assert_int_equal(save_chunks(overlay), 0);
+    overlay_put(overlay, SPACE_TREE, SLICE_LIT("k"), SLICE_NONE);
+    assert_int_equal(save_chunks(overlay), 1);
+    overlay_free(overlay);
+}
+
 /* Goal: after applying an overlay the store returns what the overlay did. */
 static void test_overlay_apply_writes_everything(void **state)
 {
@@ -170,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_overlay_distinguishes_put_delete_and_absence),
         cmocka_unit_test(test_overlay_savepoints_nest),
         cmocka_unit_test(test_overlay_rollback_restores_state_and_size),
+        cmocka_unit_test(test_overlay_chunks),
         cmocka_unit_test(test_overlay_apply_writes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

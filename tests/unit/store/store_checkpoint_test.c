@@ -236,6 +236,79 @@ static void test_checkpoint_records_of_any_length(void **state)
     buf_deinit(&read);
 }
 
+static void put_piece(struct store *store, uint64_t owner, uint32_t number, const char *bytes)
+{
+    assert_int_equal(store_put_piece(store, (struct store_piece){owner, number}, slice_from(bytes)), 0);
+}
+
+static void assert_piece(struct store *store, uint64_t owner, uint32_t number, const char *expected)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    int r = store_get_piece(store, (struct store_piece){owner, number}, &bytes);
+    assert_int_equal(r, expected == NULL ? STORE_NOT_FOUND : 0);
+    assert_true(expected == NULL || slice_is(buf_as_slice(&bytes), expected));
+    buf_deinit(&bytes);
+}
+
+static void assert_piece_count(struct store *store, size_t expected)
+{
+    size_t count;
+    assert_int_equal(store_count_pieces(store, &count), 0);
+    assert_int_equal(count, expected);
+}
+
+/* Makes a checkpoint with pieces, and changes after it. */
+static void change_pieces(struct store *store)
+{
+    put_piece(store, 0, 0, "none");
+    put_piece(store, 7, 0, "a");
+    put_piece(store, 7, 1, "b");
+    put_piece(store, 7, UINT32_MAX, "c");
+    put_piece(store, 8, 0, "d");
+    put_piece(store, (uint64_t)1 << 40, 3, "e");
+    assert_piece_count(store, 6);
+    assert_int_equal(store_delete_pieces(store, 8, 8), 0);
+    put_piece(store, 7, 1, "bb");
+    assert_int_equal(store_checkpoint(store, SLICE_LIT("first")), 0);
+    await_disk(store);
+    put_piece(store, 7, 0, "later");
+    put_piece(store, 9, 0, "later");
+    assert_int_equal(store_delete_pieces(store, 0, 0), 0);
+    assert_piece(store, 7, 0, "later");
+    assert_piece_count(store, 5);
+}
+
+static void assert_first_pieces(struct store *store)
+{
+    assert_record(store, "first");
+    assert_piece(store, 0, 0, "none");
+    assert_piece(store, 7, 0, "a");
+    assert_piece(store, 7, 1, "bb");
+    assert_piece(store, 7, UINT32_MAX, "c");
+    assert_piece(store, 8, 0, NULL);
+    assert_piece(store, 9, 0, NULL);
+    assert_piece(store, (uint64_t)1 << 40, 3, "e");
+    assert_piece_count(store, 5);
+    assert_int_equal(store_delete_pieces(store, 0, UINT64_MAX - 1), 0);
+    assert_piece_count(store, 0);
+    assert_record(store, "first");
+}
+
+/* A crash returns to the pieces of the last checkpoint, and the record does not disturb them. */
+static void test_pieces_are_as_of_last_checkpoint(void **state)
+{
+    struct fixture *f = *state;
+    struct store *memory = store_open_mem();
+    must_open(f);
+    change_pieces(f->store);
+    must_open(f);
+    assert_first_pieces(f->store);
+    change_pieces(memory);
+    store_mem_crash(memory, 0);
+    assert_first_pieces(memory);
+    store_close(memory);
+}
+
 static const char *format2; /* the directory of the older store */
 
 static void copy_file(const char *from, const char *to)
@@ -385,6 +458,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_reopened_store_is_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_first_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_checkpoint_records_of_any_length, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pieces_are_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_format_is_converted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_format_not_closed_cleanly_is_refused, setup, teardown),
         cmocka_unit_test(test_in_memory_store_behaves_alike),

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of saved overlays; see save_pieces.h. */
+#include "core/owners/save_pieces.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "core/documents/doc.h"
+#include "core/feed/feed.h"
+#include "core/owners/owners.h"
+#include "core/owners/txn.h"
+#include "core/step/hooks.h"
+#include "core/step/section.h"
+#include "core/step/unit.h"
+#include "core/tree/tree_record.h"
+#include "store/store.h"
+#include "store/view.h"
+
+/*
+ * Chunks change while they are written ahead. So at most twice the bytes of the changed overlays
+ * are written before each checkpoint, and a little more.
+ */
+enum { AHEAD_FACTOR = 2, AHEAD_BYTES_MIN = 8 << 20, PIECE_KEPT_MAX = 64 * 1024, PIECE_BYTES_MIN = 3 };
+
+static struct save_pieces *pieces_of(const struct core *core)
+{
+    return &core->owners->pieces;
+}
+
+void save_pieces__init(struct core *core)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    list_init(&pieces->unsaved);
+    pieces->piece = BUF_INIT(BUF_UNLIMITED);
+}
+
+void save_pieces__deinit(struct core *core)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    mem_free(pieces->ended);
+    buf_deinit(&pieces->piece);
+}
+
+void save_pieces__touch(struct core *core, struct txn *txn)
+{
+    if (!list_linked(&txn->of_unsaved))
+        list_append(&pieces_of(core)->unsaved, &txn->of_unsaved);
+}
+
+void save_pieces__end(struct core *core, struct txn *txn)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    if (list_linked(&txn->of_unsaved))
+        list_remove(&txn->of_unsaved);
+    if (txn->piece_owner == 0)
+        return;
+    if (pieces->ended_count == pieces->ended_capacity) {
+        pieces->ended_capacity = pieces->ended_capacity ? 2 * pieces->ended_capacity : 16;
+        pieces->ended = mem_realloc(pieces->ended, pieces->ended_capacity * sizeof *pieces->ended);
+    }
+    pieces->ended[pieces->ended_count++] = txn->piece_owner;
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
+
+static void write_one(void *context, enum store_space space, struct slice key, struct slice value)
+{
+    struct codec *codec = context;
+    codec_enum(codec, space, SPACE_COUNT);
+    codec_bytes(codec, &key);
+    codec_slice(codec, &value);
+}
+
+/* Encodes a chunk into `piece`. */
+static struct slice encode(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
+{
+    struct codec codec;
+    if (pieces->piece.capacity > PIECE_KEPT_MAX)
+        buf_deinit(&pieces->piece);
+    buf_clear(&pieces->piece);
+    codec = codec_to(&pieces->piece, SECTIONS_VERSION);
+    overlay_each_of_chunk(overlay, index, write_one, &codec);
+    return buf_as_slice(&pieces->piece);
+}
+
+static int write_piece(struct core *core, struct txn *txn, size_t index)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    struct slice bytes = encode(pieces, txn->overlay, index);
+    INSIST(!pieces->piece.overflow && bytes.len <= UINT32_MAX);
+    if (txn->piece_owner == 0)
+        txn->piece_owner = ++pieces->last_owner;
+    int r = store_put_piece(core->store,
+                            (struct store_piece){txn->piece_owner, overlay_chunk(txn->overlay, index)->number}, bytes);
+    if (r < 0)
+        return tl_trace(r);
+    overlay_chunk_saved(txn->overlay, index, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
+    pieces->bytes += bytes.len;
+    metric_add(&core->metrics.pieces_written, 1);
+    metric_add(&core->metrics.piece_bytes, bytes.len);
+    return 0;
+}
+
+static int delete_ended(struct core *core)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    int r = 0;
+    if (!pieces->known)
+        r = store_delete_pieces(core->store, 0, UINT64_MAX - 1);
+    pieces->known = r == 0;
+    while (r == 0 && pieces->ended_count > 0) {
+        uint64_t owner = pieces->ended[pieces->ended_count - 1];
+        r = store_delete_pieces(core->store, owner, owner);
+        pieces->ended_count -= r == 0;
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Sets the limit of the bytes written ahead of the next checkpoint. */
+static void begin_ahead(struct save_pieces *pieces)
+{
+    pieces->bytes_max = AHEAD_BYTES_MIN;
+    list_for_each(link, &pieces->unsaved)
+    {
+        const struct txn *txn = list_entry(link, struct txn, of_unsaved);
+        pieces->bytes_max += txn->overlay == NULL ? 0 : AHEAD_FACTOR * overlay_bytes(txn->overlay);
+    }
+}
+
+int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    if (pieces->bytes_max == 0)
+        begin_ahead(pieces);
+    uint64_t end = bytes_max > UINT64_MAX - pieces->bytes ? UINT64_MAX : pieces->bytes + bytes_max;
+    int r = delete_ended(core);
+    while (r == 0 && !list_empty(&pieces->unsaved) && pieces->bytes < end) {
+        struct txn *txn = list_entry(pieces->unsaved.next, struct txn, of_unsaved);
+        size_t index;
+        if (txn->overlay != NULL && overlay_changed_chunk(txn->overlay, &index))
+            r = write_piece(core, txn, index);
+        else
+            list_remove(&txn->of_unsaved);
+    }
+    *ret_more = !list_empty(&pieces->unsaved) && pieces->bytes < pieces->bytes_max;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int owners__save_rest(struct core *core)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    bool more;
+    int r = owners__save_ahead(core, UINT64_MAX, &more);
+    pieces->bytes = pieces->bytes_max = 0;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
+bool save_pieces__record_is_valid(enum store_space space, struct slice key, struct slice value)
+{
+    struct slice id;
+    uint32_t index;
+    uint16_t type;
+    struct doc doc;
+
+    if (space == SPACE_FEED) {
+        struct feed_change change;
+        return value.data != NULL && feed_change_take(&value, &change) && value.len == 0 && change.kind == FEED_RENAMED;
+    }
+    if (space == SPACE_TREE)
+        return value.data == NULL || tree_record_is_valid(key, value);
+    return space != SPACE_DOCUMENTS ||
+           (value.data != NULL && doc_key_parse(key, &index, &type, &id) && doc_decode(value, &doc) == 0);
+}
+
+static void read_one(struct codec *codec, struct overlay *overlay)
+{
+    enum store_space space = (enum store_space)codec_enum(codec, 0, SPACE_COUNT);
+    struct slice key = SLICE_NONE, value = SLICE_NONE, before;
+    codec_bytes(codec, &key);
+    codec_slice(codec, &value);
+    codec_require(codec, codec->bad || (overlay_get(overlay, space, key, &before) == STORE_NOT_FOUND &&
+                                        save_pieces__record_is_valid(space, key, value)));
+    if (codec->bad)
+        return;
+    if (value.data == NULL)
+        overlay_delete(overlay, space, key);
+    else
+        overlay_put(overlay, space, key, value);
+}
+
+/* Reads a piece into a new chunk. Returns: whether it is valid, and encodes to the same bytes. */
+static bool read_piece(struct core *core, struct txn *txn, uint32_t number, uint32_t len, uint32_t crc)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    bool valid = store_get_piece(core->store, (struct store_piece){txn->piece_owner, number}, &bytes) == 0 &&
+                 bytes.len > 0 && bytes.len == len && crc32c(0, bytes.data, bytes.len) == crc;
+    if (valid) {
+        struct codec codec = codec_from(buf_as_slice(&bytes), NULL);
+        size_t index = overlay_begin_chunk(txn->overlay, number);
+        while (!codec.bad && codec.in.len > 0)
+            read_one(&codec, txn->overlay);
+        valid = !codec.bad && slice_equal(encode(pieces_of(core), txn->overlay, index), buf_as_slice(&bytes));
+        overlay_chunk_saved(txn->overlay, index, len, crc);
+    }
+    buf_deinit(&bytes);
+    return valid;
+}
+
+static void codec_piece(struct codec *codec, uint32_t *number, uint32_t *len, uint32_t *crc)
+{
+    uint32_t *const fields[] = {number, len, crc};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        uint64_t value = *fields[i];
+        codec_number(codec, &value);
+        codec_require(codec, value <= UINT32_MAX);
+        *fields[i] = codec->bad ? 0 : (uint32_t)value;
+    }
+}
+
+void save_pieces__codec(struct codec *codec, struct core *core, struct txn *txn)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    struct overlay *overlay = txn->overlay;
+    size_t count = codec_reads(codec) ? 0 : overlay_chunk_count(overlay);
+
+    codec_number(codec, &txn->piece_owner);
+    codec_array(codec, NULL, &count, 0, PIECE_BYTES_MIN);
+    codec_require(codec, txn->piece_owner > 0 && txn->piece_owner < UINT64_MAX && count > 0);
+    for (size_t i = 0; i < count && !codec->bad; i++) {
+        struct overlay_chunk chunk = {0};
+        if (!codec_reads(codec)) {
+            chunk = *overlay_chunk(overlay, i);
+            REQUIRE(!chunk.changed);
+        }
+        codec_piece(codec, &chunk.number, &chunk.saved_len, &chunk.saved_crc);
+        if (!codec_reads(codec) || codec->bad)
+            continue;
+        codec_require(codec, read_piece(core, txn, chunk.number, chunk.saved_len, chunk.saved_crc));
+        pieces->named++;
+    }
+    if (codec_reads(codec) && txn->piece_owner > pieces->last_owner)
+        pieces->last_owner = txn->piece_owner;
+}
+
+bool save_pieces__check_loaded(struct core *core)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    size_t count;
+    if (store_count_pieces(core->store, &count) != 0)
+        return false;
+    pieces->known = count == pieces->named;
+    return pieces->named == 0 || (pieces->known && list_empty(&pieces->unsaved));
+}

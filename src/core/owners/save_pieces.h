@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pieces: the overlays of open transactions as the store has them between checkpoints, a piece for
+ * each chunk of an overlay. Those that changed are written ahead of a checkpoint, and the saved
+ * state only lists them. core/README.md, "Pieces".
+ */
+#ifndef TL_CORE_SAVE_PIECES_H
+#define TL_CORE_SAVE_PIECES_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "core/step/codec.h"
+#include "store/store.h"
+
+struct core;
+struct txn;
+
+/* The host's own, not part of the state. */
+struct save_pieces {
+    struct list unsaved; /* struct txn by of_unsaved: those whose overlay may have changed chunks */
+    uint64_t last_owner; /* highest piece_owner ever given to a transaction */
+    uint64_t *ended;     /* piece owners of ended transactions, whose pieces are to be deleted */
+    size_t ended_count;
+    size_t ended_capacity;
+    bool known;         /* the store has pieces of this state only; else they are deleted first */
+    uint64_t bytes_max; /* of pieces written ahead of one checkpoint; 0: none was written yet */
+    uint64_t bytes;     /* written ahead of the next checkpoint */
+    size_t named;       /* number of pieces that were read */
+    struct buf piece;   /* scratch */
+};
+
+void save_pieces__init(struct core *core);
+void save_pieces__deinit(struct core *core);
+/* Records that the overlay of a transaction will change. */
+void save_pieces__touch(struct core *core, struct txn *txn);
+/* Records that a transaction ends. */
+void save_pieces__end(struct core *core, struct txn *txn);
+/*
+ * Writes or reads the list of the pieces of an overlay that is not empty, and when reading the
+ * pieces, from the store. Requires: when writing, no chunk has changed.
+ */
+void save_pieces__codec(struct codec *codec, struct core *core, struct txn *txn);
+/*
+ * Ends reading. Returns: whether the store has exactly the pieces that were read, and no overlay was
+ * read otherwise; or no piece was read. Then the next save deletes what the store has.
+ */
+bool save_pieces__check_loaded(struct core *core);
+/* Whether a record of an overlay is valid, so that a commit can apply it. */
+bool save_pieces__record_is_valid(enum store_space space, struct slice key, struct slice value);
+
+#endif

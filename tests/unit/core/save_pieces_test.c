@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: the state written ahead of a checkpoint in pieces, and the record of the checkpoint, load as
+ * the state at the checkpoint, whatever changed between two parts and wherever the process ends;
+ * damage is refused. Method: transactions with random changes; parts of random size are written
+ * between them. The loaded state is compared with the form of core_save(). A file of each
+ * version must stay readable.
+ *
+ * usage: save_pieces_test DIRECTORY [--write]
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rand.h"
+#include "core/owners/owners.h"
+#include "core/owners/txn.h"
+#include "core/step/save.h"
+#include "core/step/section.h"
+
+enum { TXNS = 4, DOCUMENTS = 60, SOURCE_MAX = 20000 };
+
+static const char *directory;
+static bool writes;
+
+static void settle_store(struct core_fixture *box, struct slice record)
+{
+    assert_int_equal(store_checkpoint(box->store, record), 0);
+    assert_int_equal(store_checkpointed(box->store), 1);
+}
+
+/* Writes a document with a source of about this length in a transaction. */
+static void write_document(struct core_fixture *box, const char *txn, size_t number, size_t len)
+{
+    struct command *command = fixture_write_command(box, 1);
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&source, "{\"v\":%zu,\"text\":\"%0*d\"}", number, (int)(1 + len), 0);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "", "");
+    command->write.items[0].id = arena_printf(&command->arena, "%s-%zu", txn, number);
+    command->write.items[0].source = arena_copy(&command->arena, buf_as_slice(&source));
+    command->owner.transaction = arena_copy(&command->arena, slice_from(txn));
+    buf_deinit(&source);
+    fixture_run(box, command, 1);
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    assert_int_equal(box->last->write.results[0].problem.type, PROBLEM_NONE);
+}
+
+static void whole(struct core_fixture *box, struct buf *saved)
+{
+    buf_clear(saved);
+    core_save(box->core, saved);
+}
+
+static uint64_t written(const struct core_fixture *box)
+{
+    return metric_read(&box->core->metrics.piece_bytes);
+}
+
+/* Writes one part ahead. Returns: whether there are more. */
+static bool save_ahead(struct core_fixture *box, uint64_t bytes_max)
+{
+    uint64_t before = written(box);
+    bool more;
+    assert_int_equal(core_save_ahead(box->core, bytes_max, &more), 0);
+    assert_true(written(box) - before < bytes_max + 3 * (OVERLAY_CHUNK_BYTES + SOURCE_MAX));
+    return more;
+}
+
+/* Makes a checkpoint. `saved` becomes the whole state, `record` the checkpoint's. */
+static void checkpoint(struct core_fixture *box, struct buf *record, struct buf *saved)
+{
+    buf_clear(record);
+    assert_int_equal(core_save_rest(box->core, record), 0);
+    whole(box, saved);
+    settle_store(box, buf_as_slice(record));
+}
+
+static int load(struct core_fixture *box, struct slice record, struct buf *reason)
+{
+    buf_clear(reason);
+    return core_load(box->store, &box->limits, record, reason, &box->core);
+}
+
+/* Kills the process, and loads the checkpoint: it is the saved state, and is not written again. */
+static void reload(struct core_fixture *box, struct slice record, struct slice saved)
+{
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    core_close(box->core);
+    store_mem_crash(box->store, 0);
+    if (load(box, record, &again) != 0)
+        fail_msg("%.*s", SLICE_ARG(buf_as_slice(&again)));
+    whole(box, &again);
+    assert_true(slice_equal(buf_as_slice(&again), saved));
+    buf_clear(&again);
+    assert_int_equal(core_save_rest(box->core, &again), 0);
+    assert_true(slice_equal(buf_as_slice(&again), record));
+    assert_int_equal(written(box), 0);
+    buf_deinit(&again);
+}
+
+static void open_box(struct core_fixture *box)
+{
+    fixture_open(box);
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"v\":{\"type\":\"long\"},\"text\":{\"type\":\"keyword\","
+                          "\"index\":false,\"doc_values\":false}}}}");
+}
+
+struct random_walk {
+    struct core_fixture box;
+    struct rng rng;
+    int open[TXNS]; /* numbers of open transactions; 0: none */
+    int last;       /* number ever given */
+    struct buf record, saved;
+};
+
+static void change(struct random_walk *walk)
+{
+    size_t i = rng_below(&walk->rng, TXNS);
+    bool begins = walk->open[i] == 0;
+    char name[16];
+    if (begins)
+        walk->open[i] = ++walk->last;
+    snprintf(name, sizeof name, "t%d", walk->open[i]);
+    if (begins) {
+        fixture_txn(&walk->box, COMMAND_TXN_BEGIN, name);
+    } else if (rng_below(&walk->rng, 20) == 0) {
+        bool commits = rng_below(&walk->rng, 2) == 0;
+        fixture_txn(&walk->box, commits ? COMMAND_TXN_COMMIT : COMMAND_TXN_ROLLBACK, name);
+        walk->open[i] = 0;
+    } else {
+        write_document(&walk->box, name, rng_below(&walk->rng, DOCUMENTS),
+                       rng_below(&walk->rng, 4) == 0 ? rng_below(&walk->rng, SOURCE_MAX) : 100);
+    }
+}
+
+static void test_any_change_between_parts(void **state)
+{
+    struct random_walk walk = {.record = BUF_INIT(BUF_UNLIMITED), .saved = BUF_INIT(BUF_UNLIMITED)};
+    int open[TXNS] = {0};
+    (void)state;
+    rng_init(&walk.rng, 11);
+    open_box(&walk.box);
+    checkpoint(&walk.box, &walk.record, &walk.saved);
+    for (int i = 0; i < 4000; i++) {
+        size_t choice = rng_below(&walk.rng, 40);
+        if (choice == 0) {
+            checkpoint(&walk.box, &walk.record, &walk.saved);
+            memcpy(open, walk.open, sizeof open);
+        } else if (choice == 1) {
+            reload(&walk.box, buf_as_slice(&walk.record), buf_as_slice(&walk.saved));
+            memcpy(walk.open, open, sizeof open);
+        } else if (choice < 8) {
+            save_ahead(&walk.box, 1 + rng_below(&walk.rng, 100000));
+        } else {
+            change(&walk);
+        }
+    }
+    fixture_close(&walk.box);
+    buf_deinit(&walk.record);
+    buf_deinit(&walk.saved);
+}
+
+/* Only changed pieces are written, in parts, and a transaction that ended leaves none. */
+static void test_unchanged_pieces_are_not_written_again(void **state)
+{
+    enum { COUNT = 2000, PART = 100000 };
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    size_t pieces, parts = 1;
+    (void)state;
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
+    for (size_t i = 0; i < COUNT; i++)
+        write_document(&box, "t0", i, 1000);
+    for (; save_ahead(&box, PART); parts++)
+        assert_true(written(&box) >= parts * PART);
+    uint64_t all = written(&box);
+    assert_true(all > (uint64_t)COUNT * 1000 && parts > all / (2 * PART));
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(written(&box), all);
+    assert_true(record.len < all / 20 && saved.len > all / 2);
+    write_document(&box, "t0", 500, 1000); /* an old one */
+    write_document(&box, "t0", COUNT, 1000);
+    checkpoint(&box, &record, &saved);
+    assert_true(written(&box) - all < 4 * 2 * OVERLAY_CHUNK_BYTES);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    fixture_txn(&box, COMMAND_TXN_COMMIT, "t0");
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(store_count_pieces(box.store, &pieces), 0);
+    assert_int_equal(pieces, 0);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+}
+
+/* A transaction that changes everything between two parts does not delay the checkpoint for ever. */
+static void test_parts_end_however_much_changes(void **state)
+{
+    enum { COUNT = 100, LENGTH = 4000, PART = 50000 };
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    int parts = 0;
+    (void)state;
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
+    for (bool more = true; more; parts++) {
+        for (size_t i = 0; i < COUNT; i++)
+            write_document(&box, "t0", i, LENGTH);
+        more = save_ahead(&box, PART);
+        assert_true(parts < 1000);
+    }
+    assert_true(parts > 10);
+    checkpoint(&box, &record, &saved);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+}
+
+static void assert_refused(struct core_fixture *box, struct slice record)
+{
+    struct buf reason = BUF_INIT(BUF_UNLIMITED);
+    assert_int_equal(load(box, record, &reason), TL_ERR_CORRUPT);
+    assert_true(reason.len > 0);
+    buf_deinit(&reason);
+}
+
+/* Any changed bit of a piece, a missing piece, a further one, and those of another checkpoint. */
+static void test_damaged_pieces_are_refused(void **state)
+{
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED), piece = BUF_INIT(BUF_UNLIMITED),
+               later = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+    const struct store_piece first = {1, 0};
+    (void)state;
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
+    write_document(&box, "t0", 1, 10);
+    write_document(&box, "t0", 2, 10);
+    checkpoint(&box, &record, &saved);
+    write_document(&box, "t0", 2, 20);
+    assert_int_equal(core_save_rest(box.core, &later), 0);
+    core_close(box.core);
+    assert_refused(&box, buf_as_slice(&record)); /* with the later piece */
+    store_mem_crash(box.store, 0);
+    assert_int_equal(store_get_piece(box.store, first, &piece), 0);
+    for (size_t bit = 0; bit < 8 * piece.len; bit++) {
+        piece.data[bit / 8] = (char)(piece.data[bit / 8] ^ 1 << bit % 8);
+        assert_int_equal(store_put_piece(box.store, first, buf_as_slice(&piece)), 0);
+        assert_refused(&box, buf_as_slice(&record));
+        piece.data[bit / 8] = (char)(piece.data[bit / 8] ^ 1 << bit % 8);
+    }
+    assert_int_equal(store_put_piece(box.store, first, slice_make(piece.data, piece.len - 1)), 0);
+    assert_refused(&box, buf_as_slice(&record));
+    assert_int_equal(store_delete_pieces(box.store, 1, 1), 0);
+    assert_refused(&box, buf_as_slice(&record));
+    assert_int_equal(store_put_piece(box.store, first, buf_as_slice(&piece)), 0);
+    assert_refused(&box, buf_as_slice(&later));
+    assert_int_equal(store_put_piece(box.store, (struct store_piece){1, 1}, buf_as_slice(&piece)), 0);
+    assert_refused(&box, buf_as_slice(&record));
+    store_mem_crash(box.store, 0);
+    assert_int_equal(load(&box, buf_as_slice(&record), &reason), 0);
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+    buf_deinit(&piece);
+    buf_deinit(&later);
+    buf_deinit(&reason);
+}
+
+/* The state as a whole does not need pieces that the store has, and the next checkpoint replaces them. */
+static void test_whole_state_over_store_with_pieces(void **state)
+{
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    size_t pieces;
+    (void)state;
+    open_box(&box);
+    for (int i = 0; i < 2; i++) {
+        fixture_txn(&box, COMMAND_TXN_BEGIN, i == 0 ? "t0" : "t1");
+        write_document(&box, i == 0 ? "t0" : "t1", 1, 10);
+    }
+    checkpoint(&box, &record, &saved);
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t0");
+    fixture_reopen(&box);
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(store_count_pieces(box.store, &pieces), 0);
+    assert_int_equal(pieces, 1);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+}
+
+/* --- Files -------------------------------------------------------------------------------------------------------- */
+
+/* A file has the length of the record, the record, and the piece {1, 0}. */
+static void write_file(const char *path)
+{
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED), bytes = BUF_INIT(BUF_UNLIMITED);
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
+    write_document(&box, "t0", 1, 10);
+    write_document(&box, "t0", 2, 20);
+    checkpoint(&box, &record, &saved);
+    buf_varint(&bytes, record.len);
+    buf_slice(&bytes, buf_as_slice(&record));
+    assert_int_equal(store_get_piece(box.store, (struct store_piece){1, 0}, &bytes), 0);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.len, file), bytes.len);
+    fclose(file);
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+    buf_deinit(&bytes);
+}
+
+static void read_file(const char *path)
+{
+    char bytes[4096];
+    struct core_fixture box;
+    struct buf reason = BUF_INIT(BUF_UNLIMITED);
+    uint64_t len = 0;
+    struct slice rest, record;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    rest = slice_make(bytes, fread(bytes, 1, sizeof bytes, file));
+    fclose(file);
+    assert_true(rest.len < sizeof bytes && slice_take_varint(&rest, &len) && slice_take(&rest, (size_t)len, &record));
+    fixture_open(&box);
+    core_close(box.core);
+    assert_int_equal(store_put_piece(box.store, (struct store_piece){1, 0}, rest), 0);
+    assert_int_equal(load(&box, record, &reason), 0);
+    const struct txn *txn = owners_txn(box.core->owners, SLICE_LIT("t0"));
+    assert_non_null(txn);
+    assert_int_equal(overlay_count_in(txn->overlay, SPACE_DOCUMENTS), 2);
+    fixture_close(&box);
+    buf_deinit(&reason);
+}
+
+static void test_load_reads_pieces_of_every_version(void **state)
+{
+    char path[4096];
+    (void)state;
+    for (int version = 9; version <= SECTIONS_VERSION; version++) {
+        snprintf(path, sizeof path, "%s/%d.pieces", directory, version);
+        if (writes && version == SECTIONS_VERSION)
+            write_file(path);
+        read_file(path);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_change_between_parts),
+        cmocka_unit_test(test_unchanged_pieces_are_not_written_again),
+        cmocka_unit_test(test_parts_end_however_much_changes),
+        cmocka_unit_test(test_damaged_pieces_are_refused),
+        cmocka_unit_test(test_whole_state_over_store_with_pieces),
+        cmocka_unit_test(test_load_reads_pieces_of_every_version),
+    };
+    assert_true(argc > 1);
+    directory = argv[1];
+    writes = argc > 2 && strcmp(argv[2], "--write") == 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
