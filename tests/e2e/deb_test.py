@@ -113,7 +113,7 @@ class Life(unittest.TestCase):
     @classmethod
     def inside(cls, *command):
         return ("unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin '
-                'DEBIAN_FRONTEND=noninteractive ${TIDELOCK_TEST_TIES:+TIDELOCK_TEST_TIES="$TIDELOCK_TEST_TIES"} "$@"', cls.root, *command)
+                'DEBIAN_FRONTEND=noninteractive ${TIDELOCK_TEST_GUARD:+TIDELOCK_TEST_GUARD="$TIDELOCK_TEST_GUARD"} "$@"', cls.root, *command)
 
     @classmethod
     def within(cls, path):

@@ -20,7 +20,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-import ties  # noqa: E402
+import process_guard  # noqa: E402
 from clock import Clock  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
 from terminal import need_terminal  # noqa: E402
@@ -36,7 +36,7 @@ def processes_with(word):
     """Returns: the pids of live processes with that word in their command line."""
     found = []
     for name in os.listdir("/proc"):
-        if name.isdigit() and word.encode() in ties.read("/proc/%s/cmdline" % name) and not ties.is_zombie(int(name)):
+        if name.isdigit() and word.encode() in process_guard.read("/proc/%s/cmdline" % name) and not process_guard.is_zombie(int(name)):
             found.append(int(name))
     return found
 
@@ -587,7 +587,7 @@ class LockWhileTheServerIsAway(LockCase):
 
     def away(self):
         self.server.process.send_signal(signal.SIGSTOP)
-        until(lambda: b") T " in ties.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
+        until(lambda: b") T " in process_guard.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
 
     def test_stopped_before_the_lease_runs_out(self):
         self.clock.stand()

@@ -18,7 +18,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-import ties  # noqa: E402
+import process_guard  # noqa: E402
 from server import HANGS, Server  # noqa: E402
 
 LONG = os.environ.get("TIDELOCK_TEST_LONG")
@@ -28,14 +28,14 @@ LONGEST_SECONDS = 2.0  # a get that takes longer has waited for somebody
 
 
 def burn():
-    ties.die_with_parent()
+    process_guard.die_with_parent()
     while True:
         pass
 
 
 def read(port, timestamp, count, old, results):
     """Gets at the timestamp until it is killed; hands over when they began and ended now and then."""
-    ties.die_with_parent()
+    process_guard.die_with_parent()
     import http.client
     import random
     connection = http.client.HTTPConnection("127.0.0.1", port)

@@ -19,7 +19,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from clock import ClockedServer  # noqa: E402
-import ties  # noqa: E402
+import process_guard  # noqa: E402
 from server import HANGS, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
 
     def stop(self):
         self.server.process.send_signal(signal.SIGSTOP)
-        until(lambda: b") T " in ties.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
+        until(lambda: b") T " in process_guard.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
 
     def open(self, ttl=None):
         return self.server.must("POST", "/_session", {"ttl": ttl or self.TTL})["session"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Tidelock server for tests: started, killed, restarted, asked; ended by its pid, and at the latest with the test itself (ties.py).
+"""A Tidelock server for tests: starts, kills, restarts and sends requests; ends it by its pid, at the latest with the test itself (process_guard.py).
 
 It has one port for all its life, restarts included (ports.py).
 
@@ -22,7 +22,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ports  # noqa: E402
-import ties  # noqa: E402,F401
+import process_guard  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("TIDELOCK_BUILD", os.path.join(ROOT, "build"))
@@ -45,7 +45,7 @@ class Server:
         self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
         self.port_wanted = port  # 0: one that is reserved at the first start
         self.reserved = None
-        self.tls = tls  # an ssl.SSLContext to ask it with; its options say what it speaks
+        self.tls = tls  # the ssl.SSLContext of requests; None: without TLS
         self.environment = dict(os.environ, **(environment or {}))
         self.process = None
         self.connection = None
