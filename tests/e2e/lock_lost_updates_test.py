@@ -10,7 +10,7 @@ acknowledged is there once, none whose write was refused is, and none else.
 
 Beside that: after the kill of an attached holder the next in line has its answer, however long the lease; and how soon.
 
-    lock_judge_test.py [--seconds 12] [--processes 32] [--seed N]
+    lock_lost_updates_test.py [--seconds 12] [--processes 32] [--seed N]
 """
 import argparse
 import os

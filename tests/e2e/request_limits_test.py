@@ -7,7 +7,7 @@ shows. While a row is at work another client, a process of its own, asks for GET
 succeeds, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py; alone on a machine it is a few ms). The server is
 started with a small limit of the stack, which must not matter.
 
-    hostile_work_test.py [--patience SECONDS] [ROW…]
+    request_limits_test.py [--patience SECONDS] [ROW…]
 """
 import argparse
 import json

@@ -8,7 +8,7 @@ that work is under way. With TIDELOCK_TEST_LONG it is measured how long its gets
 only burns processor time, and printed as a ratio of their p99; the ratio is a figure for a quiet machine, so only what is out of all
 proportion fails.
 
-    readers_test.py [--documents 4000] (100000 for the figures; 20000 with TIDELOCK_TEST_LONG)
+    snapshot_reads_test.py [--documents 4000] (100000 for the figures; 20000 with TIDELOCK_TEST_LONG)
 """
 import argparse
 import json
