@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a call answers for another moment is of that moment, or it is refused: none ignores ?timestamp= and ?as_of=.
+"""A call that is given a timestamp replies as of that timestamp, or is refused: none ignores ?timestamp= and ?as_of=.
 
-Everything that the catalog holds is made, looked at, changed and deleted; then each look is taken again as of before, outside
-and inside a query transaction, and must be the same to the byte.
+Every kind of object of the catalog is created, read, changed and deleted. Then each read is repeated as of before, outside
+and inside a query transaction, and must be equal byte by byte.
 """
 import os
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock backup` and POST /_backup/{name} (docs/operating.md, "Backup"): a backup is a data directory with all that was acknowledged before it was asked
-for, whole or not there, while everybody writes on. What is there beyond that is what came next: of each writer no write is missing below another.
+"""`tidelock backup` and POST /_backup/{name} (docs/operating.md, "Backup"): a backup is a data directory with all writes that
+were acknowledged before it was requested. It is complete or does not exist, and clients write meanwhile. It may contain later
+writes: of each writer a prefix, without gaps.
 """
 import contextlib
 import fcntl

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input: each gets the right status, Elasticsearch's envelope and a reason that helps; nothing is lost, nothing stops.
+"""Invalid input: each case gets the right status, Elasticsearch's envelope and a reason that names the remedy; no data is lost
+and the server continues.
 
-After every case a document written at the start must still be readable, so a case that hurts the server is found at once.
+After every case a document written at the start must still be readable, so a case that damages the server is found at once.
 """
 import itertools
 import json
@@ -76,7 +77,7 @@ class BadInput(unittest.TestCase):
     def test_body_too_large(self):
         error = self.refused(413, "PUT", "/bad/_doc/big", '{"a":"' + "x" * (MAX_BODY + 10) + '"}')
         self.assertIn(str(MAX_BODY), error["reason"])
-        # A client that asks first is told before it has sent anything.
+        # A client that sends Expect: 100-continue gets the refusal before it has sent the body.
         with socket.create_connection(("127.0.0.1", self.server.port)) as s:
             s.sendall(b"PUT /bad/_doc/big HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n")
             answer = s.recv(65536)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input to the calls about sessions, locks and transactions, and clients that vanish between any two of them.
+"""Invalid input to the calls about sessions, locks and transactions, and clients that disconnect between any two of them.
 
-Every field of every call is given what it cannot be: the answer has the right status and says what is wrong. What means
-something larger than was meant (an empty id, a null in place of a path, a transaction that is no name) is refused and
-not taken for less. After each case the document written first is as it was, and nobody holds anything.
+Every field of every call is given invalid values: the reply has the right status and names the error. Input that could be read
+as a larger target (an empty id, a null instead of a path, a transaction that is not a string) is refused. After each case the
+document written first is unchanged, and no locks are held.
 """
 import json
 import os
@@ -480,8 +480,8 @@ class Vanishing(unittest.TestCase):
             server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "n": 1})
             for steps in range(1, 13):
                 self.live(server, steps, steps % 2 == 0)
-                # Whoever comes next gets the lock at the latest when the lease is over, and finds it as it was. What lived
-                # with the session is gone when that is.
+                # The next session gets the lock at the latest when the lease has expired, and the document is unchanged. The
+                # ephemeral documents are deleted when the session has ended.
                 server.pass_time(61)
                 session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
                 server.must("POST", "/_lock", {"session": session, "wait": "10m", "locks": [{"mode": "exclusive"}]})

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts that mean no good: each is refused in its shape, and other clients are served meanwhile.
+"""Hostile scripts: each is refused with its error, and other clients are served meanwhile.
 
-Each script of the table is sent as an update, in an update by query, and in a bulk. It must be answered with 400 and the cause that
-the table names; the document stays as it was. Meanwhile another client, a process of its own, reads and writes: each of its requests
-must succeed, and the longest of its waits is shown. How long each takes is judged with TIDELOCK_TEST_LONG alone. Then names of stored scripts, with a context and with a language.
+Each script of the table is sent as an update, in an update by query, and in a bulk. The reply must be 400 with the cause that
+the table names; the document is unchanged. Meanwhile another client, a separate process, reads and writes: each of its requests
+must succeed, and the longest latency is printed. The latency is limited only with TIDELOCK_TEST_LONG. Then names of stored
+scripts, with a context and with a language.
 
     bad_script_test.py [--patience SECONDS]
 """

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One step of the core is bounded, whatever clients ask for: what is long is cut into pieces, in which other requests have their turn.
+"""Each step of the core is bounded, for any request: a long request is divided into steps, between which other requests execute.
 
-Method: the server counts commands and steps that took too much (GET /_metrics); so no time is measured. Those of at most one script are left aside.
+Method: the server counts commands and steps that took too much (GET /_metrics), so no time is measured. Steps with at most one
+script are not counted.
 """
 import json
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all that they change at one timestamp, or nothing.
+"""`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all changes at one timestamp, or none.
 
-They are stopped in the middle by a lock on their last document, which others may read and must not write, so that others can look at
-them and stand in their way.
+A call is blocked in the middle by a shared lock on its last document. Other clients can read its documents then, and try to
+conflict with it.
 """
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of indices and locks: whom they wait for, for how long, whose locks they pass, and how a wait ends."""
+"""Changes of indices and locks: which locks a change waits for and which it ignores, its timeout, and how a wait ends."""
 import json
 import os
 import sys
@@ -83,7 +83,7 @@ class CatalogLocks(unittest.TestCase):
             for stale in (old, 1, document, elsewhere):
                 status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d" % stale)
                 self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
-                if stale != elsewhere:  # which covers what is changed in [other]
+                if stale != elsewhere:  # a token of [other] is valid for changes in [other]
                     status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d&session=%s" % (stale, self.session))
                     self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
         self.unlock()

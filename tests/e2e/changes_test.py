@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_changes: who follows it from any timestamp, with the documents as of that timestamp, has the documents of the end."""
+"""GET /_changes: a client that follows it from any timestamp, with the documents as of that timestamp, has the documents of the end."""
 import contextlib
 import http.client
 import json

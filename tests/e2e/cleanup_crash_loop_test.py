@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ended sessions left and the process ends in: it is tried twice over restarts, then put aside for somebody to look at.
+"""A cleanup action during which the process ends: after two attempts over restarts it is set aside and reported.
 
-Method: an action runs a script for as long as the writer lets one, and the process is killed as soon as DATA/at-work says that it is under way. So
-the test is what ends it, and needs no action that could; for the server it is the same.
+Method: an action runs a script for as long as the writer permits, and the process is killed as soon as DATA/at-work names the
+action. The kill has the same effect for the server as an action that crashes it.
 """
 import json
 import os

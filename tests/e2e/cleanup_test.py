@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a session leaves when it ends: done as a whole before anybody is let in, whoever waits; kept where others hold.
+"""The cleanup of an ended session: complete before any waiting request is granted; deferred while other owners hold conflicting locks.
 
-Sessions end by force, since that is the same as death and needs no waiting. Each case looks at what the next in line finds, and
-with kill -9 in between at what a restart keeps.
+Sessions are ended by force, which is equal to an expiry and needs no waiting. Each case checks the state that the next holder
+finds, and after kill -9 the state that a restart restores.
 """
 import http.client
 import json
@@ -104,7 +104,7 @@ class Cleanup(unittest.TestCase):
                          [(dead, "holder", "index", "1"), (dead, "holder", "remove ephemeral", "2")])
         self.assertIn("cleanup of " + dead, self.server.request("GET", "/_cat/locks").body.decode())
         self.assertEqual([self.source("1"), self.source("2")], [{"v": 1}, {"v": 2}])
-        # Shared goes with shared, but not before what was kept; the holder himself may strengthen his lock.
+        # A shared lock is compatible with the holder's, but must not precede the deferred action. The holder may upgrade its own lock.
         line = self.in_line(next_one, lock("fs", id="1", mode="shared"),
                             then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
         self.assertEqual(self.take(holder, lock("fs", id="1"))[0], 200)
@@ -273,7 +273,7 @@ class Cleanup(unittest.TestCase):
         moment = self.moment_of(before, after)
         self.assertEqual(self.seen_at(moment - 1), self.ALL)
         for later in {0, 1, 2, 3, (after - moment) // 2, after - moment}:
-            if moment + later <= after:  # what is above has yet to be, where nothing has been done since
+            if moment + later <= after:  # larger timestamps are in the future if there was no command since
                 self.assertEqual(self.seen_at(moment + later), self.NONE)
         versions = self.server.must("GET", "/fs/_doc/5499?version_history")["versions"]
         self.assertIn((False, moment), [(version["deleted"], version["to"]) for version in versions])

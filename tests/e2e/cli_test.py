@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program's commands, as a person at a shell meets them: what they print, and their exit statuses."""
+"""The program's commands as used from a shell: their output and exit statuses."""
 import http.client
 import json
 import os

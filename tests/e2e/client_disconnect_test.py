@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A client that is gone in the middle of its answer leaves nothing behind in the server: no request, no memory, no context, no session that it was attached to.
+"""A client that disconnects during a reply leaves nothing allocated in the server: no request, memory, search context or attached session.
 
-Each kind of answer that is written in several pieces is asked for again and again, and its connection breaks at write number 1, 2, 3 … until all is written,
-and at some bytes of it (lib/send_shim.c). And a client reads some pieces, and closes. Behind each the server's figures are as they were before; at
-the end a build with sanitizers looks for what was lost.
+Each kind of reply that is written in several parts is requested repeatedly. Its connection breaks at write number 1, 2, 3 …
+until all is written, and after some bytes (lib/send_shim.c). Also a client reads some parts and closes. After each case the
+server's statistics are as before; at the end a build with sanitizers checks for leaks.
 """
 import http.client
 import json
@@ -61,7 +61,7 @@ ANSWERS = {
     "metrics": ("GET", "/_metrics", None),
     "an error": ("POST", "/big/_search", '{"query":{"%s":{}}}' % ("x" * 100000)),
 }
-# Those that do not end by themselves, and what has them written to.
+# Streams that do not end by themselves.
 ENDLESS = {
     "continuous changes": "/_changes?feed=continuous&since=0",
     "events": "/_events",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of the machine is set, forward and back, by seconds, hours and a year, or runs wrong: nobody who lives dies of it, nobody
-who is dead stays, and what was told of a timestamp is true of it for ever.
+"""The machine's clock is set, forward and back, by seconds, hours and a year, or runs too fast or slow. Live sessions do not
+expire, ended ones stay ended, and reads at a timestamp stay the same.
 
-The server runs with tests/lib/clock_shim.c preloaded, which answers for the wall clock, and for the clock by which durations are measured:
-that goes on as the machine's does, and further when a test lets time pass.
+The server runs with tests/lib/clock_shim.c preloaded. It replaces the wall clock, and the clock by which durations are measured:
+that one runs as the machine's does, and is advanced when a test lets time pass.
 """
 import http.client
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Collapsed searches against a plain model: of each value the first hit in the order asked for, then the page.
+"""Collapsed searches against a plain model: of each value the first hit in the requested order, then the page.
 
-The model sorts all documents and keeps the first of each group. Sort values repeat, so that ties (by the document's key) count, pages are
-small, so that groups are pushed out and come back, and a third of the documents has no value.
+The model sorts all documents and keeps the first of each group. Sort values repeat, so that ties are broken by the document's
+key. Pages are small, so that groups are evicted and enter again, and a third of the documents has no value.
 """
 import os
 import random

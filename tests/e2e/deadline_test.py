@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ends a request before it is done: its timeout, the server's, another request, a broken connection, the end of the server.
+"""Causes that end a request early: its timeout, the server's limit, another request, a broken connection, the end of the server.
 
-Method: scripts of a billion steps, which take a server half a minute and more, within one document, so that only what looks at the
-account inside of a run ends them. The reply tells what ended a request; where there is none, since its client has left, an equal
-request that began before it is still at work when it has ended.
+Method: scripts of a billion steps, which take a server half a minute and more, within one document, so that only the account's
+checks inside of a script end them. The reply names the cause. If there is no reply, since the client has disconnected, an equal
+request that began before it is still executing when it has ended.
 """
 import json
 import os
@@ -207,7 +207,7 @@ class Cancelling(Bounds):
         for path, body in (("/few/_update_by_query", dict(SLOW, script={"source": "ctx._source.n += 1"})),
                            ("/few/_update_by_query", {"script": {"source": ENDLESS + "ctx._source.n = s"}}),
                            ("/few/_delete_by_query?atomic=true", SLOW)):
-            self.until_none("*byquery")  # the one before is shown for a moment after its answer
+            self.until_none("*byquery")  # the previous task is listed for a short time after its reply
             reply = self.aside("POST", path, body)
             self.server.must("POST", "/_tasks/%s/_cancel" % self.task("*byquery")["name"])
             _, said = reply()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Victims of deadlocks that try again: they keep the age of their first try and read for update (`retry_of`).
+"""Deadlock victims that retry: they keep the age of their first attempt and read for update (`retry_of`).
 
-First the rule, with two transactions that read one document and both write it. Then clients that transfer between few documents, each
-until it is through: all get through, and nothing is lost. How many tries that takes is measured by bench/retry_bench, not here.
+First the rule, with two transactions that read one document and both write it. Then clients that transfer between few documents,
+each until it commits: all do, and no transfer is lost. bench/retry_bench measures the number of attempts.
 """
 import json
 import os
@@ -66,7 +66,7 @@ class Retry(unittest.TestCase):
         again = self.begin(retry_of=victim)
         self.read("0", again)
         self.assertEqual(sorted(self.lock_modes("0")), ["shared", "update"])
-        # Who began between the two tries is the younger one now.
+        # A transaction that began between the two attempts is the younger one now.
         self.assertEqual(self.circle(between, again), (409, 200))
         # Over a restart, too, which ends no try.
         self.server.kill()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Locks made of documents, by many at once: counts are exact and no update is lost.
+"""Locks implemented by documents, by many clients at once: counts are exact and no update is lost.
 
 First 64 processes count up and down on few documents by script (`lock_count++`, `--lock_count == 0` deletes): the counts must
-be exact, and since a script runs inside the store's one writer nobody is ever answered 409. Then each recipe of the books (the
-global lock, document locks, tree locks) is played around a get, a change and a put without any condition: only the lock stands
-between two processes, so a lost update would be seen in the end.
+be exact, and since a script runs inside the store's one writer no reply is 409. Then each recipe of *Elasticsearch: The
+Definitive Guide* (global lock, document locks, tree locks) protects a get, a change and a put without any condition. Only the
+lock prevents lost updates, which would show in the end.
 
     document_locks_test.py [--clients 64] [--each 20] [--rounds 2] [--seed N]
 

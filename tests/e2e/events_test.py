@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_events, the stream of what the server is doing, read by hand: a snapshot and then changes, the same for all, cut where there is much, closed to pages of
-others. And log levels while it runs, which the page's users set. The page itself is ui_test.py's.
+"""GET /_events, the stream of the server's activity: a snapshot and then changes, equal for all readers, truncated where there is
+much, refused to pages of other origins. Also log levels changed at runtime, which the page's users set. ui_test.py tests the page.
 """
 import http.client
 import json
@@ -86,7 +86,7 @@ class Case(OwnersCase):
         session = self.session("late")
         for viewer in viewers[1::2]:
             viewer.until(lambda frame: "late" in json.dumps(frame.get("sessions", "")), "the same for all")
-        mute = socket.create_connection(("127.0.0.1", self.server.port))  # reads nothing, and holds nobody up
+        mute = socket.create_connection(("127.0.0.1", self.server.port))  # reads nothing, and must not delay other clients
         mute.sendall(b"GET /_events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         for i in range(300):
             self.lock(session, exclusive(index="i%d" % i, id="x" * 200))

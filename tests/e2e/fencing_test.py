@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fencing tokens, checked by the store on every write that names one, whichever call it is.
+"""Fencing tokens, checked by the store on every write that names one, for each call.
 
-Each call is made by the holder of a lock with a token that is stale, that is of a lock elsewhere, and that is right, and with the
-right one by nobody and by another session: only the holder's with the right one is done, the others change nothing.
+Each call is made by the holder of a lock with a token that is stale, with one of a lock elsewhere, and with the right one; also
+with the right one without a session and by another session. Only the holder's call with the right token is executed.
 """
 import os
 import sys

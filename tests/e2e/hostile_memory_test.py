@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that try to make the server hold more memory than it may.
+"""Clients that try to make the server hold more memory than permitted.
 
-One server runs under --memory 64m. Each case asks for far more than that, in one of the ways in which servers are brought down.
-Meanwhile another client, a process of its own, reads GET / and puts a document: each of its requests must succeed, if need be when it
-tries again, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py). Afterwards the most that the process has held is within the budget and what it needs besides, no other client's data has changed, and the server is as usable as before.
+One server runs under --memory 64m. Each case requests far more than that, in a way by which servers run out of memory.
+Meanwhile another client, a separate process, reads GET / and puts a document: each of its requests must succeed, if necessary
+when it is repeated, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py). Afterwards the peak memory of the
+process is within the budget and its other needs, no other client's data has changed, and the server is as usable as before.
 """
 import concurrent.futures
 import json
@@ -22,9 +23,9 @@ from waits import MEASURING, Neighbour  # noqa: E402
 
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE
-# The store's caches and memory tables, code, stacks, connections, and what the allocator has not given back: with what is given
-# out and back by sixteen threads at once that may be as much as the budget again.
-BESIDES = 160 * MEGABYTE
+# Memory outside of the budget: the store's caches and memory tables, code, stacks, connections, and free memory that the
+# allocator retains. With sixteen threads that allocate and free, this may be as much as the budget again.
+UNBUDGETED = 160 * MEGABYTE
 PATIENCE = 10.0  # seconds that an answer to the bystander may take, with TIDELOCK_TEST_LONG
 
 
@@ -39,7 +40,7 @@ SANITIZER_TIMES = 8 if SANITIZED else 1  # shadow memory and freed memory that i
 
 
 class Case(unittest.TestCase):
-    besides = BESIDES
+    besides = UNBUDGETED
 
     @classmethod
     def setUpClass(cls):
@@ -58,7 +59,7 @@ class Case(unittest.TestCase):
         self.sockets = []
         with open("/proc/%d/clear_refs" % self.server.process.pid, "w", encoding="ascii") as refs:
             refs.write("5")  # the peak is counted from here on
-        # So many small requests may be under way at once that the reserve is drawn on: then the bystander is told to try again, and does.
+        # With many small requests in flight the reserve may be in use: then the neighbour is refused and repeats its request.
         self.bystander = Neighbour(self.server, "/others/_doc/put", SLOWNESS, again=True)
 
     def tearDown(self):
@@ -187,7 +188,7 @@ class Replies(Case):
             one_more()
         reply = self.server.ask("POST", "/big/_mget", body)
         while reply[0] == 200:
-            self.assertLess(self.status("VmRSS"), (BUDGET + BESIDES) * SANITIZER_TIMES, "it holds more than it may")
+            self.assertLess(self.status("VmRSS"), (BUDGET + UNBUDGETED) * SANITIZER_TIMES, "it holds more than it may")
             one_more()  # those that were refused while two replies were made at once have left room for one
             reply = self.server.ask("POST", "/big/_mget", body)
         self.refused(reply, "_mget")
@@ -237,7 +238,7 @@ class Kept(Case):
             if refused:
                 break
         self.assertGreater(refused, 0)
-        # A full server is relieved by those who filled it.
+        # A full server is relieved by the clients that filled it.
         for transaction in set(transactions[1:]):
             self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
         self.server.must("POST", "/_transaction/%s/_commit" % transactions[0])

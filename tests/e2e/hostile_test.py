@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile clients: pages of other sites, ambiguous requests, crowds of connections, bytes that terminals obey.
+"""Hostile clients: pages of other sites, ambiguous requests, too many connections, bytes that control terminals.
 
-Method: what a browser, a proxy or a person with a socket would send is written out byte by byte. Each case shows what is
-answered, that nobody's data has changed, and that the server answers others meanwhile.
+Method: each test writes, byte by byte, what a browser, a proxy or a person with a socket would send. Each case checks the reply,
+that the data is unchanged, and that the server answers other clients meanwhile.
 """
 import ctypes
 import http.client
@@ -274,7 +274,7 @@ class Crowds(unittest.TestCase):
     def test_busy_ones_stay(self):
         """No connection that waits for an answer is ended; one too many is refused.
 
-        All that is asked meanwhile comes by one connection from another address, which takes no place of the crowd's."""
+        The test's own requests use one connection from another address, which takes none of the first address's slots."""
         with Server("--max-connections", "200", "--max-connections-per-address", "5") as server:
             server.connection = http.client.HTTPConnection("127.0.0.1", server.port, source_address=("127.0.0.3", 0))
             holder = server.must("POST", "/_session", {"ttl": "1h"})["session"]

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What _stats, _nodes/stats and _cat/indices count is what was done: each figure after known deeds, and none of another index."""
+"""_stats, _nodes/stats and _cat/indices count the executed operations: each number is checked after known operations, and those of
+other indices do not change.
+"""
 import os
 import random
 import sys

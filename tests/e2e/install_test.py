@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What packaging/install puts into a root of its own runs from there, tells systemd that it is ready, and goes again without a trace. Man pages and
-completions say what the program says of itself. What programs it takes to look at them, and are not installed, is skipped by name.
+"""The files that packaging/install puts below a given root work from there: the server notifies systemd that it is ready, and all
+files are removed again. Man pages and completions agree with the program's help. Checks whose programs are not installed are
+skipped by name.
 """
 import os
 import re
@@ -63,7 +64,7 @@ class Install(unittest.TestCase):
             pass
         for prefix in ("/usr", "/usr/local", "/opt/tidelock"):
             self.install(root, prefix, PROGRAM)
-            self.install(root, prefix, PROGRAM)  # over what is there
+            self.install(root, prefix, PROGRAM)  # over the installed files
             self.install(root, prefix, "--remove")
             self.assertEqual(files(root), ["var/lib/tidelock/data"])
         self.install(root, "/usr", "--remove")

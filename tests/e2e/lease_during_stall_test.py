@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A server that stood still, or was busy, counts that against nobody: who was there in time is heard before a lease runs out.
+"""A stall of the server, or a long step, does not expire leases: input that arrived in time is handled before a lease expires.
 
-The server is stopped (SIGSTOP) for longer than a session's ttl, or works at one large atomic bulk for longer, while holders are
-attached, send keepalives on a connection that they keep, or on a new one each time, and while a transaction's next request is on
-its way. A session whose holder sends nothing ends all the same, a little later. The clock of the server is moved meanwhile (tests/lib/clock.py);
-with TIDELOCK_TEST_LONG it is that of the machine, too, and the leases are of seconds.
+The server is stopped (SIGSTOP) for longer than a session's ttl, or executes one large atomic bulk for longer. Meanwhile holders
+are attached, send keepalives on a persistent connection or on a new one each time, and a transaction's next request is in
+transit. A session whose holder sends nothing expires, a little later. The server's clock is advanced meanwhile
+(tests/lib/clock.py); with TIDELOCK_TEST_LONG the machine's clock is used, too, with leases of seconds.
 """
 import http.client
 import json

@@ -3,12 +3,12 @@
 """Transactions over lists under kill -9, judged as a history: strictly serializable, as seen from outside.
 
 Clients run transactions of a few appends and reads over a handful of documents, each a list; the documents are read by get,
-mget and search, and written by index and scripted update. What each was answered goes into a history, which is then checked
-(tests/lib/history.py) for lost and aborted and intermediate reads and for circles of dependences and real time; with
---history it is written to a file that elle-cli takes: `elle-cli --model list-append FILE`.
+mget and search, and written by index and scripted update. All replies are recorded in a history. It is checked
+(tests/lib/history.py) for lost updates, aborted and intermediate reads, and for cycles of dependencies and real time; with
+--history it is written to a file that elle-cli reads: `elle-cli --model list-append FILE`.
 
-Besides, every commit has a timestamp: replayed in that order, every read must be the state at its place exactly. And
-a client that never had its answer asks after the restart what became of its transaction.
+In addition, every commit has a timestamp: replayed in that order, every read must equal the state at its timestamp. And
+a client that never had its reply asks after the restart for the outcome of its transaction.
 
     list_append_test.py [--seconds 8] [--clients 16] [--keys 5] [--seed N] [--history FILE]
 """

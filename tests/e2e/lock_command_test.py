@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock lock`: the command lives no longer than the lock, and the lock no longer than the command.
+"""`tidelock lock`: the command runs only while the lock is held, and the lock is released when the command ends.
 
-Processes are killed and stopped on purpose; whether a command still runs is read from a file to which it keeps adding. Where a lease is to
-run out the clock of `tidelock lock` stands still and is moved by the test (tests/lib/clock.py), so that how busy the machine is has
-nothing to do with it.
+Processes are killed and stopped on purpose; a file to which the command keeps adding shows whether it still runs. Where a lease
+expires, the clock of `tidelock lock` is stopped and advanced by the test (tests/lib/clock.py), so that the load of the machine
+has no influence.
 """
 import os
 import pty
@@ -84,8 +84,8 @@ class LockCase(unittest.TestCase):
 
     def ticking_program(self):
         """
-        TICKING in one process: a shell that is stopped in the middle of its vfork() stands still, but is not counted as stopped.
-        SIGINT ends it as it ends any program: as an exception of Python's it is lost in the moment in which a file is closed.
+        TICKING in one process: a shell that is stopped during its vfork() does not run, but is not reported as stopped. SIGINT
+        has its default action: as a KeyboardInterrupt of Python it can be lost while a file is closed.
         """
         program = os.path.join(self.folder, "ticking.py")
         with open(program, "w", encoding="ascii") as file:
@@ -232,7 +232,7 @@ class LockOnATerminal(LockCase):
         self.said = b""
         self.shell, self.keys = pty.fork()
         if self.shell == 0:
-            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # a shell keeps ignoring what was ignored at its start
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # a shell ignores signals that were ignored at its start
                 signal.signal(number, signal.SIG_DFL)
             os.environ.update(self.clock.environment())
             os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
@@ -358,7 +358,7 @@ class LockOnATerminal(LockCase):
         self.type_and_see(self.ticking_line("--ttl", "10m"))
         self.stop()
         self.server.kill()
-        self.clock.jump(590)  # so little is left that it must not go on
+        self.clock.jump(590)  # so little of the lease is left that it must not continue
         self.dies_where_it_stands(b"the server does not answer; stopping the command")
 
 
@@ -439,7 +439,7 @@ class LockOfTheStopped(LockCase):
         before = self.unread()
         until(lambda: self.unread() > before, "lines come in")
         self.server.kill()
-        self.clock.jump(5.9)  # if those lines were of now, its lease would never be over: its clock stands
+        self.clock.jump(5.9)  # its clock is stopped: if the lines counted as just received, the lease would never expire
         job.send_signal(signal.SIGCONT)
         self.assertEqual(job.wait(HANGS), LOST)
         self.assertIn("the server does not answer", job.communicate()[1])
@@ -570,7 +570,7 @@ class LockWithTransaction(LockCase):
         job = self.writing("restarted", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0', "--ttl", "10m")
         self.server.kill()
         open(os.path.join(self.folder, "written.go"), "w").close()
-        time.sleep(0.3)  # it finds nobody to commit to, and asks again
+        time.sleep(0.3)  # it finds no server to commit to, and retries
         self.assertFalse(job.poll() is not None)
         self.server.start()
         self.assertEqual(job.wait(HANGS), 0, job.communicate()[1])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_lock of the past: what it told at a moment it tells of that moment later.
+"""GET /_lock at a past timestamp: the list is the one that was reported at that time.
 
-Sessions and transactions take, strengthen, wait for and give back locks, by a seed; after each step the list is kept with its timestamp. In the end it is asked
-for again for each of them. What is not told of the past (tokens, deadlines, who is in the way) is left out of both; and only what was the same for longer than
-what is too short to be remembered is kept.
+Sessions and transactions acquire, upgrade, wait for and release locks, by a seed; after each step the list is recorded with its
+timestamp. At the end it is requested again for each timestamp. Members that are not reported for the past (tokens, deadlines,
+blockers) are removed from both. Only lists that did not change for longer than the resolution of the history are compared.
 """
 import os
 import random

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What happens when the process that holds a lock dies: each way to die, each thing that then has to be so.
+"""The process that holds a lock dies: each way to die, and each required consequence.
 
 Holders are real processes: killed with kill -9, their connections closed or reset, stopped past their leases and continued,
-their host vanished without a word. Afterwards the next in line has the lock, what the holder left has been done at one
-timestamp, and the holder itself, should it wake up, is refused with the reason. A request that waits ends with its connection
-or its session, and never gets a lock.
+their hosts unreachable without a FIN. Afterwards the next in line has the lock, the holder's cleanup is done at one timestamp,
+and the holder itself, if it continues, is refused with the reason. A waiting request ends with its connection or its session,
+and never gets a lock.
 """
 import http.client
 import json

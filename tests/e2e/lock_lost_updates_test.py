@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Locks judged by the data they protect: no update is ever lost, whoever is killed or stopped, whenever.
+"""Locks judged by the data they protect: no update is lost when processes or the server are killed or stopped at any time.
 
-Processes read a document, add a name of their own to the list in it and write it back; only a lock stands between them and
-overwriting each other. Each takes it its own way: on the document, its directory, its index, on everything, update first
-and exclusive then, by a transaction, or by no lock at all and an `_update` that must wait. They are killed (kill -9),
-stopped past their leases and continued; the server is killed and started again. At the end every name whose write was
-acknowledged is there once, none whose write was refused is, and none else.
+Processes read a document, add a name of their own to the list in it and write it back; only a lock prevents lost updates. Each
+process uses its own kind of lock: on the document, its directory, its index, on everything, update first and exclusive then, by
+a transaction, or no lock and an `_update` that must wait. They are killed (kill -9), stopped past their leases and continued;
+the server is killed and started again. At the end every name whose write was acknowledged is there once, none whose write was
+refused, and no other.
 
-Beside that: after the kill of an attached holder the next in line has its answer, however long the lease; and how soon.
+In addition: after the kill of an attached holder the next in line gets its reply independent of the lease; its delay is printed.
 
     lock_lost_updates_test.py [--seconds 12] [--processes 32] [--seed N]
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds what, who waits for whom and since when, and what became of it: each way to see it, end to end.
+"""Holders of locks, waiters with their blockers and start times, deadlocks and expiries: each way to see them, end to end.
 
-A scene with holders and waiters of every kind is set up once a case and looked at by GET /_lock, the _cat tables,
-`tidelock status`, `tidelock locks` (on a terminal too, redrawn), the stories of deadlocks and expiries, and the log.
+Each case sets up holders and waiters of every kind. They are checked in GET /_lock, the _cat tables, `tidelock status`,
+`tidelock locks` (on a terminal too, redrawn), the lock events of deadlocks and expiries, and the log.
 """
 import fcntl
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a lock can name, and what it then guards: the tables of docs/locking.md, row by row, with a stranger's writes.
+"""The names that a lock can have, and the writes that it blocks: the tables of docs/locking.md, row by row, with another client's writes.
 
-The tables are read from the document, so that it cannot say what is not so; KINDS below are the kinds of names that it must tell of,
-so that no row can get lost.
+The tables are read from the document, so that it cannot be wrong. KINDS below are the kinds of names that it must have, so that
+no row can get lost.
 """
 import json
 import os
@@ -110,7 +110,7 @@ class Names(unittest.TestCase):
             self.assertFalse(reply.get("errors"), reply)
         self.assertEqual(stage.server.must("POST", "/_unlock", {"session": session, "locks": [target]})["released"], 1)
         self.assertEqual(stage.server.must("GET", "/_lock")["locks"], [], target)
-        # What was stopped was so by this lock.
+        # The refused writes succeed without the lock.
         for text in stopped:
             stage.fill()
             status, reply = stage.stranger(text)

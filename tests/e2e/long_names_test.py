@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names of kilobytes in explanations: replies and stories are bounded, whatever names clients choose and however often they are told."""
+"""Names of kilobytes in explanations: replies and event records are bounded, for any names and any number of them."""
 import json
 import os
 import sys
@@ -11,8 +11,8 @@ from server import Server  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 SHOWN = 1024          # bytes of a name in an explanation (docs/locking.md)
-EXPLAINED = 4 << 20   # bytes of what a bulk's items are told of their holders
-LONG = "ä" * 6000     # 12,000 bytes, which leave 4,096 for what lies below (docs/http-api.md, renames)
+EXPLAINED = 4 << 20   # limit on the bytes of explanations in one bulk's reply
+LONG = "ä" * 6000     # 12,000 bytes, which leave 4,096 for the descendants' names (docs/http-api.md, renames)
 DEADLOCKS = 3
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_metrics says what was done: each figure after known deeds; the text is what the formats allow, read by a strict parser; the rules and the
-dashboard of contrib/ ask only for figures that there are. Where Debian's prometheus is installed the real one scrapes, and its promtool checks.
+"""GET /_metrics reports the executed operations: each number is checked after known operations. The text is valid in its formats,
+read by a strict parser. The rules and the dashboard of contrib/ use only existing metrics. If Debian's prometheus is installed
+it scrapes the server, and its promtool checks.
 """
 import json
 import os

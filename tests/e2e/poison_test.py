@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A command whose entry of the log ends the server: at the second end a start is refused, --skip-entry leaves it out, --retry-entry tries it again.
+"""A command whose log entry ends the server: after the second end a start is refused; --skip-entry skips the entry, --retry-entry
+tries it again.
 
-Method: a preloaded library (poison_shim.c) ends the process when a document with the word is given to the store, which is while its entry is applied, in
-normal running as in a replay. So for the server it is a fault of its own, or a kill from outside, as the test chooses.
+Method: a preloaded library (poison_shim.c) ends the process when a document with the word is given to the store, which is while
+its entry is applied, in normal operation and in a replay. So for the server it is a fault of its own, or a kill from outside, as
+the test chooses.
 """
 import http.client
 import json

@@ -3,7 +3,7 @@
 """Reads after writes (docs/cluster.md, "Time and reading"): on hosts of a cluster in each mode, and after a timestamp.
 
 A host that is stopped with SIGSTOP has certainly not applied any write that is made meanwhile. A request that is sent to it waits in
-its socket, and is handled when it continues, before or while it catches up. Skipped where there is no etcd, except for one host alone.
+its socket, and is handled when it continues, before or while it catches up. Skipped without etcd, except for a single host.
 """
 import os
 import re

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Renames against a plain map of full paths: documents, versions, sequence numbers, searches, the past, transactions, restarts.
+"""Renames against a plain map of full paths: documents, versions, sequence numbers, searches, past timestamps, transactions, restarts.
 
-The model renames every document below by hand. After each step every document is read, and some searches are compared; the states of
-before are kept with their timestamps and compared again at the end, after a restart and a crash, too.
+The model renames every document below a directory individually. After each step every document is read, and some searches are
+compared. The earlier states are kept with their timestamps and compared again at the end, after a restart and a crash, too.
 
     rename_test.py [--seed N] [--steps N]
 """
@@ -133,7 +133,7 @@ class Rename(unittest.TestCase):
             self.assertEqual(reply["directories"], int(any(model.documents[id][0] != source for id in there)))
             stale = [(id, model.documents[id]) for id in there]
             model.rename(source, target, reply["_seq_no"])
-            for id, (path, n, seq_no) in stale[:2]:  # whoever read before the rename is not believed
+            for id, (path, n, seq_no) in stale[:2]:  # a condition read before the rename is stale
                 status, reply = self.server.ask("PUT", "/fs/_doc/%s?if_seq_no=%d&if_primary_term=1" % (id, seq_no), self.source(path, n), headers)
                 self.assertEqual(status, 409, reply)
 
@@ -364,7 +364,7 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/" + "b" * (most - len(deep) - 1), "to": "/c"})
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/c" + deep, "n": 2})
         own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
-        for headers in [own, {}]:  # what is pushed down again and again, and the directory above it named as it was
+        for headers in [own, {}]:  # moved down repeatedly, and then its parent renamed to the original name
             for _ in range(2):
                 self.server.must("POST", "/fs/_rename", {"from": "/s", "to": "/u" + deep[:7000] + "/s"}, headers)
                 self.server.must("POST", "/fs/_rename", {"from": "/u", "to": "/s"}, headers)

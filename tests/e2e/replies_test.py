@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Replies as a 7.10.2 gave them, where a recording would be too long, or what is told depends on what was done before."""
+"""Replies compared with those of a 7.10.2, for cases where a recording would be too long, or the reply depends on earlier requests."""
 import json
 import os
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that mean no good for time and stack: each ends soon and in good order, and nobody else waits for it.
+"""Requests that would take excessive time or stack: each ends soon with a reply, and no other request is delayed.
 
-Each row is a request, or a few, that once ended the server or held it up; the sizes are such that what is not bounded
-shows. While a row is at work another client, a process of its own, asks for GET / and puts a document: each of its requests
-succeeds, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py; alone on a machine it is a few ms). The server is
-started with a small limit of the stack, which must not matter.
+Each row is one or several requests that once ended the server or blocked it; the sizes are such that missing limits show. While
+a row executes another client, a separate process, requests GET / and puts a document: each of its requests succeeds, and with
+TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py; alone on a machine it is a few ms). The server is started with a
+small limit of the stack, which must not matter.
 
     request_limits_test.py [--patience SECONDS] [ROW…]
 """
@@ -129,7 +129,7 @@ def row_large_answers(server):
     assert len(server.must("GET", "/large/_doc/often?version_history=true")["versions"]) == 300
 
 
-# --- Natives: work is charged by what is looked at ---
+# --- Natives: work is charged by the bytes and elements they examine ---
 
 LONG = "String a = 'a'; while (a.length() < 131072) { a = a + a } String b = a + a; "
 NATIVES = [

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md, "To a moment"): of a backup and the log since then comes what there was at any moment."""
+"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md): a backup and the log since then give the state of any
+later timestamp.
+"""
 import json
 import os
 import random
@@ -16,7 +18,7 @@ from server import PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
 
-LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))  # more moments
+LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))  # more timestamps
 
 
 class Case(unittest.TestCase):

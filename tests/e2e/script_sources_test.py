@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Inline, stored and file scripts, in every call that takes scripts: each runs, and does what it says.
+"""Inline, stored and file scripts, in every call that accepts scripts: each runs and has its effect.
 
-File scripts are watched: a file that comes, changes, breaks or goes is noticed without a restart.
+The folder of file scripts is watched: a created, changed, invalid or deleted file is detected without a restart.
 """
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Searches over HTTP: the shapes of replies, what scrolls and points in time see, searches inside transactions and in the
-past, and the by-query calls while others write.
+"""Searches over HTTP: the shapes of replies, the state that scrolls and points in time see, searches inside transactions and at past
+timestamps, and the by-query calls while other clients write.
 """
 import json
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock serve`: how it begins, what it keeps from one life to the next, and how it ends in good order.
+"""`tidelock serve`: its start, the state that it keeps over restarts, and its orderly stop.
 
-A stop is orderly when the exit status is 0 and the server did not have to give up on work in flight, for which it waits ten seconds: a
-connection that only listens, or a request that waits for a lock that can no longer be released, is no work.
+A stop is orderly when the exit status is 0 and the server did not have to abort requests in flight, for which it waits ten
+seconds. Open streams, and requests that wait for a lock that cannot be released any more, do not delay it.
 """
 import fcntl
 import json
@@ -143,7 +143,7 @@ class Merge(unittest.TestCase):
                 merge.join()
                 self.assertEqual(merge.status, 200, merge.reply)
             server.must("POST", "/fs/_forcemerge?max_num_segments=1")
-            self.assertLess(self.size(server), written / 3)  # a segment of the log stays, or two, whatever lies in them
+            self.assertLess(self.size(server), written / 3)  # one or two segments of the log remain, with any content
             row = json.loads(server.request("GET", "/_cat/indices/fs?format=json&bytes=b").body)[0]
             self.assertGreater(int(row["store.size"]), 100000)
             self.assertEqual(server.must("GET", "/fs/_count")["count"], 10000)

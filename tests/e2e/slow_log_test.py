@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.search.slowlog.* (docs/monitoring.md, "Slow requests"): what reaches a threshold is in the log, at its level, once a phase; what does not is not."""
+"""index.search.slowlog.* (docs/monitoring.md, "Slow requests"): a request that reaches a threshold is logged at its level, once for
+each phase; others are not logged.
+"""
 import json
 import os
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""TLS (docs/security.md): what works over plain HTTP works over it; who has no business there is told so; files are read again at SIGHUP.
+"""TLS (docs/security.md): all calls work as over plain HTTP; unauthorized clients are refused with a reason; files are reloaded at SIGHUP.
 
-Certificates are made by `tidelock cert`, and by openssl where they are to be wrong. Clients are Python's (OpenSSL), curl, and ours.
+Certificates are made by `tidelock cert`, invalid ones by openssl. Clients are Python's (OpenSSL), curl, and Tidelock's own.
 """
 import http.client
 import json
@@ -209,7 +209,7 @@ class Same(unittest.TestCase):
             self.assertIn("2 documents created", run("import", tree, "--index", "fs", "--root", "/r", "--quiet", *trust))
             self.assertIn("a.txt", run("ls", "fs:/r", *trust))
             self.assertIn("cluster tidelock", run("status", *trust))
-            # The child's own commands find what the parent was told.
+            # Commands in the child use the parent's TLS options.
             self.assertIn("/r", run("lock", *trust, "fs:/r", "--", PROGRAM, "locks"))
             environment.update(TIDELOCK_CACERT=file("ca"), TIDELOCK_CERT=file("client"), TIDELOCK_KEY=file("client-key"))
             self.assertIn("a.txt", run("ls", "fs:/r"))

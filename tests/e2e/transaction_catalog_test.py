@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a transaction asks of the catalog stays as it was told, or is refused by name: every route there is, from the route table.
+"""Catalog data read by a transaction stays the same until its end, or the read is refused by name: each route of the route table.
 
-Each row of routes.def, with each of its methods, is tried in a fresh update transaction, named by the parameter and by the header. What it
-must come to there is in WITHIN, by its handler: a route that is added has to be added there. Some reads of the catalog are tried with the
-stranger's changes that would make the answer another.
+Each row of routes.def, with each of its methods, is called in a fresh update transaction, named by the parameter and by the
+header. WITHIN has the expected result of each handler: a new route must be added there. Some reads of the catalog are combined
+with changes by other clients that would change the reply.
 """
 import os
 import re
@@ -19,9 +19,10 @@ PARTS = {"index": "fs", "type": "_doc", "id": "1", "name": "a", "metric": "_all"
          "task_id": "x:1", "scroll_id": "x", "transaction": "none"}
 ACTION = '{"index": {"_index": "fs", "_id": "2"}}\n{"n": 2}\n'
 ALL = {"query": {"match_all": {}}}
-# What each handler comes to in an update transaction. LOCKED: what it reads or writes is locked. REFUSED: 400, since no lock guards it, or
-# it takes effect at once, or is not there at all. APART: it is part of none, which is said where the parameter names one; by the header, which
-# a client may send with all it asks, it is answered as outside. FREES: what was opened is let go of at once, in one or not. Behind that a body.
+# The expected effect of each handler in an update transaction, and a body. LOCKED: the objects that it reads or writes are locked.
+# REFUSED: 400, since no lock protects the object, or the call takes effect at once, or the API does not exist. APART: the call is part
+# of no transaction: named by the parameter it is refused with that reason; with the header, which a client may send with every
+# request, it is executed as outside. FREES: the opened object is released at once, inside and outside.
 LOCKED, REFUSED, APART, FREES = "locked", "refused", "apart", "frees"
 WITHIN = {
     "doc_get": (LOCKED, None), "doc_source": (LOCKED, None), "doc_delete": (LOCKED, None), "doc_index": (LOCKED, {"n": 1}),
@@ -34,7 +35,7 @@ WITHIN = {
     "index_exists": (LOCKED, None), "index_get": (LOCKED, None), "settings_get": (LOCKED, None), "mapping_get": (LOCKED, None),
     "mapping_get_field": (LOCKED, None), "field_caps": (LOCKED, None), "validate_query": (LOCKED, None), "type_exists": (LOCKED, None), "alias_get": (LOCKED, None), "cat_aliases": (LOCKED, None),
     "script_get": (LOCKED, None),
-    # Of the transaction that opened it alone, which is tried below.
+    # Only for the transaction that opened it; tested below.
     "scroll": (REFUSED, {"scroll_id": "x"}), "scroll_clear": (FREES, {"scroll_id": ["x"]}), "pit_close": (FREES, {"id": "x"}),
     "pit_close_other": (FREES, None),
     "unlock": (REFUSED, None), "absent": (REFUSED, None),
@@ -60,7 +61,7 @@ WITHIN = {
     "copies": (APART, None), "cat_copies": (APART, None), "copy_told": (APART, {}), "copy_forget": (APART, None),
 }
 NEEDED = {"pit_open": "keep_alive=1m&", "pit_open_other": "keep_alive=1m&", "mapping_get": "include_type_name=true&", "field_caps": "fields=*&", "task_rethrottle": "requests_per_second=1&", "events": "once=true&"}
-# What is told, the part of the path, and strangers' changes that would make it another.
+# The path of a read, and changes by other clients that would change its reply.
 KEPT = [
     ("/fs", [("PUT", "/fs/_mapping", {"properties": {"m": {"type": "long"}}}), ("PUT", "/fs/_alias/x", None), ("DELETE", "/fs", None),
              ("PUT", "/fs/_settings", {"index.number_of_replicas": 3})]),

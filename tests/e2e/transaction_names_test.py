@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an update transaction has read stays so, by whichever way it read it: over HTTP, with what only requests know of.
+"""Data that an update transaction has read stays the same until its end, for each way to read it over HTTP.
 
-A read is done in a transaction; then a stranger's write that would have changed its answer must be refused (timeout 0s), one that would
-not must go through, and the same read in the transaction finds the same. The isolation specs names-* have the interleavings.
+A read is done in a transaction. Then a write of another client that would change the reply must be refused (timeout 0s), one that
+would not must succeed, and the same read in the transaction has the same reply. The isolation specs txn-* have the interleavings.
 """
 import os
 import sys

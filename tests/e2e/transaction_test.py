@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every document call inside a transaction, looked at from inside and from outside, before the commit and after it.
+"""Every document call inside a transaction, seen from inside and from outside, before the commit and after it.
 
-A call in a transaction sees what the transaction has written, whichever way it reads; nobody else sees any of it before the
-commit, and everybody all of it from then on, at one timestamp.
+A call in a transaction sees the transaction's writes, for each way to read. Other clients see none of them before the commit,
+and all of them after it, at one timestamp.
 """
 import os
 import sys
@@ -316,7 +316,7 @@ class Contexts(Case):
         self.assertEqual(self.search(other)[1]["hits"]["hits"], [])
         found, reply = self.search(other, self.inside)
         self.assertEqual((found, "did not open the point in time" in reply["error"]["reason"]), (400, True), reply)
-        # What it ranges over is locked, as by any search of a transaction.
+        # Its range is locked, as by any search of a transaction.
         self.assertEqual(self.server.ask("PUT", "/fs/_doc/phantom?timeout=0s", {"k": "new"})[0], 409)
         self.commit()
         found, reply = self.search(pit)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trees as nobody means them: very wide, very deep, with every name there can be, renamed again and again, emptied by hand.
+"""Extreme trees: very wide, very deep, with every possible name, renamed many times, emptied document by document.
 
     tree_extremes_test.py [--full]
 
@@ -26,7 +26,7 @@ INDEX = {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "in
 
 class Extremes(unittest.TestCase):
     def setUp(self):
-        history = "1s" if self.id().endswith("test_back_and_forth") else "10m"  # the pages of a long listing are of one moment
+        history = "1s" if self.id().endswith("test_back_and_forth") else "10m"  # the pages of a long listing have one timestamp
         self.server = Server("--history", history).start()
         self.addCleanup(self.server.close)
         self.server.must("PUT", "/fs", INDEX)
@@ -122,7 +122,7 @@ class Extremes(unittest.TestCase):
         self.assertEqual((status, "itself" in reply["error"]["reason"] or "levels" in reply["error"]["reason"]), (400, True), reply)
         status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/1", "to": "/y" * (DEPTH + 1)})
         self.assertEqual((status, "[4096] levels" in reply["error"]["reason"]), (400, True), reply)
-        for i in range(40):  # what lies below may come to lie deeper than any path that is written
+        for i in range(40):  # renames can move descendants deeper than the limit of written paths
             self.server.must("PUT", "/fs/_doc/t%d" % i, {"path": "/t%d" % i + "/d" * 1000 + "/f"})
         for i in range(1, 40):
             self.rename("/t%d" % (i - 1), "/t%d" % i + "/d" * 3 + "/t%d" % (i - 1))

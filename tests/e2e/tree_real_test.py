@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real tree whose directories are renamed at all levels, while others write and read, and the server is killed in between.
+"""A real tree whose directories are renamed at all levels, while other clients write and read, and the server is killed meanwhile.
 
-Part of this machine's /usr is imported. One client renames at random, some write (fields of documents, new files), some read (documents, searches,
-listings). Everything that was answered has a timestamp; in their order the same moves are done on a plain map of paths, and every read must be what that map
-was at its moment. After each kill -9 all that was answered is there, and what was not is wholly there, or not at all.
+Part of this machine's /usr is imported. One client renames at random, some write (fields of documents, new files), some read
+(documents, searches, listings). Every acknowledged operation has a timestamp. In that order the same operations are applied to a
+plain map of paths, and every read must equal the map at its timestamp. After each kill -9 all acknowledged operations are
+applied, and each other one completely or not at all.
 
     tree_real_test.py [--seed N] [--rounds N] [--seconds N] [--documents N] [--clients N] [--verbose]
 """
@@ -165,7 +166,7 @@ class RealTree(unittest.TestCase):
         self.server = Server().start()
         self.addCleanup(self.server.close)
         import_some(self.server, OPTIONS.documents)
-        self.model = self.paths()  # as it was a while ago, for whom asks; the judge has his own
+        self.model = self.paths()  # a recent state, to choose names from; judge() has its own model
         self.ids = sorted(self.model)
         self.mutex = threading.Lock()
         self.last_target = None

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /_ui/ in a real browser.
 
-What happens on the server is done by other clients, and waited for on the page; nothing is judged by a clock. The keyboard does what the mouse could, and
-names that would be markup, commands or mirrored text are shown as what they are.
+Other clients change the server's state, and the test waits until the page shows it; no time is measured. The keyboard can do what
+the mouse can. Names that would be markup, commands or reversed text are shown as plain text.
 """
 import json
 import os
@@ -60,7 +60,7 @@ class Page(OwnersCase):
         page.until("document.querySelector('#tab-blocked .chip').innerText === '2'", "two wait")
         # a deadlock
         self.lock(self.session("dan"), exclusive(index="bank", id="1"))
-        dan, eve = self.session("dan-two"), self.session("eve")  # the younger one gives way
+        dan, eve = self.session("dan-two"), self.session("eve")  # the younger one is the deadlock victim
         self.lock(dan, exclusive(index="bank", id="2"))
         self.lock(eve, exclusive(index="bank", id="3"))
         waits = self.wait(dan, exclusive(index="bank", id="3"))
@@ -71,7 +71,7 @@ class Page(OwnersCase):
         page.until("document.querySelector('.story[data-kind=deadlock] svg.ring .victim')", "the circle")
         self.assertEqual(page.value("document.querySelectorAll('.ring g').length"), 2)
         self.assertIn("eve", page.value("document.querySelector('.ring .victim').textContent"))
-        # a holder dies: his connection breaks
+        # a holder dies: its connection breaks
         attached = socket.create_connection(("127.0.0.1", self.server.port))
         attached.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % ann.encode())
         attached.recv(1000)
@@ -190,7 +190,7 @@ class Page(OwnersCase):
         page.value("setMoment(%d)" % then)
         page.until("document.querySelector('[data-blocker] li')", "the chain of then")
         self.assertRegex(page.text("[data-blocker]"), r"(?s)holder session.*fs:/a.*waiter session")
-        self.assertNotIn("End session", page.text("#blocked"))  # what is past cannot be changed
+        self.assertNotIn("End session", page.text("#blocked"))  # a past state has no actions
         page.value("show('history'); document.getElementById('then-index').value = 'fs'; lookThen()")
         page.until("/a\\//.test(document.getElementById('then').innerText)", "the directory of then")
         page.value("document.getElementById('then-id').value = '1'; lookThen()")
