@@ -84,7 +84,7 @@ class Copy:
 
 
 def lag_ms(t, es, copy):
-    """Returns: p99 from a put's answer until a get in the target has it, beside RATE puts a second."""
+    """Returns: p99 from a put's reply until a get in the target finds it, during RATE puts a second."""
     process, ending, times = copy.start(), threading.Event(), []
 
     def write():

@@ -224,7 +224,7 @@ def index_of_ephemeral(bench, t):
 
 
 def rename_beside_locks(bench, t):
-    """renames beside 32,000 locked documents"""
+    """renames next to 32,000 locked documents"""
     fresh(t, "tree", **TREE)
     index_all(t, [("tree", str(i), {"path": "/locked/%d/%d" % (i // 100, i)}) for i in range(LOCKED)])
     index_all(t, [("tree", "moved%d" % i, {"path": "/here/%d" % i}) for i in range(10)])
@@ -316,7 +316,7 @@ def many_lines(bench, t):
 
 
 def run(bench):
-    """Each attack is timed with what it makes before and ends after."""
+    """Runs each attack; its preparation and its end are included in the time."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit[1], limit[1]))
     longest = {attack: [] for attack in ("none", *ATTACKS, many_lines)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A million locks held: what they cost those who write elsewhere, and memory; memory of 9,000 requests that wait"""
+"""A million locks held: their cost for writes elsewhere, and memory; memory of 9,000 waiting requests"""
 import http.client
 import json
 import resource

@@ -62,7 +62,7 @@ def whole(t):
 
 
 def beside(bench, t, scenario, clients, seconds, *more):
-    """Commits while a load runs. Returns: the load's figures, and how long the commit took."""
+    """Commits while a load runs. Returns: the load's results, and the duration of the commit."""
     transaction = begun(t)
     mine = Http(bench, t.port)
     took = []

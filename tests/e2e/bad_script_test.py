@@ -87,7 +87,7 @@ def check(server, lang, source, cause, patience):
 
 
 def check_stored(server):
-    """The context behind the id of later versions, the language before it of 5.x."""
+    """A stored script's path in later versions has the context after the id, in 5.x the language before it."""
     good, bad = {"script": {"lang": "painless", "source": "ctx._source.n++"}}, {"script": {"lang": "painless", "source": "ctx._source.n +"}}
     assert server.must("PUT", "/_scripts/count/update", good) == {"acknowledged": True}
     status, reply = server.ask("PUT", "/_scripts/count/update", bad)
@@ -105,7 +105,7 @@ def check_stored(server):
 
 
 def check_bulk_of_endless(server, patience):
-    """Many that never end, in one bulk: together they take little more than one alone (MEASURING), and those beside them are run."""
+    """Many endless scripts in one bulk: together they take little more than one alone (MEASURING), and the other items are executed."""
     endless, good = {"script": {"lang": "groovy", "source": "while (true) {}"}}, {"script": {"source": "ctx._source.n++"}}
     body = "".join(json.dumps({"update": {"_id": "2"}}) + "\n" + json.dumps(script) + "\n" for script in [endless] * 300 + [good])
     server.must("PUT", "/docs/_doc/2", {"n": 1})

@@ -18,7 +18,7 @@ DOCUMENTS = 400
 
 
 class Collapse(unittest.TestCase):
-    def test_as_a_model_says(self):
+    def test_collapse_equals_model(self):
         rng = random.Random(SEED)
         with Server() as server:
             server.must("PUT", "/i", {"mappings": {"properties": {"k": {"type": "keyword"}, "g": {"type": "double"}, "n": {"type": "long"}}}})

@@ -27,7 +27,7 @@ DOCUMENTS = 8  # of each client
 
 
 class Client(threading.Thread):
-    """Writes until told to end or the connection breaks."""
+    """Writes until it is stopped or the connection breaks."""
 
     def __init__(self, server, number, state, seed):
         super().__init__()

@@ -48,14 +48,14 @@ class Retry(unittest.TestCase):
         return thread
 
     def circle(self, first, second):
-        """Both have read document 0 and write it; `second` closes the circle. Returns: the status of both writes."""
+        """Both have read document 0 and write it; `second` closes the cycle. Returns: the status of both writes."""
         waits = self.in_thread("PUT", "/bank/_doc/0?transaction=" + first, {"balance": 1})
         until(lambda: "waiters\":[{" in json.dumps(self.server.must("GET", "/_lock"), separators=(",", ":")), "it waits")
         status = self.server.ask("PUT", "/bank/_doc/0?transaction=" + second, {"balance": 2})[0]
         waits.join()
         return waits.got[0], status
 
-    def test_it_keeps_its_age(self):
+    def test_retry_keeps_age(self):
         old, victim = self.begin(), self.begin()
         self.read("0", old)
         self.read("0", victim)
@@ -78,7 +78,7 @@ class Retry(unittest.TestCase):
         self.read("0", third)
         self.assertEqual(self.circle(young, third), (409, 200))
 
-    def test_what_it_must_name(self):
+    def test_retry_of_must_name_a_victim(self):
         open_one, query = self.begin(), self.begin(mode="query")
         done, undone = self.begin(), self.begin()
         self.server.must("POST", "/_transaction/%s/_commit" % done)
@@ -114,7 +114,7 @@ class Retry(unittest.TestCase):
             if wrote == [200, 200] and ask("POST", "/_transaction/%s/_commit" % last)[0] == 200:
                 return tries
 
-    def test_all_get_through(self):
+    def test_all_retrying_clients_commit(self):
         through = []
 
         def client(number):

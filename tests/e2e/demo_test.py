@@ -57,7 +57,7 @@ class Demo(unittest.TestCase):
         self.assertNotIn("Traceback", run.stderr)
         return run.stderr
 
-    def test_story(self):
+    def test_demo_steps(self):
         run = self.run_demo()
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("B's change is LOST", run.stdout)

@@ -89,7 +89,7 @@ def check_counts(server, notes):
 # --- The change that a lock protects -----------------------------------------------------------------------------------------
 
 def change(client, *files):
-    """Reads all, then writes all: whoever comes between is overwritten."""
+    """Reads all, then writes all: concurrent updates are overwritten."""
     read = [must(client, "GET", "/files/_doc/%d" % number)[1]["_source"]["changes"] for number in files]
     for number, changes in zip(files, read):
         must(client, "PUT", "/files/_doc/%d" % number, {"changes": changes + 1})
@@ -110,7 +110,7 @@ def play_global(client):
 
 
 def take_documents(client, files):
-    """Returns: whether all are ours; what was got of a part is given back."""
+    """Returns: whether all locks were acquired; a part of them is released again."""
     lines = []
     for number in files:
         lines += [{"create": {"_id": number}}, {"process_id": client.number}]

@@ -75,7 +75,7 @@ class Case(OwnersCase):
         self.assertEqual(len(frame["samples"]), 1)
         events.close()
 
-    def test_viewers_who_come_and_go(self):
+    def test_viewers_connect_and_disconnect(self):
         once = self.server.must("GET", "/_events?once=true")
         self.assertTrue(once["snapshot"])
         viewers = [Events(self.server) for _ in range(20)]
@@ -98,7 +98,7 @@ class Case(OwnersCase):
             viewer.close()
         until(lambda: streams() == 0, "all of them are forgotten")
 
-    def test_much_is_cut(self):
+    def test_large_snapshot_is_truncated(self):
         session = self.session("importer")
         for i in range(4):
             self.lock(session, *[exclusive(index="many", id="%d-%d" % (i, k)) for k in range(500)])
@@ -108,7 +108,7 @@ class Case(OwnersCase):
         self.assertEqual((len(frame["locks"]["put"]), frame["bar"]["locks"]), (500, 2000))
         self.assertEqual([row["id"] for row in frame["locks"]["put"] if row["waiters"]], ["3-499"])
 
-    def test_pages_of_others(self):
+    def test_pages_of_other_origins_are_refused(self):
         for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
             for path in ("/_ui/", "/_events", "/_events?once=true"):
                 status, reply = self.server.ask("GET", path, headers=headers)

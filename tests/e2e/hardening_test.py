@@ -23,7 +23,7 @@ def run(*command):
 
 
 class Hardening(unittest.TestCase):
-    def test_loaded_anywhere_and_bound_at_once(self):
+    def test_position_independent_with_immediate_binding(self):
         self.assertIn("DYN (Position-Independent Executable file)", run("readelf", "-hW", PROGRAM))
         flags = run("readelf", "-dW", PROGRAM)
         self.assertRegex(flags, r"FLAGS_1\).*NOW.*PIE")

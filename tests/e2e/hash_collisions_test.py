@@ -96,7 +96,7 @@ class Collisions(unittest.TestCase):
         return self.spent() - before
 
     def compare(self, work):
-        """Does a piece of work with either kind of names, the bad ones beside a neighbour."""
+        """Does work with both kinds of names, with the colliding ones while a neighbour is served."""
         good = self.cost(lambda: work(self.good))
         bad = self.cost(lambda: work(self.bad))
         self.assertLess(bad, TIMES * good + OTHER_WORK_S)

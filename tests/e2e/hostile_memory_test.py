@@ -131,13 +131,13 @@ class Bodies(Case):
         self.refused(self.server.ask("POST", "/_bulk", '{"index":{"_index":"fs"}}\n' + body + "\n"))
         self.assertEqual(self.server.ask("GET", "/fs/_doc/numbers")[0], 404)
 
-    def test_many_at_once(self):
+    def test_many_requests_at_once(self):
         body = b'{"a":["' + b"x" * (12 * MEGABYTE) + b'"]}'
         found = self.ask_many([("POST", "/absent/_validate/query", body)] * 24, 24)
         self.assertEqual({status for status, _ in found} - {400, 429, 404}, set(), found[:3])
 
     def test_errors_of_many_items(self):
-        """Each item has an error of its own, told in one text."""
+        """Each item has an error of its own, in one reply."""
         for path, body in (("/_mget", '{"docs":[' + "{}," * 60000 + "{}]}"),
                            ("/_bulk", '{"index":{}}\n{}\n' * 60000)):
             status, reply = self.server.ask("POST", path, body)
@@ -175,7 +175,7 @@ class Replies(Case):
         self.refused(self.server.ask("GET", "/deep/_doc/1?pretty"), "GET /deep/_doc/1")
         self.assertEqual(self.server.ask("GET", "/deep/_doc/1?filter_path=_id")[1], {"_id": "1"})
 
-    def test_readers_that_do_not_read(self):
+    def test_clients_that_do_not_read(self):
         request = b"POST /big/_mget HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         body = json.dumps({"ids": ["%d" % i for i in range(8)]}).encode()  # more than a socket takes
 
@@ -209,7 +209,7 @@ class Replies(Case):
         self.server.must("DELETE", "/shards-*")
 
     def test_streams(self):
-        """Who asks for all changes and reads none."""
+        """A client that requests all changes and does not read the reply."""
         for _ in range(12):
             one = socket.create_connection(("127.0.0.1", self.server.port))
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -389,7 +389,7 @@ class Rows(Case):
             self.assertIn(self.server.ask("POST", "/tree/_bulk?atomic=true", documents)[0], (400, 429))
             self.assertIn(self.server.ask("POST", "/tree/_bulk", documents)[0], (200, 429))
 
-    def test_items_that_are_explained(self):
+    def test_explanations_of_bulk_items(self):
         """A bulk of 5,000 deletes below a locked directory with a long name, none of which waits."""
         lines = []
         for number in range(5000):
@@ -401,7 +401,7 @@ class Rows(Case):
         found = self.ask_many([("POST", "/_bulk?timeout=0s", body)] * 8, 1)
         self.assertEqual({status for status, _ in found} - {200, 429}, set(), found[:3])
 
-    def test_requests_of_a_session_that_is_gone(self):
+    def test_requests_of_ended_session(self):
         """What they have made before they are refused goes with them, however often."""
         for i in range(20):
             self.server.must("PUT", "/some/_doc/%d" % i, {"n": i})
@@ -421,7 +421,7 @@ class Rows(Case):
         self.assertEqual([task["action"] for task in tasks if "byquery" in task["action"] or "reindex" in task["action"]], [])
         self.assertEqual(len(self.server.must("GET", "/some/_search")["hits"]["hits"]), 10)
 
-    def test_stories_of_deadlocks(self):
+    def test_deadlock_events(self):
         """100 are kept, of names of 12,000 bytes; and all of them are saved at the end."""
         for number in range(130):
             a, b = self.session(), self.session()
@@ -454,7 +454,7 @@ class Rows(Case):
 
 
 class Seen(Case):
-    """Who looks sees what is there."""
+    """The budget is shown to operators."""
 
     def test_breakers(self):
         found = self.breakers()

@@ -27,7 +27,7 @@ LONG = os.environ.get("TIDELOCK_TEST_LONG")
 STILL = 3.5  # seconds, by the clock of the machine
 
 
-class Beating:
+class KeepaliveClient:
     """A holder that keeps its session alive, as often as it can, on one connection or on a new one each time."""
 
     def __init__(self, server, session, anew):
@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
         return self.server.must("POST", "/_session", {"ttl": ttl or self.TTL})["session"]
 
     def beating(self, anew):
-        beating = Beating(self.server, self.open(), anew)
+        beating = KeepaliveClient(self.server, self.open(), anew)
         self.addCleanup(beating.end)
         return beating
 
@@ -112,7 +112,7 @@ class Case(unittest.TestCase):
 
 
 class Stopped(Case):
-    def test_who_is_attached_stays(self):
+    def test_attached_session_stays(self):
         session = self.open()
         self.attach(session)
         for _ in range(2):
@@ -122,7 +122,7 @@ class Stopped(Case):
             self.assertTrue(self.lives(session))
         until(lambda: "stood still" in self.server.errors(), "the operator is told")
 
-    def test_who_keeps_alive_stays(self):
+    def test_session_with_keepalives_stays(self):
         holders = [self.beating(anew) for anew in (False, True, False, True)]
         self.all_are_heard(holders)
         self.stand_still()
@@ -131,7 +131,7 @@ class Stopped(Case):
             holder.end()
             self.assertEqual(holder.refused, [])
 
-    def test_a_keepalive_that_is_on_its_way_is_heard(self):
+    def test_keepalive_in_transit_is_counted(self):
         """One that was sent by a client that does not wait for the answer and says no more for a while."""
         session = self.open()
         line = self.server.connect()
@@ -144,7 +144,7 @@ class Stopped(Case):
         self.assertEqual(response.status, 200, response.read())
         line.close()
 
-    def test_a_request_of_a_transaction_is_heard(self):
+    def test_transaction_request_in_transit_is_counted(self):
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         lines = []
         for mode in ("update", "query"):
@@ -162,8 +162,8 @@ class Stopped(Case):
             self.assertEqual(response.status, 200, response.read())
             line.close()
 
-    def test_a_body_that_is_on_its_way_is_heard(self):
-        """The time in which the server stood still is not taken for the client's slowness."""
+    def test_body_in_transit_is_counted(self):
+        """The time of the stall does not count as the client's slowness."""
         body = b'{"index":{"_index":"fs"}}\n{"n":1}\n' * 100
         with socket.create_connection(("127.0.0.1", self.server.port), HANGS) as line:
             line.sendall(b"POST /_bulk HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s" %
@@ -174,13 +174,13 @@ class Stopped(Case):
             line.sendall(body[100:])
             self.assertIn(b"200 OK", line.recv(4096)[:20])
 
-    def test_who_says_nothing_goes(self):
+    def test_silent_session_expires(self):
         session = self.open()
         self.stand_still()
         self.pass_time()
         until(lambda: not self.lives(session), "the lease runs out")
 
-    def test_who_waits_is_told_all_the_same(self):
+    def test_lock_wait_times_out_after_stall(self):
         """A lock that is not given back: the wait ends, the server being there or not, soon after it is back."""
         lock = {"mode": "exclusive", "index": "fs"}
         self.server.must("POST", "/_lock", {"session": self.open("1h"), "locks": [lock]})
@@ -203,7 +203,7 @@ class Busy(Case):
         return b"".join(item % (i, i) for i in range(self.DOCUMENTS))
 
     def test_one_large_atomic_bulk(self):
-        """At any time each polling thread has connections of those who keep sessions alive."""
+        """At any time each polling thread has connections that keep sessions alive."""
         bulk = self.bulk()
         holders = [self.beating(anew) for anew in [False, True] * 4]
         self.all_are_heard(holders)

@@ -84,7 +84,7 @@ def plan(client, keys):
 
 
 def carry_out(client, operations):
-    """Returns: the operations with what was read, and the timestamp of the commit."""
+    """Returns: the operations with the values read, and the timestamp of the commit."""
     query = all(kind == "r" for kind, _, _ in operations) and client.random.random() < 0.6
     transaction = ask(client, "POST", "/_transaction", {"mode": "query" if query else "update", "timeout": "2s"})["transaction"]
     client.note("transaction", id=transaction, query=query)
@@ -179,7 +179,7 @@ def settle(server, notes):
 
 
 def replay(server, committed):
-    """In the order of commits every read is the state, and the last state is what is there. A query reads after its timestamp's commit."""
+    """In the order of commits every read equals the state, and the last state equals the documents. A query reads after its timestamp's commit."""
     state = {}
     writes_first = sorted(committed, key=lambda pair: (pair[0], all(kind == "r" for kind, _, _ in pair[1])))
     for timestamp, operations in writes_first:

@@ -139,7 +139,7 @@ class LockCommand(LockCase):
         job.terminate()
         self.assertEqual(job.wait(HANGS), 128 + signal.SIGTERM)
 
-    def test_lost_however_the_command_ends(self):
+    def test_lost_lock_has_own_exit_status(self):
         """Its own 0 would say that it did its work under the lock."""
         for number, (command, options) in enumerate((('trap "exit 0" TERM; ' + TICKING, ()), (TICKING, ()),
                                                      ('while [ ! -e "$0.go" ]; do echo >>"$0"; sleep 0.02; done; exit 0', ("--transaction",)))):
@@ -179,7 +179,7 @@ class LockCommand(LockCase):
         until(lambda: not self.held(), "the lock is gone")
         self.until_dead(path)
 
-    def test_what_it_started_dies_too(self):
+    def test_descendants_of_command_are_killed(self):
         path = os.path.join(self.folder, "grandchild")
         job = self.start("fs", "--", "sh", "-c", "(%s) & wait" % TICKING, path)
         until(lambda: os.path.exists(path), "the command has started")
@@ -187,7 +187,7 @@ class LockCommand(LockCase):
         job.communicate()
         self.until_dead(path)
 
-    def test_nothing_is_left_behind(self):
+    def test_lock_is_released_and_background_processes_end(self):
         path = os.path.join(self.folder, "left")
         self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "(%s) & exit 0" % TICKING, path)[0], 0)
         self.assertFalse(self.held())
@@ -292,8 +292,8 @@ class LockOnATerminal(LockCase):
         self.interrupt()
         self.ends_with(130)
 
-    def test_to_the_background_and_back(self):
-        """Nobody tells us that we are in front again: the keys are ours, and we pass them on."""
+    def test_background_and_foreground(self):
+        """There is no signal for a return to the foreground: the terminal's signals reach the parent, which forwards them."""
         self.type_and_see(self.ticking_line())
         self.stop()
         self.type_and_see("bg")
@@ -322,8 +322,8 @@ class LockOnATerminal(LockCase):
         self.wait_until_said(b"^\\")
         self.ends_with(8)
 
-    def test_a_command_that_asks_for_the_terminal(self):
-        """In a pipeline it is not in front, until it reads what is typed."""
+    def test_command_that_reads_the_terminal(self):
+        """In a pipeline the command is not in the foreground until it reads from the terminal."""
         self.type(b"true | %s lock --url %s fs -- sh -c 'read word </dev/tty; echo got $word.'\n" %
                   (PROGRAM.encode(), self.server.url.encode()))
         until(self.held, "it has the lock")
@@ -332,7 +332,7 @@ class LockOnATerminal(LockCase):
         self.ends_with(0)
 
     def test_stopped_for_longer_than_its_lease(self):
-        """The connection stands, so the session does, and the command goes on."""
+        """The connection stays open, so the session stays alive, and the command continues."""
         self.type_and_see(self.ticking_line("--ttl", "10m"))
         self.stop()
         self.clock.jump(HOUR)
@@ -354,7 +354,7 @@ class LockOnATerminal(LockCase):
         self.dies_where_it_stands(b"the session is lost; stopping the command")
 
     def test_server_lost_while_stopped(self):
-        """Nobody knows any more that the lock is still there."""
+        """Without the server the lock is not certain any more."""
         self.type_and_see(self.ticking_line("--ttl", "10m"))
         self.stop()
         self.server.kill()
@@ -363,7 +363,7 @@ class LockOnATerminal(LockCase):
 
 
 class LockOfTheStopped(LockCase):
-    """Where no shell watches: the one that is stopped stands still, and the other goes on."""
+    """Without job control of a shell: either the command or its parent is stopped, and the other one continues."""
 
     def child_of(self, job):
         """The command, whose first child is the guard's elder."""
@@ -387,7 +387,7 @@ class LockOfTheStopped(LockCase):
         self.assertFalse(self.held())
         return job.communicate()[1]
 
-    def test_the_command(self):
+    def test_stopped_command(self):
         job, path = self.start_ticking("--ttl", "10m")
         size = self.stop_command(job, path)
         self.clock.jump(HOUR)
@@ -397,7 +397,7 @@ class LockOfTheStopped(LockCase):
         job.terminate()
         self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
 
-    def test_the_command_by_the_signal_of_the_terminal(self):
+    def test_command_stopped_by_terminal_signal(self):
         job, path = self.start_ticking()
         job.send_signal(signal.SIGTSTP)  # passed on
         until(lambda: "(python3) T" in open("/proc/%d/stat" % self.child_of(job)).read(), "the command is stopped")
@@ -408,14 +408,14 @@ class LockOfTheStopped(LockCase):
         job.terminate()
         self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
 
-    def test_the_command_whose_session_is_lost(self):
+    def test_stopped_command_whose_session_is_lost(self):
         job, path = self.start_ticking()
         size = self.stop_command(job, path)
         self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session")["sessions"][0]["session"])
         self.assertIn("the session is lost", self.end(job, LOST))
         self.assertEqual(os.path.getsize(path), size, "it ran on")
 
-    def test_the_parent(self):
+    def test_stopped_parent(self):
         """The lines that have come in meanwhile say nothing about now; the server, asked, does."""
         job, path = self.start_ticking("--ttl", "10m")
         job.send_signal(signal.SIGSTOP)
@@ -432,7 +432,7 @@ class LockOfTheStopped(LockCase):
             rows = [row.split() for row in file][1:]
         return sum(int(row[4].split(":")[1], 16) for row in rows if row[2].endswith(":%04X" % self.server.port) and row[3] == "01")
 
-    def test_the_parent_whose_server_is_gone(self):
+    def test_stopped_parent_without_server(self):
         self.clock.stand()
         job, path = self.start_ticking("--ttl", "6s")
         job.send_signal(signal.SIGSTOP)
@@ -494,7 +494,7 @@ class LockBehindASlowLine(LockCase):
         self.slow.close()
         super().tearDown()
 
-    def test_nothing_is_taken_before_the_line_stands(self):
+    def test_lock_is_acquired_after_attach_stream(self):
         path = os.path.join(self.folder, "ran")
         job = self.start("--url", self.slow.url, "fs", "--", "touch", path)
         self.assertTrue(self.slow.asked.wait(HANGS))
@@ -505,7 +505,7 @@ class LockBehindASlowLine(LockCase):
         self.assertTrue(os.path.exists(path))
         job.communicate()
 
-    def test_gives_up_when_it_never_does(self):
+    def test_fails_without_attach_stream(self):
         path = os.path.join(self.folder, "ran")
         status, _, errors = self.run_lock("--url", self.slow.url, "--ttl", "4s", "fs", "--", "touch", path)
         self.assertEqual(status, 1)
@@ -523,7 +523,7 @@ class LockWithTransaction(LockCase):
         return self.server.ask("GET", "/fs/_doc/" + name)[0] == 200
 
     def writing(self, name, then, *arguments):
-        """A command that writes a document, says so in a file, and goes on. Returns: process, when it has written."""
+        """Starts a command that writes a document, creates a file, and continues. Returns: the process, after its write."""
         path = os.path.join(self.folder, "written")
         job = self.start("--transaction", *arguments, "fs", "--", "sh", "-c", self.PUT % name + 'echo >"$0"; ' + then, path)
         until(lambda: os.path.exists(path), "the command has written")
@@ -556,7 +556,7 @@ class LockWithTransaction(LockCase):
         self.assertFalse(self.has("parent"))
         job.communicate()
 
-    def test_says_so_when_it_could_not_commit(self):
+    def test_failed_commit_is_reported(self):
         job = self.writing("broken", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0')
         transaction = self.state()[0]["transaction"]
         self.server.must("POST", "/_transaction/%d/_rollback?force=true" % transaction)
@@ -565,7 +565,7 @@ class LockWithTransaction(LockCase):
         self.assertIn("was rolled back: it was ended by force", job.communicate()[1])
         self.assertFalse(self.has("broken"))
 
-    def test_a_restart_goes_on(self):
+    def test_transaction_commits_after_server_restart(self):
         """The lock and the transaction outlive the server; what asked it meanwhile asks again."""
         job = self.writing("restarted", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0', "--ttl", "10m")
         self.server.kill()
@@ -578,7 +578,7 @@ class LockWithTransaction(LockCase):
 
 
 class LockWhileTheServerIsAway(LockCase):
-    """The clock of the command's parent stands, and goes as far as to what it has to do, and never to the end of the lease."""
+    """The clock of the command's parent is stopped, and advanced only to its next action, never to the end of the lease."""
 
     def tearDown(self):
         if self.server.process.poll() is None:
@@ -601,7 +601,7 @@ class LockWhileTheServerIsAway(LockCase):
         self.assertIn("does not answer", job.communicate()[1])
         self.assert_still(path)
 
-    def test_killed_when_it_does_not_heed(self):
+    def test_killed_when_it_ignores_sigterm(self):
         self.clock.stand()
         path = os.path.join(self.folder, "stubborn")
         job = self.start("--ttl", "12s", "fs", "--", "sh", "-c", 'trap "echo >$0.term" TERM; ' + TICKING, path)

@@ -66,7 +66,7 @@ class Holder:
         self.session = self.line = None
 
     def give_up_transaction(self):
-        """One that was left in the middle goes on, after a restart of the server too, until it is ended or its time is over."""
+        """An unfinished transaction continues, also after a restart of the server, until it is ended or its timeout has passed."""
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             try:

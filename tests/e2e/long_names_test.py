@@ -34,8 +34,8 @@ class Case(unittest.TestCase):
         self.assertEqual(response.status, 200, response.body[:500])
         return response.body
 
-    def test_items_that_fail(self):
-        """Each is told which lock is in its way, by a name of 1 KiB; from 4 MiB on only that one is."""
+    def test_explanations_of_failed_items_are_bounded(self):
+        """Each item's error names the blocking lock, in up to 1 KiB; after 4 MiB in total it only says that there is one."""
         count = 2500
         lines = []
         for number in range(count):
@@ -58,7 +58,7 @@ class Case(unittest.TestCase):
         listed = self.server.must("GET", "/_lock")["locks"]
         self.assertIn("/" + LONG, [lock.get("path") for lock in listed])
 
-    def test_deadlocks(self):
+    def test_deadlock_events_are_bounded(self):
         for number in range(DEADLOCKS):
             a, b = self.session(), self.session()
             paths = ["/%d%s" % (number, LONG), "/%d%sb" % (number, LONG)]

@@ -72,7 +72,7 @@ class Immense(unittest.TestCase):
         for field in ("below", "none", "words"):
             self.assertIsNone(self.put({field: long}), field)
 
-    def test_bytes_and_places(self):
+    def test_byte_counts_and_offsets(self):
         for text in ("é" * 16384, "€" * 10923, "a\U0001F600" * 8000):
             self.assertEqual(self.put({"plain": text}), immense("plain", text))
         self.assertIsNone(self.put({"plain": "é" * 16383}))

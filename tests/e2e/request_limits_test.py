@@ -34,7 +34,7 @@ def script(source, lang="painless"):
 
 
 def refused(server, path, body, cause, method="POST"):
-    """The request is refused with 400, and `cause` is somewhere in what is said."""
+    """Asserts that the request is refused with 400, and that the reply contains `cause`."""
     status, reply = server.ask(method, path, body)
     assert status == 400 and cause in json.dumps(reply), (path, status, str(reply)[:600])
 
@@ -75,7 +75,7 @@ def nested(before, after, depth, middle="{}"):
 
 
 def row_stack_of_bodies(server):
-    """Nesting of every kind of body: an answer of some kind, and it goes on."""
+    """Nesting of every kind of body: any reply, and the server continues."""
     deep = 990
     for path, body in [
             ("/stack/_doc", nested('{"a":', "}", deep)),
@@ -118,7 +118,7 @@ def row_list_of_locks(server):
 
 
 def row_large_answers(server):
-    """What is laid out anew for the client: pretty, as YAML, by paths; a document that is filtered."""
+    """Replies that are formatted again: pretty, as YAML, by filter_path; a filtered document."""
     many = {"a": [{"b%d" % (i % 300): [{"c": str(i)}]} for i in range(2000 if SLOW_BUILD else 10000)]}
     server.must("PUT", "/large/_doc/1", many)
     for query in ("?pretty", "?format=yaml", "?filter_path=**.c", "?_source_includes=a.b7*.c", "?_source_excludes=*.b1*&pretty"):
@@ -277,7 +277,7 @@ def run(server, name, patience):
 
 
 def stop_while_at_work(server):
-    """SIGTERM ends it although searches are at work, once their grace is over: the exit status tells that it did not have to leave them behind."""
+    """SIGTERM ends the server during searches, after their grace: the exit status shows that all of them were ended."""
     with leave_behind(server, "slow"), leave_behind(server, "slow"):
         assert server.stop() == 0
 

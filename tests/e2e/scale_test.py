@@ -152,7 +152,7 @@ def waiters_on_one_lock(scale):
 
 
 def pass_on(server, holder, lines, waiting):
-    """Everyone gives the lock back as soon as he has it. They get it in the order in which they stood."""
+    """Each holder releases the lock at once. It is granted in the order of the queue."""
     by_socket = {line.socket.fileno(): session for session, line in lines.items()}
     poll = select.epoll()
     for descriptor in by_socket:

@@ -46,7 +46,7 @@ class FileScripts(unittest.TestCase):
                 return reply
             time.sleep(0.02)
 
-    def test_are_watched(self):
+    def test_file_scripts_are_reloaded(self):
         with Server() as self.server:
             self.server.must("PUT", "/fs/file/1", {"n": 1})
             self.assertEqual(self.call()[0], 400)
@@ -68,7 +68,7 @@ class FileScripts(unittest.TestCase):
 
 
 class Execute(unittest.TestCase):
-    def test_what_has_no_effect_is_refused(self):
+    def test_parameters_without_effect_are_refused(self):
         with Server() as server:
             run = {"script": {"source": "params.a + 1", "params": {"a": 1}}}
             self.assertEqual(server.must("POST", "/_scripts/painless/_execute", dict(run, context="painless_test"))["result"], "2")

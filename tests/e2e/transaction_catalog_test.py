@@ -165,7 +165,7 @@ class Catalog(unittest.TestCase):
                 with self.subTest(method=method, path=path, handler=handler):
                     self.judge(method, path, handler)
 
-    def test_head_of_what_is_read(self):
+    def test_head_requests(self):
         """Where GET is answered HEAD may be, and then it is a read as any other."""
         for methods, path, handler in routes():
             if "GET" in methods and "HEAD" not in methods and handler != "session_attach":
@@ -176,8 +176,8 @@ class Catalog(unittest.TestCase):
                         self.assertGreater(self.locks() + self.names_held(), 0, reply)
                     self.server.ask("POST", "/_transaction/%s/_rollback" % self.transaction)
 
-    def test_what_another_opened(self):
-        """Scrolls and points in time are of the transaction that opened them; they are let go of by anybody, at once."""
+    def test_contexts_of_another_transaction(self):
+        """Scrolls and points in time belong to the transaction that opened them; any client can release them, at once."""
         scroll = self.server.must("GET", "/fs/_search?scroll=1m&size=1")["_scroll_id"]
         point = self.server.must("POST", "/fs/_pit?keep_alive=1m")["id"]
         for method, path, body in (("POST", "/_search/scroll", {"scroll_id": scroll}), ("POST", "/_search", {"pit": {"id": point}})):
@@ -192,14 +192,14 @@ class Catalog(unittest.TestCase):
         self.assertEqual(self.server.ask("POST", self.inside("/_transaction/%s/_commit" % other))[0], 400)
         self.server.must("POST", "/_transaction/%s/_commit?transaction=%s" % (other, other))
 
-    def test_by_the_header_what_is_no_part_of_it_is_answered(self):
+    def test_independent_calls_with_header_are_executed(self):
         for path in ("/", "/_cluster/health", "/_nodes", "/_tasks", "/_cat/health"):
             self.assertEqual(self.server.request("GET", path, headers={"Tidelock-Transaction": self.transaction}).status, 200, path)
         for path in ("/_cat/indices", "/_cat/count", "/_stats", "/_template/a", "/_cluster/settings"):
             response = self.server.request("GET", path, headers={"Tidelock-Transaction": self.transaction})
             self.assertEqual(response.status, 400, path)
 
-    def test_what_was_told_stays(self):
+    def test_catalog_reads_are_repeatable(self):
         for path, changes in KEPT:
             for method, change, body in changes:
                 with self.subTest(path=path, change=change):

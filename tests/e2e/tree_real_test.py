@@ -50,14 +50,14 @@ def import_some(server, wanted):
 
 
 class Stopped(Exception):
-    """The server was killed under a request: nobody knows what became of it."""
+    """The server was killed during a request, whose outcome is unknown."""
 
 
 KINDS = {"rename": 4, "update": 20, "put": 8, "read": 30, "list": 10}  # requests, and how many of a round have to be answered
 
 
 class Client(threading.Thread):
-    """Asks until it is told to stop, or the server is gone. What it knows: `log`, and `unknown`, the request that had no answer."""
+    """Sends requests until it is stopped or the server has ended. Its results: `log`, and `unknown`, the request without a reply."""
 
     def __init__(self, test, seed):
         super().__init__(daemon=True)
@@ -136,7 +136,7 @@ class Writer(Client):
 
 
 class Reader(Client):
-    """Its log: (timestamp, what was asked, id -> path or names)."""
+    """Its log: (timestamp, request, id -> path or names)."""
 
     def step(self):
         what = self.random.random()
@@ -182,7 +182,7 @@ class RealTree(unittest.TestCase):
         return paths
 
     def play(self, judge):
-        """One round: all clients at work until the kill. Returns: what they know, what nobody knows."""
+        """One round: all clients send requests until the kill. Returns: their logs, and the requests without a reply."""
         self.stopping = False
         clients = [Renamer(self, self.random.random())]
         for _ in range(OPTIONS.clients):
@@ -247,7 +247,7 @@ class RealTree(unittest.TestCase):
 
     @staticmethod
     def may_be_at(put, renames):
-        """Returns: the paths at which what was put may lie, since each of the renames may have come before or after it."""
+        """Returns: the possible paths of a put document, since each of the renames may have been before or after it."""
         paths = list(put[2])
         for _, source, target in renames:
             paths += [target + path[len(source):] for path in paths if within(path, source)]
@@ -262,7 +262,7 @@ class RealTree(unittest.TestCase):
             judge[request[1]], = request[2]
 
     def replay(self, judge, log, unknown):
-        """Does in `judge` what was answered, in its order, and looks at what was read. Takes from `unknown` what the reads show to have been done."""
+        """Applies the acknowledged operations to `judge`, in their order, and checks the reads. Removes from `unknown` the operations that the reads show as done."""
         for entry in ((*entry, None)[:4] for entry in log):
             ts, kind, what, where = entry
             if kind in ("read", "list"):
@@ -285,7 +285,7 @@ class RealTree(unittest.TestCase):
                 judge[request[1]] = found[request[1]]
         self.assertEqual(judge, found)
 
-    def test_it(self):
+    def test_renames_of_real_tree_match_model(self):
         judge = dict(self.model)
         for _ in range(OPTIONS.rounds):
             unknown = self.play(judge)

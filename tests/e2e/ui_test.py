@@ -38,7 +38,7 @@ class Page(OwnersCase):
         self.page.until("document.querySelector('#live .good')", "live")
 
     def tearDown(self):
-        """Nothing was thrown, and nothing was against the policy. A call that is not there and what a test has refused is told by the browser as well."""
+        """There were no exceptions and no violations of the policy. The browser also reports missing calls and refusals that a test expects."""
         said = [line for line in self.page.said if "Failed to load resource" not in line]
         self.page.close()
         super().tearDown()
@@ -47,7 +47,7 @@ class Page(OwnersCase):
     def focused(self):
         return self.page.value("document.activeElement.innerText || document.activeElement.id")
 
-    def test_a_fight_a_deadlock_and_a_death(self):
+    def test_contention_deadlock_and_holder_death(self):
         page = self.page
         page.until("document.querySelector('#blocked .calm')", "calm")
         ann, bob = self.session("ann"), self.session("bob")
@@ -86,7 +86,7 @@ class Page(OwnersCase):
         page.press("1")
         page.until("document.querySelector('#blocked [data-blocker]') && /bob/.test(document.querySelector('#blocked .root').innerText)", "bob blocks carl now")
 
-    def test_by_the_keyboard_alone(self):
+    def test_keyboard_only(self):
         page, holder = self.page, self.session("holder")
         self.server.must("POST", "/_transaction", {"session": holder, "mode": "update"})
         txn = self.server.must("POST", "/_transaction", {"session": holder, "mode": "update"})["transaction"]
@@ -165,7 +165,7 @@ class Page(OwnersCase):
         self.assertTrue(refused, "markup from text")
         del page.said[:]  # of that
 
-    def test_the_past(self):
+    def test_past_timestamps(self):
         page = self.page
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/one", "text": "first"})
         holder = self.session("holder")
@@ -201,7 +201,7 @@ class Page(OwnersCase):
         page.value("document.getElementById('now').click()")
         page.until("state.asOf === null && document.querySelector('#blocked') && document.getElementById('now').hidden", "now")
 
-    def test_the_console_takes_what_the_docs_have(self):
+    def test_console_accepts_examples_of_docs(self):
         with open(os.path.join(ROOT, "docs", "locking.md"), encoding="utf-8") as file:
             blocks = re.findall(r"```console\n(.*?)```", file.read(), re.S)
         block = next(block for block in blocks if "nightly-rename" in block and "S=$(" in block)
@@ -221,7 +221,7 @@ class Page(OwnersCase):
         page.value("document.getElementById('request').value = 'what is this'; send()")
         page.until("/not a request/.test(document.getElementById('answers').innerText)", "a refusal")
 
-    def test_stale_and_polling(self):
+    def test_stale_page_and_polling(self):
         page = self.page
         polls = self.browser.open(self.server.url + "/_ui/#poll")
         polls.until("/asked every/.test(document.getElementById('live').innerText)", "polling")

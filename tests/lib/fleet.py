@@ -47,7 +47,7 @@ class Client:
         os.write(self.file, line.encode() + b"\n")
 
     def name(self):
-        """Returns: a name for what is done next, never used before."""
+        """Returns: a name for the next operation, never used before."""
         self.count += 1
         return "%d.%d.%d" % (self.number, self.life, self.count)
 
@@ -83,7 +83,7 @@ class Client:
 
     @staticmethod
     def open_attach_stream(address, port, session, timeout):
-        """Returns: the socket, and the answer as far as it has arrived. Raises Away when there is none."""
+        """Returns: the socket, and the answer as far as it has arrived. Raises Away without an answer."""
         try:
             line = socket.create_connection((address, port), timeout)
             line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())

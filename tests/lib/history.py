@@ -28,7 +28,7 @@ class Transaction:
         return [(key, element) for kind, key, element in self.operations if kind == "append"]
 
     def reads(self):
-        """(key, list) of what was there before: own appends, which must be at the end, are taken off."""
+        """Returns: (key, list) of the previous values: own appends, which must be at the end, are removed."""
         own, seen = {}, []
         for kind, key, value in self.operations:
             if kind == "append":
@@ -46,7 +46,7 @@ class Transaction:
 
 
 def transactions(events):
-    """Pairs what began with what it came to."""
+    """Pairs the beginning of each operation with its outcome."""
     under_way, found = {}, []
     for event in events:
         if event["type"] == "invoke":
@@ -133,7 +133,7 @@ def real_time(committed, precede):
 
 
 def find_circle(edges):
-    """Returns: a circle as a list of (node, kind), or None. Depth first, without recursion."""
+    """Returns: a cycle as a list of (node, kind), or None. Depth first, without recursion."""
     following = {}
     for source, kind, target in edges:
         if source is not target:

@@ -266,7 +266,7 @@ class Cluster:
                 node.close()
 
     def heal(self):
-        """Ends all faults and starts what has ended; members first, without which no host starts."""
+        """Ends all faults and starts programs that have ended: members first, since hosts need them."""
         for member in self.members:
             member.heal()
         until(lambda: all(member.serves() for member in self.members), "etcd serves")

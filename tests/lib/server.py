@@ -174,19 +174,19 @@ class Server:
             os.unlink(self.data + ".log")
 
     def errors(self, first=0):
-        """Returns: what it wrote to standard error so far, from byte `first` on."""
+        """Returns: its standard error so far, from byte `first` on."""
         with open(self.data + ".log", encoding="utf-8", errors="replace") as log:
             log.seek(first)
             return log.read()
 
     def last_errors(self):
-        """Returns: the end of what it wrote to standard error, or what a sanitizer reported, from the head of the report on."""
+        """Returns: the end of its standard error, or the report of a sanitizer, from its head on."""
         errors = self.errors()
         heads = [errors.index(report) for report in REPORTS if report in errors]
         return errors[min(heads):][:20000] if heads else errors[-4000:]
 
     def request(self, method, path, body=None, headers=None, connection=None):
-        """One request as it stands. Returns: the response with its body read into .body."""
+        """Sends a request unchanged. Returns: the response with its body read into .body."""
         if connection is None:
             if self.connection is None:
                 self.connection = self.connect()
@@ -208,7 +208,7 @@ class Server:
             raise
 
     def ask(self, method, path, body=None, headers=None):
-        """Returns: (status, parsed JSON, or the bytes where it is none)."""
+        """Returns: (status, parsed JSON, or the bytes of any other body)."""
         response = self.request(method, path, body, headers)
         try:
             return response.status, json.loads(response.body)
@@ -233,7 +233,7 @@ class Server:
         return self.must("GET", "/_transaction/" + transaction)["number"]
 
     def end_owners(self):
-        """Ends all sessions and transactions, whoever's they are."""
+        """Ends all sessions and transactions of all owners."""
         for session in self.must("GET", "/_session")["sessions"]:
             status, reply = self.ask("DELETE", "/_session/%d?force=true" % session["session"])
             assert status in (200, 404), reply  # it may have ended meanwhile
@@ -263,6 +263,6 @@ class Server:
 
 
 def check(data):
-    """tidelock check. Returns: (exit status, what it printed)."""
+    """Runs tidelock check. Returns: (exit status, its output)."""
     run = subprocess.run([PROGRAM, "check", "--data", data], capture_output=True, text=True, timeout=600)
     return run.returncode, run.stdout + run.stderr

@@ -88,7 +88,7 @@ class Gate(unittest.TestCase):
             self.assertIn(text, output)
 
     def test_sound(self):
-        """The processor time of a test is beside its seconds, that of a process it started included; a part has that of its tests."""
+        """A test's row has its processor time, including that of its child processes, next to its seconds; a part has the sum of its tests."""
         burn = "while time.process_time() < 0.3: pass"
         output, passed = self.green(busy=("'e2e'", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n%s" % ("import time\n" + burn, burn)))
         self.assertEqual(passed, 8, output)  # the one with threads runs twice
