@@ -268,7 +268,7 @@ class Settings(unittest.TestCase):
         self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "DEBUG")
 
     def of_hosts(self, key):
-        """tests/e2e/reads_test.py has what it does in a cluster."""
+        """tests/e2e/reads_test.py tests their effect in a cluster."""
         self.refused("PUT", "/_cluster/settings", {"transient": {key: "fast"}}, reason="this server is in no cluster")
 
 
