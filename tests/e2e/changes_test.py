@@ -48,7 +48,7 @@ class Feed(unittest.TestCase):
         return {hit["_id"]: (hit["_version"], hit["_source"]) for hit in reply["hits"]["hits"]}
 
     def follow(self, documents, since, index, **options):
-        """Applies the changes after `since` until there are none. A change that is shown with a later state of its document includes moves up to that state."""
+        """Applies the changes after `since` to the end. A change that is shown with a later state of its document includes moves up to that state."""
         later = {}
         while True:
             lines, covered = self.read(since, index=index, **options)
