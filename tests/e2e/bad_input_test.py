@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
-from waits import MEASURING  # noqa: E402
+from neighbour import MEASURING  # noqa: E402
 
 MAX_BODY = 1 << 20
 # Batches after which the disk is filled: about where a checkpoint is written.

@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
-from waits import MEASURING, Neighbour  # noqa: E402
+from neighbour import MEASURING, Neighbour  # noqa: E402
 
 DOCUMENT = {"n": 1, "list": [3, 1, 2], "map": {"k": "v"}}
 

@@ -244,7 +244,7 @@ def main():
         server.must("PUT", "/receipts", {})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.clients + READERS, work_here)
-            fleet.rage(args.seconds, kills=6, stops=1, stop_seconds=lambda number: 0.3,
+            fleet.inject_faults(args.seconds, kills=6, stops=1, stop_seconds=lambda number: 0.3,
                        meanwhile=lambda: balances(server),
                        enough=lambda: fleet.count_of("done") > 10 * args.seconds and fleet.count_of("read") > args.seconds)
             fleet.end()

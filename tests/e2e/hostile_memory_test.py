@@ -4,7 +4,7 @@
 
 One server runs under --memory 64m. Each case requests far more than that, in a way by which servers run out of memory.
 Meanwhile another client, a separate process, reads GET / and puts a document: each of its requests must succeed, if necessary
-when it is repeated, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py). Afterwards the peak memory of the
+when it is repeated, and with TIDELOCK_TEST_LONG within half a second (tests/lib/neighbour.py). Afterwards the peak memory of the
 process is within the budget and its other needs, no other client's data has changed, and the server is as usable as before.
 """
 import concurrent.futures
@@ -19,7 +19,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
-from waits import MEASURING, Neighbour  # noqa: E402
+from neighbour import MEASURING, Neighbour  # noqa: E402
 
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE

@@ -274,7 +274,7 @@ def main():
         server.must("PUT", "/lists", {"mappings": {"properties": {"key": {"type": "keyword"}, "list": {"type": "long", "index": False}}}})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.clients, work_here)
-            fleet.rage(args.seconds, kills=2, stops=1, stop_seconds=lambda number: 0.3,
+            fleet.inject_faults(args.seconds, kills=2, stops=1, stop_seconds=lambda number: 0.3,
                        enough=lambda: fleet.count_of("ok") > 15 * args.seconds)
             fleet.end()
             notes = fleet.notes()

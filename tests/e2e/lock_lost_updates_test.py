@@ -223,7 +223,7 @@ def judge_under_fire(args):
             server.must("PUT", "/judge/_doc/%d" % number, {"path": "/d%d/f%d" % (number % DIRECTORIES, number), "count": 0, "names": []})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.processes, work)
-            fleet.rage(args.seconds, stop_seconds=lambda number: 0.2 if number % 2 == 1 else PAST_LEASE,
+            fleet.inject_faults(args.seconds, stop_seconds=lambda number: 0.2 if number % 2 == 1 else PAST_LEASE,
                        enough=lambda: fleet.count_of("done") > 10 * args.seconds)
             time.sleep(PAST_LEASE)  # those continued last find out
             fleet.end()

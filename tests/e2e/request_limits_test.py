@@ -4,7 +4,7 @@
 
 Each row is one or several requests that once ended the server or blocked it; the sizes are such that missing limits show. While
 a row executes another client, a separate process, requests GET / and puts a document: each of its requests succeeds, and with
-TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py; alone on a machine it is a few ms). The server is started with a
+TIDELOCK_TEST_LONG within half a second (tests/lib/neighbour.py; alone on a machine it is a few ms). The server is started with a
 small limit of the stack, which must not matter.
 
     request_limits_test.py [--patience SECONDS] [ROW…]
@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
 from waiting import until  # noqa: E402
-from waits import Neighbour  # noqa: E402
+from neighbour import Neighbour  # noqa: E402
 
 SMALL_STACK_BYTES = 256 << 10
 SLOW_BUILD = os.environ.get("TIDELOCK_TEST_BUILD") == "tsan"  # a thread sanitizer makes it all up to fifty times slower

@@ -6,7 +6,7 @@ are not lost, however the process ends. The parent has no threads, so that forki
 
     with Server() as server, Fleet(server) as fleet:
         fleet.start(32, work)          # work(client) runs in the child
-        fleet.rage(seconds=10, seed=1, chances=...)
+        fleet.inject_faults(seconds=10, seed=1, chances=...)
         fleet.end()
         for note in fleet.notes(): ...
 """
@@ -180,10 +180,10 @@ class Fleet:
                 found += sum(line.startswith(begins) for line in file)
         return found
 
-    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None, enough=None):
+    def inject_faults(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None, enough=None):
         """
-        For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each; and on
-        until the server was killed once, and enough() says that enough was tried.
+        Kills clients and the server and stops clients at random, about so many times a second each, for so many seconds without the
+        starts of the server. Continues until the server was killed once and enough() returns true.
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end or server_kills > 0 and self.counts["server"] == 0 or enough is not None and not enough():
