@@ -145,7 +145,7 @@ def add_up(client):
 
 
 def work(client):
-    """A client's life: three of four have a session with a life line, the last ones read."""
+    """The work of a client: three of four have a session with an attach stream, the last ones read."""
     client.session = None
     line = None
     while True:

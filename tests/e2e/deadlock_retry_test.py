@@ -47,7 +47,7 @@ class Retry(unittest.TestCase):
         thread.start()
         return thread
 
-    def circle(self, first, second):
+    def close_cycle(self, first, second):
         """Both have read document 0 and write it; `second` closes the cycle. Returns: the status of both writes."""
         waits = self.in_thread("PUT", "/bank/_doc/0?transaction=" + first, {"balance": 1})
         until(lambda: "waiters\":[{" in json.dumps(self.server.must("GET", "/_lock"), separators=(",", ":")), "it waits")
@@ -59,7 +59,7 @@ class Retry(unittest.TestCase):
         old, victim = self.begin(), self.begin()
         self.read("0", old)
         self.read("0", victim)
-        self.assertEqual(self.circle(old, victim), (200, 409))
+        self.assertEqual(self.close_cycle(old, victim), (200, 409))
         self.server.must("POST", "/_transaction/%s/_commit" % old)
         between = self.begin()
         self.read("0", between)
@@ -67,7 +67,7 @@ class Retry(unittest.TestCase):
         self.read("0", again)
         self.assertEqual(sorted(self.lock_modes("0")), ["shared", "update"])
         # A transaction that began between the two attempts is the younger one now.
-        self.assertEqual(self.circle(between, again), (409, 200))
+        self.assertEqual(self.close_cycle(between, again), (409, 200))
         # Over a restart, too, which ends no try.
         self.server.kill()
         self.server.start()
@@ -76,7 +76,7 @@ class Retry(unittest.TestCase):
         self.read("0", young)
         third = self.begin(retry_of=again)
         self.read("0", third)
-        self.assertEqual(self.circle(young, third), (409, 200))
+        self.assertEqual(self.close_cycle(young, third), (409, 200))
 
     def test_retry_of_must_name_a_victim(self):
         open_one, query = self.begin(), self.begin(mode="query")

@@ -447,7 +447,7 @@ class LockOfTheStopped(LockCase):
 
 
 class Slow:
-    """A way to the server on which what a session's life line asks for is held back until it is let through."""
+    """A proxy that holds back the _attach request of a session until it is released."""
 
     def __init__(self, port):
         self.server = port
@@ -484,7 +484,7 @@ class Slow:
 
 
 class LockBehindASlowLine(LockCase):
-    """Until the server has the life line it would not notice a death, and the lock stay to the end of the lease."""
+    """Before the server has the attach stream it would not detect a death, and the lock would stay until the end of the lease."""
 
     def setUp(self):
         super().setUp()

@@ -81,7 +81,7 @@ class Holder(Case):
             received += part
 
     def leave_everything(self):
-        """A holder with a life line, a transaction, a document that lives with it, and a last will. Returns: session, life line."""
+        """Opens a holder with an attach stream, a transaction, an ephemeral document, and on_expire actions. Returns: session, attach stream."""
         holder = self.open(name="holder", on_expire=[{"index": {"_index": "fs", "_id": "will"}}, {"done": True}])
         line = self.attach(holder)
         self.server.must("POST", "/_lock", {"session": holder, "locks": [LOCK]})
@@ -129,7 +129,7 @@ class Holder(Case):
         self.server.must("DELETE", "/_session/%s?force=true" % holder)
         status, reply = self.answer(waiting)
         self.all_is_done_at_one_timestamp(holder, transaction, reply["fencing_token"])
-        self.read_until(line, b"session_missing_exception")  # its life line says that it is over
+        self.read_until(line, b"session_missing_exception")  # the attach stream reports the end of the session
         line.close()
         waiting.close()
 

@@ -43,7 +43,7 @@ EXPECTED = {"session_missing_exception", "lock_wait_timeout_exception", "lock_co
 
 
 class Holder:
-    """One session of one process, with a life line (odd processes) or a lease that it renews (even ones)."""
+    """One session of one process, with an attach stream (odd processes) or a lease that it renews (even ones)."""
 
     def __init__(self, client):
         self.client = client
@@ -249,7 +249,7 @@ LOCK = {"mode": "exclusive", "index": "judge", "id": "0"}
 
 
 def hold(client):
-    """A holder with a life line that waits for its end."""
+    """Runs a holder with an attach stream that waits for its end."""
     status, reply = client.ask("POST", "/_session", {"ttl": "1h"})
     line = client.attach(reply["session"])
     status, reply = client.ask("POST", "/_lock", {"session": reply["session"], "wait": "10m", "locks": [LOCK]})

@@ -24,7 +24,7 @@ PATIENT = ("--grace", "1h")  # a server that waits for a connection without work
 
 
 def attach(server, session):
-    """A connection that is the session's life line. Returns: connection, response."""
+    """Opens the session's attach stream. Returns: connection, response."""
     connection = server.connect()
     connection.request("GET", "/_session/%s/_attach" % session)
     response = connection.getresponse()
