@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Tidelock server for tests: starts, kills, restarts and sends requests; ends it by its pid, at the latest with the test itself (process_guard.py).
 
-It has one port for all its life, restarts included (ports.py).
+It has the same port over restarts (ports.py).
 
     with Server() as server:
         status, body = server.ask("PUT", "/fs/_doc/1", {"a": 1})
@@ -27,8 +27,8 @@ import process_guard  # noqa: E402,F401
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("TIDELOCK_BUILD", os.path.join(ROOT, "build"))
 PROGRAM = os.path.join(BUILD, "src", "cli", "tidelock")
-HANGS = 300  # seconds: a server that takes longer to answer a request, or to end, hangs
-FOR_THE_PORT = 30  # seconds for another process to give the port back
+HANGS = 300  # seconds; a server that takes longer to answer a request, or to end, hangs
+FOR_THE_PORT = 30  # seconds to wait until another process has released the port
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
 REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")  # all, some, none: see replay()
@@ -43,7 +43,7 @@ class Server:
         self.options = list(options)
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
-        self.port_wanted = port  # 0: one that is reserved at the first start
+        self.port_wanted = port  # 0: reserves a free one at the first start
         self.reserved = None
         self.tls = tls  # the ssl.SSLContext of requests; None: without TLS
         self.environment = dict(os.environ, **(environment or {}))
@@ -52,7 +52,7 @@ class Server:
         self.log = open(os.path.join(self.data + ".log"), "ab")
         given = [option.split("=")[0] for option in options]
         replay = replay and self.is_replayed() and self.own_data and "--log-archive" not in given and "--cluster" not in given
-        self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
+        self.archive = self.data + ".archive" if replay else None  # log archive for replay(); None: disabled, or done
 
     def __enter__(self):
         self.start()
@@ -104,7 +104,7 @@ class Server:
             self.connection = None
 
     def check_for_crash(self):
-        """Fails when the program ended by itself, with a signal that the system sends for a fault: no test asks for that."""
+        """Fails if the program ended by a signal of CRASHES: a fault of the program."""
         status = self.process.poll()
         assert status is None or -status not in CRASHES, "the server ended with status %d: %s" % (status, self.last_errors())
 
