@@ -189,7 +189,8 @@ class Locks(Case):
             self.refused(400, "POST", "/_unlock", body, says="must name its [session]")
         self.refused(400, "POST", "/_unlock", {"session": self.session, "wait": "1s"}, says="[wait]")
         self.refused(400, "POST", "/_unlock", {"transaction": self.begin()}, says="keeps its locks until it ends")
-        # Giving back what one does not have is no mistake: the answer to the first time may have been lost.
+        # Giving back what one does not have is no mistake: the answer to the first time may have
+        # been lost.
         self.assertEqual(self.server.must("POST", "/_unlock", {"session": self.session, "locks": [{"index": "fs"}]}), {"released": 0})
 
     def test_missing_and_unknown_body_members(self):
@@ -480,8 +481,9 @@ class Disconnects(unittest.TestCase):
             server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "n": 1})
             for steps in range(1, 13):
                 self.live(server, steps, steps % 2 == 0)
-                # The next session gets the lock at the latest when the lease has expired, and the document is unchanged. The
-                # ephemeral documents are deleted when the session has ended.
+                # The next session gets the lock at the latest when the lease has expired, and the
+                # document is unchanged. The ephemeral documents are deleted when the session has
+                # ended.
                 server.pass_time(61)
                 session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
                 server.must("POST", "/_lock", {"session": session, "wait": "10m", "locks": [{"mode": "exclusive"}]})

@@ -104,7 +104,8 @@ class Cleanup(unittest.TestCase):
                          [(dead, "holder", "index", "1"), (dead, "holder", "remove ephemeral", "2")])
         self.assertIn("cleanup of " + dead, self.server.request("GET", "/_cat/locks").body.decode())
         self.assertEqual([self.source("1"), self.source("2")], [{"v": 1}, {"v": 2}])
-        # A shared lock is compatible with the holder's, but must not precede the deferred action. The holder may upgrade its own lock.
+        # A shared lock is compatible with the holder's, but must not precede the deferred action.
+        # The holder may upgrade its own lock.
         line = self.in_line(next_one, lock("fs", id="1", mode="shared"),
                             then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
         self.assertEqual(self.take(holder, lock("fs", id="1"))[0], 200)

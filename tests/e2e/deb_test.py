@@ -105,7 +105,8 @@ class Life(unittest.TestCase):
         cls.root = tempfile.mkdtemp(prefix="tidelock-system-", dir="/var/tmp")
         cls.addClassCleanup(shutil.rmtree, cls.root)
         os.chmod(cls.root, 0o755)
-        # In a mount namespace of its own: its mounts are invisible to other processes, and end with it.
+        # In a mount namespace of its own: its mounts are invisible to other processes, and end with
+        # it.
         run("unshare", "--mount", "debootstrap", "--variant=minbase", release, cls.root, mirror(release))
         with open(cls.within("/etc/dpkg/dpkg.cfg.d/quick"), "w", encoding="utf-8") as file:
             file.write("force-unsafe-io\n")

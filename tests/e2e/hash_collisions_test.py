@@ -18,7 +18,8 @@ from server import Server  # noqa: E402
 MASK = (1 << 64) - 1
 STAGES, CHOICES = 3, 59  # 205,379 names of 48 bytes
 KEYS, LOCKS = 200000, 60000
-# Quadratic work would take at least fifty times as long; a second of other work may be included in a measurement.
+# Quadratic work would take at least fifty times as long; a second of other work may be included in
+# a measurement.
 TIMES, OTHER_WORK_S = 4, 2.0
 # Pieces of work with bad names, in most of which a neighbour has to be served again and again.
 TRIALS, MAJORITY = 5, 3

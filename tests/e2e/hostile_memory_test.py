@@ -23,8 +23,9 @@ from neighbour import MEASURING, Neighbour  # noqa: E402
 
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE
-# Memory outside of the budget: the store's caches and memory tables, code, stacks, connections, and free memory that the
-# allocator retains. With sixteen threads that allocate and free, this may be as much as the budget again.
+# Memory outside of the budget: the store's caches and memory tables, code, stacks, connections, and
+# free memory that the allocator retains. With sixteen threads that allocate and free, this may be
+# as much as the budget again.
 UNBUDGETED = 160 * MEGABYTE
 PATIENCE = 10.0  # seconds that an answer to the bystander may take, with TIDELOCK_TEST_LONG
 
@@ -59,7 +60,8 @@ class Case(unittest.TestCase):
         self.sockets = []
         with open("/proc/%d/clear_refs" % self.server.process.pid, "w", encoding="ascii") as refs:
             refs.write("5")  # the peak is counted from here on
-        # With many small requests in flight the reserve may be in use: then the neighbour is refused and repeats its request.
+        # With many small requests in flight the reserve may be in use: then the neighbour is
+        # refused and repeats its request.
         self.bystander = Neighbour(self.server, "/others/_doc/put", SLOWNESS, again=True)
 
     def tearDown(self):

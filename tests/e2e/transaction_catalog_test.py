@@ -19,10 +19,12 @@ PARTS = {"index": "fs", "type": "_doc", "id": "1", "name": "a", "metric": "_all"
          "task_id": "x:1", "scroll_id": "x", "transaction": "none"}
 ACTION = '{"index": {"_index": "fs", "_id": "2"}}\n{"n": 2}\n'
 ALL = {"query": {"match_all": {}}}
-# The expected effect of each handler in an update transaction, and a body. LOCKED: the objects that it reads or writes are locked.
-# REFUSED: 400, since no lock protects the object, or the call takes effect at once, or the API does not exist. APART: the call is part
-# of no transaction: named by the parameter it is refused with that reason; with the header, which a client may send with every
-# request, it is executed as outside. FREES: the opened object is released at once, inside and outside.
+# The expected effect of each handler in an update transaction, and a body. LOCKED: the objects that
+# it reads or writes are locked. REFUSED: 400, since no lock protects the object, or the call takes
+# effect at once, or the API does not exist. APART: the call is part of no transaction: named by the
+# parameter it is refused with that reason; with the header, which a client may send with every
+# request, it is executed as outside. FREES: the opened object is released at once, inside and
+# outside.
 LOCKED, REFUSED, APART, FREES = "locked", "refused", "apart", "frees"
 WITHIN = {
     "doc_get": (LOCKED, None), "doc_source": (LOCKED, None), "doc_delete": (LOCKED, None), "doc_index": (LOCKED, {"n": 1}),

@@ -40,7 +40,8 @@ class Clock:
             file.write(struct.pack("=qdqqdq", *self.wall, *self.boot))
 
     def environment(self):
-        # The library must be loaded before the sanitizer's, so the sanitizer's check of the order is off.
+        # The library must be loaded before the sanitizer's, so the sanitizer's check of the order
+        # is off.
         return {"LD_PRELOAD": SHIM, "TIDELOCK_TEST_CLOCK": self.name,
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
