@@ -110,8 +110,7 @@ class IndexStats(unittest.TestCase):
         self.assertEqual((status, refusal["error"]["type"]), (400, "illegal_argument_exception"))
         self.assertIn("[jvm], of which this server has none", refusal["error"]["reason"])
 
-    # --- The members of a 7.10.2
-    # ----------------------------------------------------------------------------------------
+    # --- The members of a 7.10.2 ----------------------------------------------------------------------------------------
 
     MEMBERS = {
         "docs": "count deleted",
