@@ -14,7 +14,7 @@ the folder OUT:
     terms.txt    names that eight to twelve documents have
     size.txt     bytes of JSON in all
 
-The same tree gives the same bytes. What is there already is kept.
+The same tree gives the same bytes. Files that exist already are kept.
 """
 import argparse
 import collections

@@ -4,11 +4,12 @@
  *
  *     load --port P [--clients 64] [--seconds 5] [--warm 1] [--ids 1000000] [--keys PREFIX] SCENARIO
  *
- * One thread drives all connections by epoll, so that the client takes as little as it can of the two cores that it
- * shares with the server. Each connection runs the steps of its scenario one after the other and starts again; a
- * step is one request and waits for its reply. Prints one line of JSON: iterations a second, latency percentiles of
- * the whole iteration and of each step, the fewest and most iterations of any connection, and how often a reply was
- * not the expected one (what is tried again, like a refused transfer, counts as `retries`, not as an error).
+ * One thread drives all connections by epoll, so that the client takes as little as possible of the
+ * two cores that it shares with the server. Each connection runs the steps of its scenario one
+ * after the other and starts again; a step is one request and its reply. Prints one line of JSON:
+ * iterations a second, latency percentiles of the whole iteration and of each step, the fewest and
+ * most iterations of any connection, and the number of unexpected replies. A step that is tried
+ * again, such as a refused transfer, counts as `retries`, not as an error.
  *
  * SCENARIO is one of load_documents.c, load_locks.c, load_transactions.c, load_peers.c; `load --list` names them.
  */
@@ -108,7 +109,7 @@ static _Noreturn void die(const char *what)
     exit(2);
 }
 
-uint64_t load_draw(struct connection *c, uint64_t bound)
+uint64_t load_draw(struct load_connection *c, uint64_t bound)
 {
     c->rng ^= c->rng << 13;
     c->rng ^= c->rng >> 7;
@@ -131,7 +132,7 @@ void load_document(char *to, size_t room, uint64_t id, uint64_t salt)
     memcpy(to + len, "\"}", 3);
 }
 
-void load_http(struct connection *c, const char *method, const char *body, const char *path_format, ...)
+void load_http(struct load_connection *c, const char *method, const char *body, const char *path_format, ...)
 {
     char path[1024];
     va_list arguments;
@@ -162,7 +163,7 @@ bool load_capture(const struct reply *reply, const char *before, const char *end
     return true;
 }
 
-enum verdict load_ok(struct connection *c, unsigned step, const struct reply *reply)
+enum verdict load_ok(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     (void)c;
     (void)step;
@@ -172,7 +173,7 @@ enum verdict load_ok(struct connection *c, unsigned step, const struct reply *re
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 /* Returns: the bytes of the first whole HTTP reply in the buffer, 0 while it is incomplete. */
-static size_t http_frame(struct connection *c, struct reply *ret)
+static size_t http_frame(struct load_connection *c, struct reply *ret)
 {
     char *end = strstr(c->reply, "\r\n\r\n");
     if (end == NULL)
@@ -209,7 +210,7 @@ static size_t redis_element(const char *from, const char *end)
     return used;
 }
 
-static size_t redis_frame(struct connection *c, struct reply *ret)
+static size_t redis_frame(struct load_connection *c, struct reply *ret)
 {
     size_t len = redis_element(c->reply, c->reply + c->reply_len);
     if (len > 0)
@@ -219,7 +220,7 @@ static size_t redis_frame(struct connection *c, struct reply *ret)
 
 /* --- The loop ----------------------------------------------------------------------------------------------------- */
 
-static void send_rest(struct connection *c)
+static void send_rest(struct load_connection *c)
 {
     while (c->request_sent < c->request_len) {
         ssize_t n = write(c->fd, c->request + c->request_sent, c->request_len - c->request_sent);
@@ -231,7 +232,7 @@ static void send_rest(struct connection *c)
     }
 }
 
-static void begin_step(struct connection *c)
+static void begin_step(struct load_connection *c)
 {
     c->step_ns = now_ns();
     if (c->step == arg.scenario->first_steps && !c->trying) {
@@ -244,7 +245,7 @@ static void begin_step(struct connection *c)
     send_rest(c); /* nothing, when the connection idles */
 }
 
-static void end_iteration(struct connection *c, uint64_t at)
+static void end_iteration(struct load_connection *c, uint64_t at)
 {
     if (c->measured && at <= result.window_ends) {
         histogram_add(&result.all, at - c->started_ns);
@@ -260,7 +261,7 @@ static void note_error(const struct reply *reply)
         snprintf(result.first_error, sizeof result.first_error, "%d %.400s", reply->status, reply->body);
 }
 
-static void handle_reply(struct connection *c, const struct reply *reply)
+static void handle_reply(struct load_connection *c, const struct reply *reply)
 {
     uint64_t at = now_ns();
     if (c->measured && at <= result.window_ends && c->step >= arg.scenario->first_steps)
@@ -287,7 +288,7 @@ static void handle_reply(struct connection *c, const struct reply *reply)
     begin_step(c);
 }
 
-static void receive(struct connection *c)
+static void receive(struct load_connection *c)
 {
     if (c->reply_capacity - c->reply_len < 65536) {
         c->reply_capacity = c->reply_capacity ? c->reply_capacity * 2 : 131072;
@@ -313,7 +314,7 @@ static void receive(struct connection *c)
     handle_reply(c, &reply);
 }
 
-static void open_connection(struct connection *c, unsigned number, int epoll)
+static void open_connection(struct load_connection *c, unsigned number, int epoll)
 {
     struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)arg.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -331,7 +332,7 @@ static void open_connection(struct connection *c, unsigned number, int epoll)
         die("epoll_ctl");
 }
 
-static void run(struct connection *connections, int epoll)
+static void run(struct load_connection *connections, int epoll)
 {
     uint64_t begin = now_ns();
     result.window_begins = begin + (uint64_t)(arg.warm * 1e9);
@@ -346,7 +347,7 @@ static void run(struct connection *connections, int epoll)
     }
 }
 
-static void report(const struct connection *connections)
+static void report(const struct load_connection *connections)
 {
     uint64_t fewest = UINT64_MAX;
     uint64_t most = 0;
@@ -451,7 +452,7 @@ int main(int argc, char **argv)
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
     int epoll = epoll_create1(0);
-    struct connection *connections = calloc(arg.clients, sizeof *connections);
+    struct load_connection *connections = calloc(arg.clients, sizeof *connections);
     if (epoll < 0 || connections == NULL)
         die("start");
     for (unsigned i = 0; i < arg.clients; i++)

@@ -35,7 +35,7 @@ struct load {
     const struct scenario *scenario;
 };
 
-struct connection {
+struct load_connection {
     const struct load *load;
     int fd;
     unsigned number;
@@ -58,9 +58,9 @@ struct connection {
 };
 
 enum verdict {
-    GOES_ON,
+    GOES_ON,     /* with the next step */
     TRIES_AGAIN, /* the same step */
-    STARTS_OVER, /* a new iteration: what was done was for nothing */
+    STARTS_OVER, /* with a new iteration; the steps done so far are discarded */
     IS_WRONG,
 };
 
@@ -76,8 +76,8 @@ struct scenario {
     unsigned first_steps; /* steps run once a connection, before the loop */
     unsigned steps;       /* in all */
     bool redis;
-    void (*write)(struct connection *c, unsigned step);
-    enum verdict (*read)(struct connection *c, unsigned step, const struct reply *reply);
+    void (*write)(struct load_connection *c, unsigned step);
+    enum verdict (*read)(struct load_connection *c, unsigned step, const struct reply *reply);
 };
 
 extern const struct scenario load_documents[];
@@ -86,13 +86,16 @@ extern const struct scenario load_transactions[];
 extern const struct scenario load_peers[];
 
 /* Returns: a random number below `bound`. */
-uint64_t load_draw(struct connection *c, uint64_t bound);
+uint64_t load_draw(struct load_connection *c, uint64_t bound);
 /* Writes a 400-byte document of a file, like those of the data set. */
 void load_document(char *to, size_t room, uint64_t id, uint64_t salt);
 /* Writes an HTTP request; body NULL: none. */
-void load_http(struct connection *c, const char *method, const char *body, const char *path_format, ...)
+void load_http(struct load_connection *c, const char *method, const char *body, const char *path_format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Copies the text between `before` and the next of `ends` out of a reply. Returns: false where there is none. */
+/*
+ * Copies the text between `before` and the next character of `ends` from a reply. Returns: false if
+ * the reply has no `before`.
+ */
 bool load_capture(const struct reply *reply, const char *before, const char *ends, char *to);
 
 static inline bool load_succeeded(const struct reply *reply)
@@ -101,6 +104,6 @@ static inline bool load_succeeded(const struct reply *reply)
 }
 
 /* A reader for steps that only must succeed. */
-enum verdict load_ok(struct connection *c, unsigned step, const struct reply *reply);
+enum verdict load_ok(struct load_connection *c, unsigned step, const struct reply *reply);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static void put_write(struct connection *c, unsigned step)
+static void put_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     char body[512];
@@ -13,27 +13,27 @@ static void put_write(struct connection *c, unsigned step)
     load_http(c, "PUT", body, "/%s/_doc/f%07" PRIu64, c->load->index, id);
 }
 
-static void get_write(struct connection *c, unsigned step)
+static void get_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     load_http(c, "GET", NULL, "/%s/_doc/f%07" PRIu64 "%s", c->load->index, load_draw(c, c->load->ids),
               c->load->argument);
 }
 
-static void root_write(struct connection *c, unsigned step)
+static void root_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     load_http(c, "GET", NULL, "%s", c->load->argument[0] ? c->load->argument : "/");
 }
 
-static void script_write(struct connection *c, unsigned step)
+static void script_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     load_http(c, "POST", "{\"script\":{\"source\":\"ctx._source.lock_count++\"},\"upsert\":{\"lock_count\":1}}",
               "/%s/_update/c%" PRIu64, c->load->index, load_draw(c, c->load->ids));
 }
 
-static void term_write(struct connection *c, unsigned step)
+static void term_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     char body[1024];
@@ -43,7 +43,7 @@ static void term_write(struct connection *c, unsigned step)
 }
 
 /* A directory of one file for each connection, made first; it goes there and back. The first capture says whether it is there. */
-static void rename_write(struct connection *c, unsigned step)
+static void rename_write(struct load_connection *c, unsigned step)
 {
     char body[512], names[2][80];
     bool there = c->capture[0][0] != '\0';
@@ -58,7 +58,7 @@ static void rename_write(struct connection *c, unsigned step)
     load_http(c, "POST", body, "/%s/_rename", c->load->index);
 }
 
-static enum verdict rename_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict rename_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (step == 1 && load_succeeded(reply))
         c->capture[0][0] ^= 1;

@@ -9,7 +9,7 @@
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
-static void session_write(struct connection *c, unsigned step, const char *target, const char *wait)
+static void session_write(struct load_connection *c, unsigned step, const char *target, const char *wait)
 {
     char body[1024];
     if (step == 0) {
@@ -25,14 +25,14 @@ static void session_write(struct connection *c, unsigned step, const char *targe
     }
 }
 
-static void lock_write(struct connection *c, unsigned step)
+static void lock_write(struct load_connection *c, unsigned step)
 {
     char target[128];
     snprintf(target, sizeof target, "\"id\":\"%s-%u-%" PRIu64 "\"", c->load->keys, c->number, c->iteration);
     session_write(c, step, target, "0s");
 }
 
-static void tree_write(struct connection *c, unsigned step)
+static void tree_write(struct load_connection *c, unsigned step)
 {
     char target[192];
     snprintf(target, sizeof target, "\"path\":\"/clinton/projects/%s/d%u/e%" PRIu64 "/f%" PRIu64 "\"", c->load->keys,
@@ -40,8 +40,11 @@ static void tree_write(struct connection *c, unsigned step)
     session_write(c, step, target, "0s");
 }
 
-/* One document for all connections; another in each run, since a run ends with somebody holding it. */
-static void one_write(struct connection *c, unsigned step)
+/*
+ * One document for all connections; each run uses another one, since the lock is held when a run
+ * ends.
+ */
+static void one_write(struct load_connection *c, unsigned step)
 {
     char target[128];
     snprintf(target, sizeof target, "\"id\":\"one-%s\"", c->load->keys);
@@ -49,14 +52,14 @@ static void one_write(struct connection *c, unsigned step)
 }
 
 /* Opens a session, and then does nothing. */
-static void idle_write(struct connection *c, unsigned step)
+static void idle_write(struct load_connection *c, unsigned step)
 {
     session_write(c, 0, "", "");
     if (step == 1)
         c->request_len = 0;
 }
 
-static enum verdict session_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict session_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (!load_succeeded(reply))
         return IS_WRONG;
@@ -67,14 +70,17 @@ static enum verdict session_read(struct connection *c, unsigned step, const stru
 
 /* --- Recipes ------------------------------------------------------------------------------------------------------ */
 
-/* The whole index: one document that only one can create; another in each run. Who finds it there asks again. */
-static void global_write(struct connection *c, unsigned step)
+/*
+ * Locks the whole index by a document that only one connection can create; each run uses another
+ * one. A connection that finds the document there tries again.
+ */
+static void global_write(struct load_connection *c, unsigned step)
 {
     load_http(c, step == 0 ? "PUT" : "DELETE", step == 0 ? "{}" : NULL, "/%s/_%s/global-%s", c->load->index,
               step == 0 ? "create" : "doc", c->load->keys);
 }
 
-static enum verdict recipe_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict recipe_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     (void)c;
     (void)step;
@@ -82,14 +88,14 @@ static enum verdict recipe_read(struct connection *c, unsigned step, const struc
 }
 
 /* A document of its own for each lock: created, deleted. */
-static void create_write(struct connection *c, unsigned step)
+static void create_write(struct load_connection *c, unsigned step)
 {
     load_http(c, step == 0 ? "PUT" : "DELETE", step == 0 ? "{\"process_id\":1}" : NULL, "/%s/_%s/%s-%u-%" PRIu64,
               c->load->index, step == 0 ? "create" : "doc", c->load->keys, c->number, c->iteration);
 }
 
-/* The same by a scripted upsert, which the holder may repeat. */
-static void document_write(struct connection *c, unsigned step)
+/* As create_write(), by a scripted upsert, which the holder may repeat. */
+static void document_write(struct load_connection *c, unsigned step)
 {
     char body[512];
     snprintf(
@@ -104,8 +110,11 @@ static void document_write(struct connection *c, unsigned step)
         load_http(c, "DELETE", NULL, "/%s/_doc/%s-%u-%" PRIu64, c->load->index, c->load->keys, c->number, c->iteration);
 }
 
-/* A subtree: shared locks on what is above it, counted by scripts, and an exclusive one on its root. */
-static void subtree_write(struct connection *c, unsigned step)
+/*
+ * Locks a subtree: shared locks on its ancestors, counted by scripts, and an exclusive one on its
+ * root.
+ */
+static void subtree_write(struct load_connection *c, unsigned step)
 {
     static const char share[] =
         "{\"upsert\":{\"lock_type\":\"shared\",\"lock_count\":1},\"script\":{\"source\":\"if (ctx._source.lock_type == "

@@ -8,8 +8,8 @@
 
 /* --- Redis -------------------------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void redis_argument(struct connection *c, size_t count, const char *format,
-                                                                 ...)
+__attribute__((format(printf, 3, 4))) static void redis_argument(struct load_connection *c, size_t count,
+                                                                 const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 4))) static void redis_argument(struct connecti
         (size_t)snprintf(c->request + c->request_len, sizeof c->request - c->request_len, "$%d\r\n%s\r\n", len, text);
 }
 
-static void redis_put_write(struct connection *c, unsigned step)
+static void redis_put_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     char body[512];
@@ -33,14 +33,14 @@ static void redis_put_write(struct connection *c, unsigned step)
     redis_argument(c, 0, "%s", body);
 }
 
-static void redis_get_write(struct connection *c, unsigned step)
+static void redis_get_write(struct load_connection *c, unsigned step)
 {
     (void)step;
     redis_argument(c, 2, "GET");
     redis_argument(c, 0, "f%07" PRIu64, load_draw(c, c->load->ids));
 }
 
-static void redis_lock_write(struct connection *c, unsigned step)
+static void redis_lock_write(struct load_connection *c, unsigned step)
 {
     if (step == 0) {
         redis_argument(c, 6, "SET");
@@ -60,7 +60,7 @@ static void redis_lock_write(struct connection *c, unsigned step)
 }
 
 /* A token in a list: BLPOP waits in order; the first connection puts it there. */
-static void redis_one_write(struct connection *c, unsigned step)
+static void redis_one_write(struct load_connection *c, unsigned step)
 {
     if (step == 0 && c->number == 0) {
         redis_argument(c, 3, "RPUSH");
@@ -99,7 +99,7 @@ static const char *base64(const char *text, char *to)
 }
 
 /* A lease a connection; then a key that is put under it if it is not there, and deleted. */
-static void etcd_lock_write(struct connection *c, unsigned step)
+static void etcd_lock_write(struct load_connection *c, unsigned step)
 {
     char key[128], coded[192], body[1024];
     snprintf(key, sizeof key, "lock/%s-%u-%" PRIu64, c->load->keys, c->number, c->iteration);
@@ -118,8 +118,8 @@ static void etcd_lock_write(struct connection *c, unsigned step)
     }
 }
 
-/* The lock service's own queue; another in each run, since a run ends with somebody holding the lock. */
-static void etcd_one_write(struct connection *c, unsigned step)
+/* The queue of the lock service; each run uses another lock, since it is held when a run ends. */
+static void etcd_one_write(struct load_connection *c, unsigned step)
 {
     char coded[192], body[512];
     base64(c->load->keys, coded);
@@ -134,7 +134,7 @@ static void etcd_one_write(struct connection *c, unsigned step)
     }
 }
 
-static enum verdict etcd_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict etcd_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (!load_succeeded(reply))
         return IS_WRONG;
@@ -143,14 +143,14 @@ static enum verdict etcd_read(struct connection *c, unsigned step, const struct 
     return GOES_ON;
 }
 
-static enum verdict etcd_lock_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict etcd_lock_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (step == 1 && strstr(reply->body, "\"succeeded\":true") == NULL)
         return IS_WRONG;
     return etcd_read(c, step, reply);
 }
 
-static enum verdict etcd_one_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict etcd_one_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (step == 1 && !load_capture(reply, "\"key\":\"", "\"", c->capture[1]))
         return IS_WRONG;

@@ -9,7 +9,7 @@
 /* --- Query transactions ------------------------------------------------------------------------------------------- */
 
 /* Ten gets inside one query transaction. */
-static void query_txn_write(struct connection *c, unsigned step)
+static void query_txn_write(struct load_connection *c, unsigned step)
 {
     if (step == 0)
         load_http(c, "POST", "{\"mode\":\"query\"}", "/_transaction");
@@ -20,7 +20,7 @@ static void query_txn_write(struct connection *c, unsigned step)
                   c->capture[0]);
 }
 
-static enum verdict query_txn_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict query_txn_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (!load_succeeded(reply))
         return IS_WRONG;
@@ -31,13 +31,13 @@ static enum verdict query_txn_read(struct connection *c, unsigned step, const st
 
 /* --- Transfers between two of --ids accounts ---------------------------------------------------------------------- */
 
-static void draw_accounts(struct connection *c)
+static void draw_accounts(struct load_connection *c)
 {
     c->a = load_draw(c, c->load->ids);
     c->b = (c->a + 1 + load_draw(c, c->load->ids - 1)) % c->load->ids;
 }
 
-static void transfer_write(struct connection *c, unsigned step)
+static void transfer_write(struct load_connection *c, unsigned step)
 {
     char body[1024];
     if (step == 0) {
@@ -55,7 +55,7 @@ static void transfer_write(struct connection *c, unsigned step)
     load_http(c, "POST", body, "/%s/_bulk?atomic=true", c->load->index);
 }
 
-static enum verdict transfer_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict transfer_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (step == 1)
         return reply->status == 409 ? STARTS_OVER : load_succeeded(reply) ? GOES_ON : IS_WRONG;
@@ -70,7 +70,7 @@ static enum verdict transfer_read(struct connection *c, unsigned step, const str
 }
 
 /* begin, 2 gets, 2 puts, commit */
-static void interactive_write(struct connection *c, unsigned step)
+static void interactive_write(struct load_connection *c, unsigned step)
 {
     char body[64];
     switch (step) {
@@ -93,7 +93,7 @@ static void interactive_write(struct connection *c, unsigned step)
     }
 }
 
-static enum verdict interactive_read(struct connection *c, unsigned step, const struct reply *reply)
+static enum verdict interactive_read(struct load_connection *c, unsigned step, const struct reply *reply)
 {
     if (reply->status == 409)
         return STARTS_OVER;

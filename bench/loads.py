@@ -84,3 +84,19 @@ def postgres_table(pg, bench):
     """Fills the table kv(id, doc) with the data set."""
     pg.sql("CREATE TABLE kv (id text PRIMARY KEY, doc jsonb NOT NULL)", "\\copy kv from '%s'" % bench.file("docs.tsv"),
            "VACUUM ANALYZE kv", "CHECKPOINT")
+
+
+def postgres_put(pg, bench):
+    """Fills the table kv with the data set. `pg` may be None: PostgreSQL is not installed.
+
+    Returns: a function from a number of clients to a measurement of upserts a second at a random id, as rate_of();
+    without PostgreSQL it returns None.
+    """
+    if pg is None:
+        return lambda clients: None
+    upsert = "\\set i random(0, %d)\nINSERT INTO kv VALUES ('f' || lpad(:i::text, 7, '0'), :doc::jsonb) " \
+             "ON CONFLICT (id) DO UPDATE SET doc = excluded.doc;\n" % (bench.count - 1)
+    with open(bench.file("docs.tsv"), encoding="utf-8") as tsv:
+        doc = tsv.readline().split("\t")[1].strip()
+    postgres_table(pg, bench)
+    return lambda clients: lambda: pg.pgbench(upsert, clients, "-D", "doc=" + doc)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What parsing documents and collecting their entries cost, without a store: nanoseconds a document.
+ * Measures the cost of parsing documents and collecting their entries, without a store: nanoseconds
+ * a document.
  *
- * The documents are those of bench/dataset.py in kind: 400 bytes, seven searched fields and a note, path
- * first as a plain keyword, then as one with its directories, as in loads.py. Each figure is the best of five rounds over 20,000 documents.
+ * The documents resemble those of bench/dataset.py: 400 bytes, seven searched fields and a note.
+ * The path is mapped first as a plain keyword, then as one with its directories, as in loads.py.
+ * Each result is the best of five rounds over 20,000 documents.
  *
  *     ninja -C build bench/mapping_bench && build/bench/mapping_bench
  */

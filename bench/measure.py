@@ -16,7 +16,7 @@ def load_command(bench, port, scenario, clients, *more, seconds=None):
 
 
 def load(bench, port, scenario, clients, *more, seconds=None):
-    """Runs the load client. Returns: its figures."""
+    """Runs the load client. Returns: its results."""
     command = load_command(bench, port, scenario, clients, *more, seconds=seconds)
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if not run.stdout:
@@ -70,7 +70,7 @@ def settle(servers, seconds=60):
 
 
 class Bench:
-    """What a part is given: how often and how long to measure, where the data lies, and where its rows go."""
+    """The parameters of a part: number and length of measurements, the folder of the data, and the file of its rows."""
 
     def __init__(self, args, build, data, work):
         self.runs = args.runs
@@ -98,7 +98,7 @@ class Bench:
 
     @contextlib.contextmanager
     def servers(self, *kinds):
-        """Starts servers; None stands for those that are not installed. Stops them at the end."""
+        """Starts servers; yields None for each that is not installed. Stops them at the end."""
         with contextlib.ExitStack() as stack:
             made = []
             for kind in kinds:
@@ -125,7 +125,7 @@ class Bench:
             yield
 
     def median_each(self, subjects):
-        """subjects: name -> function giving a figure. Runs them in turn. Returns: name -> median."""
+        """subjects: name -> function that returns a measurement. Runs them in turn. Returns: name -> median."""
         figures = {name: [] for name in subjects}
         for _ in range(self.runs):
             for name, measure in subjects.items():
@@ -134,7 +134,7 @@ class Bench:
         return {name: statistics.median(values) for name, values in figures.items()}
 
     def row(self, work, figure, unit, ratios):
-        """ratios: list of (peer, peer's figure, ratio, at least, hoped for). Where less is hoped for, less is better."""
+        """ratios: list of (peer, the peer's result, ratio, minimum, goal). If the goal is below the minimum, less is better."""
         for name, peer_figure, ratio, least, hoped in ratios or [("(no peer)", None, None, None, None)]:
             less = least is not None and hoped is not None and hoped < least
             met = None if least is None else (ratio <= least if less else ratio >= least)
@@ -152,5 +152,5 @@ class Bench:
                                                    for name, _, least, hoped in there])
 
     def limit(self, work, figure, unit, bound, hoped):
-        """A figure against a fixed bound; less is better."""
+        """Compares a measurement with a fixed limit; less is better."""
         self.row(work, figure, unit, [("bound", bound, figure / bound, 1, hoped / bound if hoped else 0.5)])

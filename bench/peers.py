@@ -136,8 +136,8 @@ class Tidelock(Http):
 
 
 class Elasticsearch(Http):
-    """Elasticsearch 7.10, one shard, translog synced for each request, by the script that $TIDELOCK_PEERS names or that
-    lies beside the repository. It keeps what it downloads under $PEERS."""
+    """Elasticsearch 7.10, one shard, translog synced for each request, by the script that $TIDELOCK_PEERS names or
+    ../shared/peers/elasticsearch. It keeps its downloads under $PEERS."""
     name = "elasticsearch"
     script = os.environ.get("TIDELOCK_PEERS", os.path.join(os.path.dirname(ROOT), "shared", "peers", "elasticsearch"))
 

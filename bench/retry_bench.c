@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deadlocks under contention: what becomes of transactions that read two documents and then write both, with each way to treat a victim
- * that tries again. The table of locks alone, in rounds: in a round each client that does not wait makes one request, so that a round stands
- * for a round trip. Nothing depends on the machine.
+ * Deadlocks under contention: commits and retries of transactions that read two documents and then
+ * write both, for each way to treat a deadlock victim that tries again. Uses only the lock table,
+ * in rounds. In a round each client that does not wait sends one request, so a round represents a
+ * round trip. The results do not depend on the machine.
  *
  * usage: retry_bench [--clients N] [--documents N] [--rounds N] [--readers PERCENT] [--seed N]
  *
- * --readers: of the transactions, those that only read. Prints for each way, per 1,000 rounds (a second of round trips of 1 ms), the
- * commits and the victims, how many of all tries were victims, and the most tries that one transaction took.
+ * --readers: share of the transactions that only read. Prints for each way, per 1,000 rounds (a
+ * second of round trips of 1 ms), the commits and the victims, the share of tries that were
+ * victims, and the most tries that one transaction took.
  */
 #include "base/rand.h"
 #include "core/locks/lock.h"
@@ -33,10 +35,10 @@ static const struct way ways[] = {
     {"reads for update at once", false, true, true},
 };
 
-struct client {
+struct retry_client {
     struct lock_owner owner;
-    struct lock_request *request; /* of the step at hand; NULL: none */
-    tl_ts first;                  /* the age of its first try */
+    struct lock_request *request; /* of the current step; NULL: none */
+    tl_ts first;                  /* timestamp of its first try, for its age */
     uint64_t documents[2];
     bool reads_only;
     int step; /* 0 and 1 read, 2 and 3 write, then it commits */
@@ -47,14 +49,14 @@ struct bench {
     const struct way *way;
     struct lock_table table;
     struct rng rng;
-    struct client clients[CLIENTS_MAX];
+    struct retry_client clients[CLIENTS_MAX];
     uint64_t client_count, document_count, rounds, readers;
     uint64_t commits, victims, most_tries;
     tl_ts ts;
 };
 
 /* Another transaction begins, or the same tries again. */
-static void begin(struct bench *bench, struct client *client, bool again)
+static void begin(struct bench *bench, struct retry_client *client, bool again)
 {
     lock_owner_init(&bench->table, &client->owner, NULL, client);
     if (!again) {
@@ -71,7 +73,7 @@ static void begin(struct bench *bench, struct client *client, bool again)
     client->step = 0;
 }
 
-static void end(struct bench *bench, struct client *client, bool again)
+static void end(struct bench *bench, struct retry_client *client, bool again)
 {
     lock_request_free(client->request);
     client->request = NULL;
@@ -92,7 +94,7 @@ static void settle(struct bench *bench)
         if ((request = lock_table_next_victim(&bench->table)) != NULL) {
             end(bench, lock_request_user(request), true);
         } else if ((request = lock_table_next_granted(&bench->table)) != NULL) {
-            struct client *client = lock_request_user(request);
+            struct retry_client *client = lock_request_user(request);
             lock_request_free(request);
             client->request = NULL;
             client->step++;
@@ -102,13 +104,13 @@ static void settle(struct bench *bench)
     }
 }
 
-static enum lock_mode mode_of(const struct bench *bench, const struct client *client)
+static enum lock_mode mode_of(const struct bench *bench, const struct retry_client *client)
 {
     bool update = client->tries > 1 ? bench->way->update_again : bench->way->update_first;
     return client->step >= 2 ? LOCK_X : update ? LOCK_U : LOCK_S;
 }
 
-static void act(struct bench *bench, struct client *client)
+static void act(struct bench *bench, struct retry_client *client)
 {
     char id[24];
     if (client->step == STEPS || (client->reads_only && client->step == 2)) {
@@ -154,7 +156,7 @@ static void measure(struct bench *bench, const struct way *way, uint64_t seed)
     rng_init(&bench->rng, seed);
     lock_table_init(&bench->table, &none);
     for (uint64_t i = 0; i < bench->client_count; i++) {
-        bench->clients[i] = (struct client){0};
+        bench->clients[i] = (struct retry_client){0};
         begin(bench, &bench->clients[i], false);
     }
     for (uint64_t i = 0; i < bench->rounds; i++)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What scripts cost by themselves: simple statements a second on one core, and nanoseconds for an update.
+ * Measures the cost of scripts alone: simple statements a second on one core, and nanoseconds for
+ * an update.
  *
- * A statement is one that a semicolon ends, a loop's head counted as one for each turn. Each figure is the best of five rounds.
+ * A statement ends with a semicolon; the head of a loop counts as one for each iteration. Each
+ * result is the best of five rounds.
  *
  *     ninja -C build bench/script_bench && build/bench/script_bench
  */

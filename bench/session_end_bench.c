@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of the core while a session ends with which many documents live, over RocksDB: the processor time of the applying thread for each,
- * which others on the machine do not distort. Nobody is answered while a step is at work, so the longest is the pause that they feel.
+ * Measures the core steps while a session with many ephemeral documents ends, over RocksDB: the
+ * processor time of the applying thread for each step, which other load on the machine does not
+ * distort. No request is answered during a step, so the longest step is the pause of all clients.
  *
  * usage: session_end_bench [--docs N] [--dir DIRECTORY]
  *
- * Four sessions end one after another: nobody holds anything; somebody holds a directory beside the documents, one with a hundredth of
- * them, all of the index.
+ * Four sessions end one after another, while another session holds: nothing; a directory without
+ * documents; a directory with a hundredth of them; the whole index.
  */
 #include "core/step/core.h"
 
@@ -141,7 +142,7 @@ static void load(struct bench *bench, const char *session)
     }
 }
 
-/* A session ends, and steps follow as long as anything is left to do. */
+/* Ends a session and runs steps until no work is left. */
 static void end(struct bench *bench, const char *session, const char *what)
 {
     close_session(bench, session);
@@ -191,10 +192,10 @@ int main(int argc, char **argv)
     if (core_open(store, &limits, &bench.core) != 0)
         die("the core does not open");
     make_index(&bench);
-    leave(&bench, "nobody holds anything", NULL);
-    leave(&bench, "somebody holds a directory with none of them", "/elsewhere");
-    leave(&bench, "somebody holds one with a hundredth of them", "/7");
-    leave(&bench, "somebody holds the index", "");
+    leave(&bench, "no locks held", NULL);
+    leave(&bench, "another session holds a directory with none of them", "/elsewhere");
+    leave(&bench, "another session holds one with a hundredth of them", "/7");
+    leave(&bench, "another session holds the index", "");
     core_close(bench.core);
     store_close(store);
     return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What steps of the core take beside the work that they count (src/core/step/work.h), over RocksDB: the weights of work are calibrated by it. For each
- * kind of step the longest one, in processor time of the applying thread, and the work of that step; the last column is the time of one unit, which
- * is to be at most 100 ns.
+ * Compares the time of core steps with the work that they count (src/core/step/work.h), over
+ * RocksDB. The weights of work are calibrated by it. Prints for each kind of step the longest one,
+ * in processor time of the applying thread, and the work of that step. The last column is the time
+ * of one unit of work, which should be at most 100 ns.
  *
  * usage: step_bench [--dir DIRECTORY]
  */
@@ -21,9 +22,9 @@ struct bench {
     struct core *core;
     struct effects effects;
     tl_ts ts;
-    uint64_t clock; /* that TICKs have moved on, beside the timestamps */
+    uint64_t clock; /* advanced by TICKs, in addition to the timestamps */
     double longest_ms;
-    uint64_t work; /* of that step */
+    uint64_t work; /* of the longest step */
 };
 
 static _Noreturn void die(const char *what)

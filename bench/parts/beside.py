@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gets while a bulk load runs, against themselves with an equal burner of processor time beside them"""
+"""Gets during a bulk load, compared with gets while another process uses as much processor time"""
 import statistics
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from peers import Tidelock, stop
 
 
 class Loader(threading.Thread):
-    """Loads the data set over and over until it is told that this is enough."""
+    """Loads the data set repeatedly until it is stopped."""
 
     def __init__(self, server):
         super().__init__()

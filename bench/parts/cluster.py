@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster: one host on one etcd member, three on three; beside one host alone, and etcd's own figures"""
+"""A cluster: one host on one etcd member, three on three; compared with a single host and with etcd's own benchmark"""
 import contextlib
 import json
 import os
@@ -93,7 +93,7 @@ class Cluster(Http):
         self.ask("PUT", "/_cluster/settings", {"persistent": {"tidelock." + name: value for name, value in settings.items()}})
 
     def loads(self, scenario, clients, *more):
-        """Returns: the figures of each host's share of the clients."""
+        """Returns: the results of each host's share of the clients."""
         shares = [clients // len(self.hosts) + (i < clients % len(self.hosts)) for i in range(len(self.hosts))]
         runs = [subprocess.Popen(load_command(self.bench, host.port, scenario, share, *more), stdout=subprocess.PIPE, text=True)
                 for host, share in zip(self.hosts, shares)]

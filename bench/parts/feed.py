@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The feed and the copy: writes with and without it, read to its end, from a put to its line; a copy in Elasticsearch, first, beside puts, catching up, compared"""
+"""The feed and the copy: writes with and without the feed, reading to its end, latency from a put to its line; a copy in Elasticsearch: initial, during puts, catching up, verified"""
 import http.client
 import json
 import os
@@ -14,9 +14,9 @@ from peers import Elasticsearch, Tidelock, stop
 
 PAGE = 10000
 PUTS = 500
-RATE = 1000  # puts a second beside a copy
-BESIDE_S = 5
-CHANGES_EACH = 10  # of a document, while nobody follows
+RATE = 1000  # puts a second while a copy follows
+FOLLOWED_S = 5
+CHANGES_EACH = 10  # of a document, while no copy follows
 
 
 def p99(times):
@@ -84,7 +84,7 @@ class Copy:
 
 
 def lag_ms(t, es, copy):
-    """Returns: p99 from a put's answer until a get in the target has it, beside RATE puts a second."""
+    """Returns: p99 from a put's reply until a get in the target finds it, during RATE puts a second."""
     process, ending, times = copy.start(), threading.Event(), []
 
     def write():
@@ -99,7 +99,7 @@ def lag_ms(t, es, copy):
         time.sleep(0.01)
     writer = threading.Thread(target=write)
     writer.start()
-    end, i = time.time() + BESIDE_S, 0
+    end, i = time.time() + FOLLOWED_S, 0
     while time.time() < end:
         i += 1
         t.ask("PUT", "/beside/_doc/lag-%d" % i, '{"n":1}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The longest put of a client beside another one that asks for all that ever held up everybody"""
+"""The longest put of a client while another client sends requests of which each kind once delayed all clients"""
 import contextlib
 import fcntl
 import http.client
@@ -13,22 +13,22 @@ import time
 from peers import Tidelock
 
 BOUND_MS, HOPED_MS = 100, 50
-CALM_S = 5           # of puts beside nothing
-ONE_STEP = 20000     # items of a bulk, of which one command was made
+CALM_S = 5           # seconds of puts without other requests
+ONE_STEP = 20000     # items of a bulk, which once became a single command
 LOOP_TURNS = 4000    # of a script: some 20,000 steps, which each item of a bulk may take
 ACTION_TURNS = 100000
 CROWD = 2000         # sessions that hold one document each and wait for one
-LEAVING = 2000       # sessions that end together, and how many documents live with each
-LEAVING_DOCUMENTS = 50
+LEAVING = 2000       # sessions that end together
+LEAVING_DOCUMENTS = 50  # ephemeral documents of each of them
 LEAVING_TTL_S = 20
-EPHEMERAL = 10000    # documents that live with one session (--max-ephemeral)
-INDICES = 200        # in which they are
-LOCKED = 32000       # documents beside which is renamed
+EPHEMERAL = 10000    # ephemeral documents of one session (--max-ephemeral)
+INDICES = 200        # indices that contain them
+LOCKED = 32000       # locked documents during a rename
 HELD = 100000        # locks in one directory
 WAITING = 10000      # writes for one lock
 WORDS = 8000         # of a phrase
 BATCH = 2000
-AT_ONCE = 10         # requests that come in together
+AT_ONCE = 10         # requests that arrive together
 TREE = {"mappings": {"properties": {"path": {"type": "path"}}}}
 
 
@@ -36,7 +36,7 @@ TREE = {"mappings": {"properties": {"path": {"type": "path"}}}}
 
 
 def put_on(port, ending, told):
-    """Its process: puts, one after the other, until it is told to end; the last one is waited for, too."""
+    """Runs in the client's process: sends puts, one after another, until `ending` is set; waits for the last one, too."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     longest, count, failed = 0.0, 0, []
     while count == 0 or not ending.is_set():
@@ -109,8 +109,8 @@ def wait_while(condition):
 @contextlib.contextmanager
 def crowd(t, requests):
     """
-    Sends each request on a connection of its own, and closes them in the end. Few are on their way at a time: what is measured is what each does to others,
-    not the line that they stand in before the writer. Gives: the connections.
+    Sends each request on a connection of its own, and closes the connections at the end. Few are sent at a time, so
+    that the effect of each request on others is measured, not their queue before the writer. Yields: the connections.
     """
     lines = []
     for number, (method, path, body) in enumerate(requests):
@@ -135,7 +135,7 @@ def again(bench, work):
         work()
 
 
-# --- What it does -----------------------------------------------------------------------------------------------------------
+# --- The other client's requests --------------------------------------------------------------------------------------------
 
 
 def bulk_of_scripts(bench, t):
@@ -223,7 +223,7 @@ def index_of_ephemeral(bench, t):
 
 
 def rename_beside_locks(bench, t):
-    """renames beside 32,000 locked documents"""
+    """renames next to 32,000 locked documents"""
     fresh(t, "tree", **TREE)
     index_all(t, [("tree", str(i), {"path": "/locked/%d/%d" % (i // 100, i)}) for i in range(LOCKED)])
     index_all(t, [("tree", "moved%d" % i, {"path": "/here/%d" % i}) for i in range(10)])
@@ -315,7 +315,7 @@ def many_lines(bench, t):
 
 
 def run(bench):
-    """Each attack is timed with what it makes before and ends after."""
+    """Runs each attack; its preparation and its end are included in the time."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit[1], limit[1]))
     longest = {attack: [] for attack in ("none", *ATTACKS, many_lines)}

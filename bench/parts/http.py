@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP alone: a request that reads nothing, beside libmicrohttpd's hello world"""
+"""HTTP alone: a request that reads nothing, compared with libmicrohttpd's hello world"""
 from measure import rate_of
 from peers import Hello, Tidelock
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The longest pause of others, who put and get, while a session ends with which 150,000 documents live; and without it"""
+"""The longest pause of other clients' puts and gets while a session with 150,000 ephemeral documents ends; and without it"""
 import http.client
 import json
 import threading
@@ -29,7 +29,7 @@ def ask(connection, method, path, body=None):
 
 
 def pauses(t, work):
-    """Runs work() beside one client for each of CLIENTS. Returns: the longest pause of each, in milliseconds."""
+    """Runs work() together with one client for each of CLIENTS. Returns: the longest pause of each, in milliseconds."""
     longest, done = dict.fromkeys(CLIENTS, 0), threading.Event()
 
     def client(name):

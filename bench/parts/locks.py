@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks nobody else wants: documents and subtrees of one's own, 64 clients and 1"""
+"""Locks without contention: each client locks its own documents and subtrees, 64 clients and 1"""
 from loads import MAPPING
 from measure import rate_of
 from peers import Elasticsearch, Etcd, Postgres, Redis, Tidelock

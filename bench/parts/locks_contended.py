@@ -11,7 +11,7 @@ ADVISORY = "SELECT pg_advisory_lock(1);\nSELECT pg_advisory_unlock(1);\n"
 
 
 def etcd_anew(bench):
-    """A server of its own for each run: those whom the run before left waiting would hold this one up."""
+    """Each run has a server of its own: requests left waiting by the previous run would delay this one."""
     def measure():
         etcd = Etcd(bench)
         try:

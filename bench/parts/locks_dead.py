@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From kill -9 of who holds a lock to the answer of who waits for it, idle and beside 16 clients that put; and a bare sync"""
+"""From kill -9 of a lock's holder to the reply of the next waiter, idle and with 16 clients that put; and a plain sync"""
 import json
 import os
 import signal
@@ -16,14 +16,14 @@ ROUNDS_PEER = 20
 
 
 class Disk:
-    """A file beside the server's data that is appended to and synced as its log is, between the rounds."""
+    """A file on the disk of the server's data, appended to and synced as its log is, between the rounds."""
 
     def __init__(self, t):
         self.file = os.open(t.directory + ".sync", os.O_WRONLY | os.O_CREAT)
         self.took = []
 
     def sync(self):
-        """Once a round, as the death takes one: so the two have the same chance of a bad moment."""
+        """Measures once a round, as the death does, so that both have the same chance of an outlier."""
         os.write(self.file, bytes(100))
         begin = time.perf_counter()
         os.fdatasync(self.file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A million locks held: what they cost those who write elsewhere, and memory; memory of 9,000 requests that wait"""
+"""A million locks held: their cost for writes elsewhere, and memory; memory of 9,000 waiting requests"""
 import http.client
 import json
 import resource
@@ -17,7 +17,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def hold(t, count):
-    """Takes locks on documents of the index held, which may be there or not."""
+    """Acquires locks on documents of the index "held", whether they exist or not."""
     for s in range(SESSIONS):
         session = t.ask("POST", "/_session", {"ttl": "2h"})["session"]
         for begin in range(0, count // SESSIONS, BATCH):
@@ -27,8 +27,8 @@ def hold(t, count):
 
 def waiting_bytes(bench):
     """
-    Returns: bytes of memory for each of many who wait for one lock, beside its connection, which has asked before. They have
-    asked one after the other: memory of requests that were there all at once would be used again, and not be counted.
+    Returns: bytes of memory for each of many requests that wait for one lock, without its connection, which has sent a
+    request before. The requests are sent one after the other: memory of simultaneous requests would be reused and not counted.
     """
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with bench.servers(Tidelock) as (t,):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the log of commands costs and gains: puts, locks, transactions, starts, bytes written; with --before beside another build"""
+"""Cost and gain of the command log: puts, locks, transactions, starts, bytes written; with --before also those of another build"""
 import http.client
 import os
 import re
@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from loads import MAPPING, Source, bulk_load, postgres_table
+from loads import MAPPING, Source, bulk_load, postgres_put
 from measure import rate_of
 from parts import transactions, transactions_large
 from peers import Http, Postgres, Redis, Tidelock
@@ -31,28 +31,23 @@ class Before(Tidelock):
 
 
 def subjects(bench, server, before, scenario, clients, least, hoped, *more):
-    """Returns: a rate of the product, and the same of the build before as a peer."""
+    """Returns: a rate of the product, and the rate of the build before as a peer."""
     return rate_of(server, scenario, clients, *more), ("before", rate_of(before, scenario, clients, *more), least, hoped)
 
 
 def puts(bench):
     n = ("-n", bench.count)
-    upsert = "\\set i random(0, %d)\nINSERT INTO kv VALUES ('f' || lpad(:i::text, 7, '0'), :doc::jsonb) " \
-             "ON CONFLICT (id) DO UPDATE SET doc = excluded.doc;\n" % (bench.count - 1)
-    with open(bench.file("docs.tsv"), encoding="utf-8") as tsv:
-        doc = tsv.readline().split("\t")[1].strip()
     with bench.servers(Tidelock, Before, Postgres, Redis) as (t, before, pg, redis):
         for server in filter(None, (t, before)):
             bulk_load(server, "fs", MAPPING, 4)
         bench.limit("memory after {:,} documents".format(bench.count), t.memory_mib(), "MiB", 200, None)
-        if pg:
-            postgres_table(pg, bench)
+        postgres = postgres_put(pg, bench)
         bench.settle(t, before)
         for clients, least, hoped, least_pg, hoped_redis in ((64, 1.25, None, 2, 0.6), (1, 1, 1.15, None, None)):
             ours, theirs = subjects(bench, t, before, "put", clients, least, hoped, *n)
             bench.rates("durable put, %d client%s" % (clients, "s" if clients > 1 else ""), ours,
                         [theirs,
-                         ("postgresql", (lambda c=clients: pg.pgbench(upsert, c, "-D", "doc=" + doc)) if pg else None, least_pg, None),
+                         ("postgresql", postgres(clients), least_pg, None),
                          ("redis", rate_of(redis, "redis-put", clients, *n), None, hoped_redis)])
         written(bench, t, before)
         starts(bench, t)
@@ -172,7 +167,7 @@ def large(bench):
 
 
 def saves(bench):
-    """What the writer is stopped for by a checkpoint, in a process of its own."""
+    """Measures how long a checkpoint stops the writer, in a separate process."""
     locks_held = min(1000000, bench.count)
     with bench.alone():
         run = subprocess.run([os.path.join(bench.build, "bench", "save_bench"), "--dir", os.path.join(bench.work, "save"),

@@ -1,27 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Durable put at a random id of a million documents, 64 clients and 1"""
-from loads import MAPPING, bulk_load, postgres_table
+from loads import MAPPING, bulk_load, postgres_put
 from measure import rate_of
 from peers import Elasticsearch, Postgres, Redis, Tidelock
 
 
 def run(bench):
     n = ("-n", bench.count)
-    upsert = "\\set i random(0, %d)\nINSERT INTO kv VALUES ('f' || lpad(:i::text, 7, '0'), :doc::jsonb) " \
-             "ON CONFLICT (id) DO UPDATE SET doc = excluded.doc;\n" % (bench.count - 1)
-    with open(bench.file("docs.tsv"), encoding="utf-8") as tsv:
-        doc = tsv.readline().split("\t")[1].strip()
     with bench.servers(Tidelock, Postgres, Redis, Elasticsearch) as (t, pg, redis, es):
         bulk_load(t, "fs", MAPPING, 4)
         if es:
             bulk_load(es, "fs", MAPPING, 4)
-        if pg:
-            postgres_table(pg, bench)
+        postgres = postgres_put(pg, bench)
         bench.settle(t, es)
-
-        def postgres(clients):
-            return (lambda: pg.pgbench(upsert, clients, "-D", "doc=" + doc)) if pg else None
-
         bench.rates("durable put, random id, 64 clients", rate_of(t, "put", 64, *n),
                     [("postgresql", postgres(64), 2, None), ("elasticsearch", rate_of(es, "put", 64, *n), 4, None),
                      ("redis", rate_of(redis, "redis-put", 64, *n), 0.6, 1)])

@@ -23,6 +23,6 @@ def run(bench):
     with bench.servers(Tidelock) as (t,):
         bulk_load(t, "fs", MAPPING, 4)
         t.ask("POST", "/fs/_forcemerge")
-        bench.settle(t)  # replaced files go a moment later
+        bench.settle(t)  # replaced files are deleted with a delay
         with open(bench.file("size.txt"), encoding="ascii") as size:
             bench.limit("disk after compaction", t.disk_bytes() / int(size.read()), "x JSON", 0.8, 0.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transaction of 100,000 changes: its rate against a plain bulk, and what others feel of its commit"""
+"""A transaction of 100,000 changes: its rate against a plain bulk, and the effect of its commit on other clients"""
 import statistics
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from peers import Http, Tidelock, stop
 
 CHANGES_MAX = 100000
 BATCH = 2000
-PATIENCE = 10  # seconds; what is not answered by then is not counted, so the commit must be over
+PATIENCE = 10  # seconds; requests not answered within it are not counted, so the commit must have ended
 
 
 def changes(bench):
@@ -62,7 +62,7 @@ def whole(t):
 
 
 def beside(bench, t, scenario, clients, seconds, *more):
-    """Commits while a load runs. Returns: the load's figures, and how long the commit took."""
+    """Commits while a load runs. Returns: the load's results, and the duration of the commit."""
     transaction = begun(t)
     mine = Http(bench, t.port)
     took = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renames of directories with 1 to 1,000,000 files below, beside puts, PostgreSQL's two ways and Elasticsearch's; reads and writes around them; memory"""
+"""Renames of directories with 1 to 1,000,000 files, during puts, compared with PostgreSQL's two ways and Elasticsearch's; reads and writes around them; memory"""
 import http.client
 import json
 import statistics
@@ -103,7 +103,7 @@ def ours(bench, sizes):
 
 
 def pause(bench, t, directory):
-    """Returns: the longest put of 8 clients in each of some runs, median, without and with renames of a large directory beside them."""
+    """Returns: the longest put of 8 clients in each of some runs, median, without and with concurrent renames of a large directory."""
     client, longest = Timed(t), {False: [], True: []}
     for _ in range(bench.runs):
         for renaming in (False, True):

@@ -21,13 +21,13 @@ enum {
 #define FLOAT_SUBNORMAL_BELOW 0x1p-126
 
 /* A positive number d.ddd × 10^exponent. */
-struct decimal {
+struct dtoa_decimal {
     char digits[COUNT_DOUBLE + 1];
     int count;
     int exponent;
 };
 
-static bool reads_back(const struct decimal *decimal, double value, bool is_float)
+static bool reads_back(const struct dtoa_decimal *decimal, double value, bool is_float)
 {
     char text[40];
 
@@ -37,9 +37,9 @@ static bool reads_back(const struct decimal *decimal, double value, bool is_floa
 }
 
 /* Returns: the decimal of `count` digits that is nearest to the value. */
-static struct decimal nearest(double value, int count)
+static struct dtoa_decimal nearest(double value, int count)
 {
-    struct decimal decimal = {.count = 0};
+    struct dtoa_decimal decimal = {.count = 0};
     char text[40];
     const char *c = text;
 
@@ -52,7 +52,7 @@ static struct decimal nearest(double value, int count)
 }
 
 /* Returns: the next greater decimal with the same number of digits. */
-static struct decimal above(struct decimal decimal)
+static struct dtoa_decimal above(struct dtoa_decimal decimal)
 {
     int i = decimal.count - 1;
 
@@ -75,7 +75,7 @@ static struct decimal above(struct decimal decimal)
  * nearest one does. A power of two has its lower neighbour at half the distance: there the nearest
  * decimal may be too low while the next greater one reads back.
  */
-static struct decimal shortest(double value, bool is_float)
+static struct dtoa_decimal shortest(double value, bool is_float)
 {
     int most = is_float ? COUNT_FLOAT : COUNT_DOUBLE;
     bool tiny = value < (is_float ? FLOAT_SUBNORMAL_BELOW : DOUBLE_SUBNORMAL_BELOW);
@@ -83,7 +83,7 @@ static struct decimal shortest(double value, bool is_float)
     bool power = frexp(value, &exponent) == 0.5;
 
     for (;; count++) {
-        struct decimal decimal = nearest(value, count);
+        struct dtoa_decimal decimal = nearest(value, count);
         if (count == most || reads_back(&decimal, value, is_float))
             return decimal;
         decimal = above(decimal);
@@ -92,7 +92,7 @@ static struct decimal shortest(double value, bool is_float)
     }
 }
 
-static char *put(char *to, const struct decimal *decimal, int from, int until)
+static char *put(char *to, const struct dtoa_decimal *decimal, int from, int until)
 {
     for (int i = from; i < until; i++)
         *to++ = i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
@@ -110,7 +110,7 @@ static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
         strcpy(to, isnan(value) ? "NaN" : value == 0 ? "0.0" : "Infinity");
         return strlen(out);
     }
-    struct decimal decimal = shortest(value, is_float);
+    struct dtoa_decimal decimal = shortest(value, is_float);
     while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
         decimal.count--;
 

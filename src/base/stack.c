@@ -33,7 +33,7 @@ void stack_prepare(void)
     pthread_attr_destroy(&attributes);
 }
 
-struct call {
+struct stack_call {
     int (*function)(void *context);
     void *context;
     int result;
@@ -41,14 +41,14 @@ struct call {
 
 static void *call_main(void *context)
 {
-    struct call *call = context;
+    struct stack_call *call = context;
     call->result = call->function(call->context);
     return NULL;
 }
 
 int stack_run(int (*function)(void *context), void *context)
 {
-    struct call call = {function, context, -1};
+    struct stack_call call = {function, context, -1};
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);

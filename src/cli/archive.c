@@ -18,7 +18,7 @@
 #include "base/log.h"
 
 static const char suffix[] = ".segment";
-static const char part_name[] = "part"; /* of a segment that is being copied; one at a time */
+static const char part_name[] = "part"; /* file name of a segment during its copy; one at a time */
 
 struct archive {
     struct archive_options options;
@@ -85,7 +85,7 @@ static int copy_bytes(int from, int to)
     return len < 0 || fsync(to) != 0 ? -1 : 0;
 }
 
-/* To another file system. Returns: 0; -1 with errno. */
+/* Copies a segment to another file system. Returns: 0; -1 with errno. */
 static int copy_segment(const struct archive *archive, const char *name)
 {
     int from = openat(archive->log, name, O_RDONLY | O_CLOEXEC);
@@ -122,7 +122,10 @@ static bool is_old(const struct archive *archive, const struct stat *status, uin
     return (o->keep_us > 0 && written + o->keep_us < now) || (o->keep_bytes > 0 && bytes > o->keep_bytes);
 }
 
-/* From the old end only, so that what stays has no gap. Their numbers are their names, of one length. */
+/*
+ * Removes the oldest segments only, so that the archive has no gap. Names are numbers of equal
+ * length.
+ */
 static void prune(const struct archive *archive)
 {
     struct dirent **entries;

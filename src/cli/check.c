@@ -25,7 +25,7 @@ enum { OPTION_REPLAY = 256, OPTION_REPLAY_ALL, OPTION_LOG };
 struct check_options {
     const char *data;
     bool replay_all;             /* from the first entry of the log */
-    struct relog_options replay; /* from NULL and not replay_all: nothing is applied again */
+    struct relog_options replay; /* `from` NULL and not replay_all: no replay */
 };
 
 static const struct argp_option options[] = {
@@ -139,7 +139,10 @@ static int check_log(const struct durable *durable)
     return 0;
 }
 
-/* The data directory's own log comes last: what is in it may be in the archive, too. */
+/*
+ * Compares the store with a replay of the log, if one was requested. The data directory's own log
+ * is the last in the list: its entries may be in the archive, too. Returns: the exit status.
+ */
 static int check_replay(struct check_options *o, const struct durable *durable)
 {
     tl_cleanup(buf_deinit) struct buf own = BUF_INIT(BUF_UNLIMITED);

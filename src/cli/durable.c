@@ -14,7 +14,7 @@
 #include "journal/at_work.h"
 #include "cmdlog/cmdlog_file.h"
 
-enum { SPARES = 6 /* a checkpoint lets go of as many segments as were written since the one before */ };
+enum { SPARES = 6 /* segments to reuse: a checkpoint releases those written since the one before */ };
 
 static char *path_in(struct slice directory, const char *name)
 {
@@ -24,7 +24,7 @@ static char *path_in(struct slice directory, const char *name)
     return buf_detach(&path, &len);
 }
 
-/* Reads a small file. Returns: its bytes in `bytes`; empty where it cannot be read. */
+/* Reads a small file. Returns: its bytes in `bytes`; empty if it cannot be read. */
 static struct slice read_small(const char *path, char bytes[DURABLE_BOOT_BYTES_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ struct slice durable_boot(char bytes[DURABLE_BOOT_BYTES_MAX])
     return read_small("/proc/sys/kernel/random/boot_id", bytes);
 }
 
-/* Whether the machine went down since durable_settle() was called for the directory. */
+/* Whether the machine crashed or restarted since durable_settle() was called for the directory. */
 static bool machine_was_lost(struct slice directory)
 {
     char now_bytes[DURABLE_BOOT_BYTES_MAX], before_bytes[DURABLE_BOOT_BYTES_MAX];
@@ -48,7 +48,7 @@ static bool machine_was_lost(struct slice directory)
     return now.len == 0 || !slice_equal(now, read_small(path, before_bytes));
 }
 
-/* The file is never synced: if its contents are lost, the machine went down. */
+/* The file is never synced: if its content is lost, the machine has crashed. */
 void durable_settle(struct slice directory)
 {
     char bytes[DURABLE_BOOT_BYTES_MAX];
@@ -81,7 +81,7 @@ static int open_log(struct slice directory, bool read_only, const struct archive
     return cmdlog_file_open(disk, &options, &durable->log, ret_reason);
 }
 
-/* As of the checkpoint, or of the store alone. */
+/* Loads the core as of the checkpoint; without a checkpoint record, from the store alone. */
 static int read_core(struct durable *durable, const struct core_limits *limits, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
@@ -97,10 +97,11 @@ static int read_core(struct durable *durable, const struct core_limits *limits, 
 }
 
 /*
- * The process may have ended in the middle of the log's last entry: that is recorded before the entry is applied again, and then the page is clean.
- * An end in between counts twice: once too often, but never too rarely.
+ * Records an attempt in the log if the previous process ended while it executed a cleanup action,
+ * before the entry is applied again, and clears the crash page. A crash between both counts the
+ * attempt twice, which is safe: once too often, never too rarely.
  */
-static int tell_tried(struct durable *durable)
+static int record_attempt(struct durable *durable)
 {
     struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
     bool found = at_work_found(durable->at_work, command);
@@ -115,10 +116,10 @@ static int tell_tried(struct durable *durable)
     return 0;
 }
 
-/* What the process before this one ended in; then the log can be applied. */
+/* Evaluates the entry in which the previous process ended; afterwards the log can be applied. */
 static int settle_ends(struct durable *durable, char **ret_reason)
 {
-    int r = tell_tried(durable);
+    int r = record_attempt(durable);
     if (r == 0)
         r = poison_settle(durable->store, durable->log, durable->at_work, &durable->choice, ret_reason);
     return r == POISON_REFUSED ? tl_trace(TL_ERR_CORRUPT) : r;

@@ -48,7 +48,7 @@ static void print_help(FILE *to)
                 "  tidelock serve --data ./tidelock-data\n");
 }
 
-/* What other programs call our commands. */
+/* Names of these commands in other programs. */
 static const struct {
     const char *theirs;
     const char *ours;
@@ -62,7 +62,7 @@ static const struct {
     {"move", "mv"},
 };
 
-/* Returns: the command that may have been meant; NULL when none is near. */
+/* Returns: the command with a similar name; NULL: none. */
 static const char *meant(const char *name)
 {
     const char *nearest = NULL;
@@ -91,7 +91,10 @@ static int unknown(const char *name)
     return EXIT_USAGE;
 }
 
-/* Names of clients are hashed with a secret key. Without one the constant is used, and names of a hostile client may collide. */
+/*
+ * Draws the secret key by which names from clients are hashed. Without random bytes the constant
+ * key is used.
+ */
 static void draw_hash_key(void)
 {
     struct siphash_key key;
@@ -99,7 +102,10 @@ static void draw_hash_key(void)
         siphash_set_key(&key);
 }
 
-/* The RocksDB that a release holds was built for processors since 2009 (tools/build-rocksdb); on an older one it would end with SIGILL, some time. */
+/*
+ * Whether the processor is older than 2009, which RocksDB in a release does not support
+ * (tools/build-rocksdb): it would end with SIGILL.
+ */
 static bool is_too_old(void)
 {
 #ifdef NEEDS_X86_64_V2

@@ -133,11 +133,14 @@ static bool has(const char *data, const char *name)
 
 struct genesis {
     char cluster[ID_BYTES];
-    char secret[SECRET_BYTES]; /* empty: an early version made the cluster */
+    char secret[SECRET_BYTES]; /* empty: the cluster was created by an early version */
     cmdlog_position position;
 };
 
-/* Logs that the log cannot be reached, and why, TELL_US after `told` (boot clock), when that was logged last. */
+/*
+ * Logs that the command log cannot be reached, and why; at most once in TELL_US. `told`: boot
+ * clock of the last such line.
+ */
 static void warn_unreachable(struct cmdlog *log, uint64_t *told)
 {
     if (clock_boot_us() - *told < TELL_US)
@@ -183,7 +186,10 @@ static int create_genesis(struct cmdlog *log, const char *cluster)
 
 /* --- The first host ----------------------------------------------------------------------------------------------- */
 
-/* What the directory has is started and ended alone, so that all of it is in the store's checkpoint. */
+/*
+ * Opens the directory as a single host's, makes a checkpoint that contains all of its log, and
+ * closes it.
+ */
 static int settle_alone(const struct member_options *o, char **ret_reason)
 {
     struct durable durable = {0};
@@ -221,11 +227,11 @@ static int found(const struct member_options *o, struct cmdlog *log, struct iden
     }
     if (r == 0)
         r = create_genesis(log, identity->cluster);
-    return r == CMDLOG_EXISTS ? 0 : r; /* who reads it sees whose it is */
+    return r == CMDLOG_EXISTS ? 0 : r; /* the caller reads the genesis and compares the cluster's ID */
 }
 
-/* The store's checkpoint is made once more, as of a position in the cluster's log. */
-static int stand_at(struct member *member, cmdlog_position position)
+/* Makes the store's checkpoint anew, with a position in the cluster's log. */
+static int stand_at(struct cluster_member *member, cmdlog_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = recover_write_record(member->core, position, NULL, 0, &record);
@@ -251,7 +257,7 @@ static void remove_all(const char *path)
         (void)fts_close(walk);
 }
 
-/* The folders above a file, which may be there. */
+/* Creates the folders above a file that do not exist yet. */
 static void make_folders(char *path, size_t from)
 {
     for (char *slash = path + from; (slash = strchr(slash, '/')) != NULL; slash++) {
@@ -312,7 +318,10 @@ static int copy_files(struct client *client, yyjson_val *reply, const char *into
     return r;
 }
 
-/* Of a host's `about`: the id of its directory, a blank, its address; a blank and "https" if it speaks that. */
+/*
+ * Parsed from a host's `about`: the ID of its directory, a space, its address; with TLS, a space
+ * and "https".
+ */
 struct peer_address {
     struct slice address;
     bool tls;
@@ -329,7 +338,7 @@ static struct peer_address address_in(struct slice about)
     return peer;
 }
 
-/* Returns: whether a checkpoint of this host has come whole. */
+/* Copies a checkpoint of a host. Returns: whether the copy is complete. */
 static bool copy_from(const struct member_options *o, struct slice about, const char *secret)
 {
     tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
@@ -367,7 +376,10 @@ static bool copy_from_any(const struct member_options *o, struct cmdlog *log, co
     return done;
 }
 
-/* What was copied becomes the directory's, but for the log of its own that a copy begins with. */
+/*
+ * Moves the copied store to its place in the directory. The command log of the copy is removed: a
+ * host's is in etcd.
+ */
 static int take_copy(const char *data)
 {
     static const char *const names[] = {"rocks", "FORMAT"};
@@ -412,7 +424,7 @@ static int copy(const struct member_options *o, struct cmdlog *log, struct ident
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 /* Opens the store, and reads the position of its checkpoint. */
-static int open_store(const struct member_options *o, struct member *member, char **ret_reason)
+static int open_store(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     struct cmdlog_lineage lineage; /* a shared log has none */
@@ -426,7 +438,7 @@ static int open_store(const struct member_options *o, struct member *member, cha
     return r == STORE_NOT_FOUND ? 0 : r;
 }
 
-static int open_core(struct member *member, char **ret_reason)
+static int open_core(struct cluster_member *member, char **ret_reason)
 {
     struct core_limits limits = core_limits_default();
     return recover_begin(member->store, &limits, &member->core, &member->position, &member->log_bytes, ret_reason);
@@ -450,7 +462,7 @@ static int check_identity(const struct member_options *o, const struct identity 
  * Finds out whether the log still has all entries after the store's checkpoint. Waits until the log can be reached.
  * Returns: 0; CMDLOG_TRIMMED: it has not; fatal codes.
  */
-static int check_log(struct member *member)
+static int check_log(struct cluster_member *member)
 {
     cmdlog_position head;
     struct cmdlog_cursor *cursor;
@@ -476,7 +488,7 @@ static int check_log(struct member *member)
 /*
  * Opens the store of a member. If the log lacks entries after its checkpoint, another host's checkpoint takes its place first.
  */
-static int open_member_store(const struct member_options *o, struct member *member, struct identity *identity,
+static int open_member_store(const struct member_options *o, struct cluster_member *member, struct identity *identity,
                              const struct genesis *genesis, char **ret_reason)
 {
     int r;
@@ -492,7 +504,7 @@ static int open_member_store(const struct member_options *o, struct member *memb
 }
 
 /* Opens the crash page, and decides about the entry in which the process before this one ended. */
-static int settle_ends(const struct member_options *o, struct member *member, char **ret_reason)
+static int settle_ends(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     char boot[DURABLE_BOOT_BYTES_MAX];
     const struct poison_host host = {.name = o->name, .checkpoint = member->position, .log_bytes = member->log_bytes};
@@ -515,7 +527,7 @@ static int forget_own_log(const struct member_options *o)
     return 0;
 }
 
-static int become(const struct member_options *o, struct member *member, char **ret_reason)
+static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     struct identity identity;
     struct genesis genesis = {.position = 0};
@@ -557,9 +569,9 @@ static int become(const struct member_options *o, struct member *member, char **
     return r;
 }
 
-int member_open(const struct member_options *o, struct member *ret, char **ret_reason)
+int member_open(const struct member_options *o, struct cluster_member *ret, char **ret_reason)
 {
-    *ret = (struct member){0};
+    *ret = (struct cluster_member){0};
     *ret_reason = NULL;
     if (has(o->data, "differs"))
         return refuse(TL_ERR_CORRUPT, ret_reason,
@@ -571,7 +583,7 @@ int member_open(const struct member_options *o, struct member *ret, char **ret_r
     return r == 0 ? become(o, ret, ret_reason) : r;
 }
 
-void member_close(struct member *member)
+void member_close(struct cluster_member *member)
 {
     if (member->core != NULL)
         core_close(member->core);
@@ -583,5 +595,5 @@ void member_close(struct member *member)
     mem_free(member->skips);
     mem_free(member->about);
     mem_free(member->secret);
-    *member = (struct member){0};
+    *member = (struct cluster_member){0};
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A data directory as a host's of a cluster (journal/README.md, "In a cluster"). DATA/cluster says of which:
+ * The data directory of a host of a cluster (journal/README.md, "In a cluster"). The file
+ * DATA/cluster identifies the cluster and the directory:
  *
  *     tidelock-cluster 1
- *     cluster ID                    of the cluster: its genesis in the log has the same
- *     directory ID                  of this directory, and of no other
+ *     cluster ID                    of the cluster, equal to the one in the genesis of the log
+ *     directory ID                  of this directory, unique
  *     state founding|copying|member
  *
- * The first host on an empty prefix makes the cluster out of its directory: it starts and ends alone, says `founding`, puts the genesis into the log, makes
- * a checkpoint that stands at the genesis, and says `member`. One whose directory is empty says `copying`, copies a checkpoint of a live host, and says `member`.
- * A member whose log was trimmed beyond its checkpoint (--catch-up) says `copying`, and starts as a new one: the log is the truth, so a directory has nothing of
- * its own but its ID and its scripts. A crash at any point leaves what the next start goes on from.
+ * The first host on an empty prefix of etcd creates the cluster from its directory. It applies its
+ * own log and makes a checkpoint, sets the state `founding`, appends the genesis to the cluster's
+ * log, makes a checkpoint whose position is that of the genesis, and sets the state `member`. A
+ * host with an empty directory sets `copying`, copies a checkpoint of a live host, and sets
+ * `member`. A member whose log was trimmed beyond its checkpoint (--catch-up) sets `copying` and
+ * continues as a new host. It loses nothing: all state comes from the log, except the directory's
+ * ID and its script files. A crash at any point leaves a state from which the next start continues.
  *
- * The genesis in the log has the cluster's ID and a random secret, which a host shows to another one when it copies a checkpoint: a client that
- * cannot read etcd does not have it.
+ * The genesis has the cluster's ID and a random secret. A host proves with the secret that it may
+ * copy a checkpoint: clients without access to etcd do not have it.
  */
 #ifndef TL_CLI_MEMBER_H
 #define TL_CLI_MEMBER_H
@@ -26,14 +30,14 @@ struct member_options {
     const char *data;
     struct cmdlog_etcd_options log;
     bool tls;                    /* this host speaks https */
-    struct slice name, group, address, build;
+    struct slice name, group, address, build; /* this host's, published to the others */
     const struct core_limits *limits;
     const struct store_options *store;
-    const struct journal_options *journal; /* that the founder starts with, alone */
-    struct poison_choice poison;           /* the operator's, about an entry that ends the process */
+    const struct journal_options *journal; /* for the first host, before it creates the cluster */
+    struct poison_choice poison;           /* the operator's choice for an entry that ends the process */
 };
 
-struct member {
+struct cluster_member {
     struct cmdlog *log;
     struct store *store;
     struct core *core;
@@ -46,14 +50,19 @@ struct member {
 };
 
 /*
- * Waits for the log, and for a live host to copy from, as long as it takes.
- * Returns: 0; a fatal code, with *ret_reason (mem_free) for an operator. Owns: the caller, in both cases; member_close().
+ * Opens the directory as a host's. Waits without limit for the log, and for a live host to copy
+ * from.
+ * Returns: 0; a fatal code, with *ret_reason (mem_free) for an operator.
+ * Owns: the caller owns *ret in both cases, until member_close().
  */
-int member_open(const struct member_options *options, struct member *ret, char **ret_reason) TL_MUST_USE;
-/* Requires: the journal over it is closed. */
-void member_close(struct member *member);
+int member_open(const struct member_options *options, struct cluster_member *ret, char **ret_reason) TL_MUST_USE;
+/* Closes the log, the core and the store. Requires: the journal that used them is closed. */
+void member_close(struct cluster_member *member);
 
-/* Returns: whether a directory is a host's of a cluster, so that it is not to be opened alone. */
+/*
+ * Returns: whether a directory belongs to a host of a cluster; it must not be opened without the
+ * cluster then.
+ */
 bool member_is(const char *data);
 
 #endif

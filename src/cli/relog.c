@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backup brought to a later timestamp; see relog.h. */
+/* Rolls a backup forward; see relog.h. */
 #include "cli/relog.h"
 
 #include <dirent.h>
@@ -39,7 +39,10 @@ static int fail(const char *path)
     return -1;
 }
 
-/* Returns: 0; -1 with errno. A disk that is nearly full takes a part of it first. */
+/*
+ * Writes all bytes, also if a nearly full disk first accepts only a part. Returns: 0; -1 with
+ * errno.
+ */
 static int write_all(int file, const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -70,7 +73,7 @@ static int copy_file(const char *from, const char *to)
     return r;
 }
 
-/* Copies a folder with all in it, or removes it (`to` NULL). */
+/* Copies a folder with its content, or removes it (`to` NULL). */
 static int walk(const char *from, const char *to)
 {
     char *paths[] = {(char *)(uintptr_t)from, NULL};
@@ -98,7 +101,10 @@ static int walk(const char *from, const char *to)
     return r;
 }
 
-/* Links, or copies, what a log's folder has into another. A segment may be in two of them; it is the same. */
+/*
+ * Links or copies the segments of a log's folder into another. Two folders may have the same
+ * segment.
+ */
 static int gather(const char *folder, const char *into)
 {
     DIR *listing = opendir(folder);
@@ -137,7 +143,7 @@ static int open_log(const char *path, bool read_only, struct cmdlog **ret_log)
     return r == 0 ? 0 : complain(path, r, reason);
 }
 
-/* The position and timestamp of the backup's store. */
+/* Reads the position and timestamp of the backup's store. */
 static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret_ts)
 {
     const struct store_options opening = {.directory = slice_from(path), .read_only = true};
@@ -153,7 +159,7 @@ static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret
     return r == 0 ? 0 : complain(path, r, reason);
 }
 
-/* The timestamp that an entry was proposed at. Returns: 0; fatal codes. */
+/* Reads the timestamp at which an entry was proposed. Returns: 0; fatal codes. */
 static int read_ts(struct slice bytes, tl_ts *ret_ts)
 {
     struct list commands = LIST_INIT(commands);
@@ -168,7 +174,7 @@ static int read_ts(struct slice bytes, tl_ts *ret_ts)
     return r;
 }
 
-/* Appends the entries that follow the backup, up to the timestamp, or the position. */
+/* Appends the entries after the backup, up to the timestamp or the position. */
 static int append_entries(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
                           struct relogged *restored)
 {
@@ -193,7 +199,10 @@ static int append_entries(const struct relog_options *o, struct cmdlog *from, st
     return r;
 }
 
-/* Whether both logs have the same entries from one to another. Returns: 0; 1: they have not; fatal codes. */
+/*
+ * Compares the entries of both logs from `first` to `last`. Returns: 0: equal; 1: different; fatal
+ * codes.
+ */
 static int compare_entries(struct cmdlog *from, struct cmdlog *to, cmdlog_position first, cmdlog_position last)
 {
     struct cmdlog_cursor *left, *right = NULL;
@@ -211,8 +220,9 @@ static int compare_entries(struct cmdlog *from, struct cmdlog *to, cmdlog_positi
 }
 
 /*
- * Whether the log is the one that the backup was made of: by the record in the backup's store, and where the backup has entries of its own by these; one that was served
- * since has others. Requires: both logs reach `last`. Returns: 0; -1, printed.
+ * Checks that the backup was made from this log: by the record in the backup's store, and by the
+ * entries of the backup's own log, if it has any. A backup that was served since has other entries.
+ * Requires: both logs reach `last`. Returns: 0; -1, with the reason printed.
  */
 static int check_lineage(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
                          const struct recovered *store, cmdlog_position last)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does the log make what there is? A twin is made of an older backup and the log since then, up to the checkpoint that a stopped store stands at, and the
- * two are compared: the chain over all that was ever written, and the digest of the whole state. What differs has come of something that is no command: a
- * fault of the disk, of memory, of a hand in the directory, or of the program.
+ * Checks that the state of a stopped store follows from the command log. A second directory is made
+ * of an older backup and the log since then, up to the position of the store's checkpoint. The two
+ * are compared by the hash chain over all writes, and by the digest of the complete state. A
+ * difference has a cause other than a command: a defect of the disk, of memory or of the program,
+ * or a modified file.
  */
 #ifndef TL_CLI_REPLAYED_H
 #define TL_CLI_REPLAYED_H
@@ -11,9 +13,12 @@
 #include "cli/relog.h"
 
 /*
- * `data`: the directory that `durable` was opened from, to read only; DATA.replayed is made beside it, as large as the backup, and removed. `options`: the backup and the
- * log; how far it goes is set here. Tells on standard output what came of it.
- * Writes of another build are not compared (journal/README.md, "The hash chain"). Returns: 0 where both are equal, 1 where they are not, or that cannot be found out.
+ * Replays the log and prints the result of the comparison on standard output. Creates
+ * DATA.replayed, which needs as much space as the backup, and removes it. Writes by another build
+ * are not compared (journal/README.md, "The hash chain"). `data`: the directory that `durable` was
+ * opened from, read-only.
+ * `options`: the backup and the folders of the log; `until` and `last` are set here.
+ * Returns: 0: equal; 1: different, or the comparison failed.
  */
 int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options) TL_MUST_USE;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `tidelock serve`: puts the layers together, from the store up, and takes them apart in an order in which nothing that
- * was acknowledged is lost and everything that waits is answered.
+ * `tidelock serve`: opens the layers from the store upward, and closes them in an order in which
+ * nothing acknowledged is lost and each waiting request is answered.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,21 +40,21 @@ static const char *const level_names[LOG_LEVEL_COUNT] = {"debug", "info", "warni
 
 enum {
     TRIM_SECONDS = 10,
-    FREE_BYTES_KEPT = 32 << 20, /* of the heap, for what comes next */
+    FREE_BYTES_KEPT = 32 << 20, /* free heap memory that is not returned to the system */
 };
 
 struct serve_options {
     const char *data;
-    const char *backups; /* NULL: there is no place for them */
+    const char *backups; /* folder of backups; NULL: backups are refused */
     struct archive_options archive;
     char *host;
-    const char **host_names; /* texts are the command line's and the environment's */
+    const char **host_names; /* accepted Host names; texts of the command line and the environment */
     const char *node_name;
     const char *zoneinfo;
     const char *cluster_name;
-    const char *cluster; /* where its log is; NULL: this host is alone */
+    const char *cluster; /* etcd's endpoints; NULL: a single host */
     const char *cluster_ca, *cluster_cert, *cluster_key;
-    const char *advertise; /* NULL: as it listens */
+    const char *advertise; /* address for the other hosts; NULL: the address of --listen */
     const char *group;
     uint64_t host_lease_us, clock_skew_us;
     uint64_t catch_up;
@@ -65,34 +65,34 @@ struct serve_options {
     struct http_options http;
     struct poison_choice poison;
     uint64_t grace_us;
-    uint64_t stop_us;    /* 0: by the grace */
-    size_t memory_bytes; /* 0: a quarter of what there is */
-    struct config config; /* what the file said at the start; the options' texts are its */
-    struct config latest; /* what it said when it was last read again; empty: it was not */
-    bool level_given;     /* the environment or the command line says how much is logged, and not the file */
-    bool check;           /* of the configuration, and no more */
-    bool insecure;        /* it may listen elsewhere without asking clients who they are */
+    uint64_t stop_us;     /* limit for the whole stop; 0: derived from grace_us */
+    size_t memory_bytes;  /* 0: a quarter of the available memory */
+    struct config config; /* the file at the start; option texts point into it */
+    struct config latest; /* the file when it was last reloaded; empty: never reloaded */
+    bool level_given;     /* the log level is set by the environment or the command line, not by the file */
+    bool check;           /* only check the configuration, then exit */
+    bool insecure;        /* listening beyond loopback is permitted without client certificates */
 };
 
 struct server {
-    struct budget budget; /* shared by all that clients make the server hold */
+    struct budget budget; /* limit on the memory that all clients together make the server hold */
     struct durable durable;
-    struct member member; /* in place of it in a cluster */
-    char *address;        /* where the other hosts reach this one */
+    struct cluster_member member; /* in a cluster, used instead of `durable` */
+    char *address;                /* address at which the other hosts reach this one */
     struct journal *journal;
     struct sender *sender; /* of requests to the other hosts; NULL: not in a cluster */
     struct api *api;
     char *backups; /* the folder's real path */
     struct http *http;
-    bool tls; /* it speaks it */
+    bool tls; /* clients connect with TLS */
     struct serve_options *options;
 };
 
-/* What an orderly end takes of an idle server, on a slow disk. */
+/* Time that an idle server needs to stop on a slow disk. */
 #define STOP_US_MIN TL_SECOND
 #define CLOCK_SKEW_US_MIN (10 * TL_MS)
 
-/* What the smallest documents take. */
+/* Memory that a script needs for the smallest documents. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
 
 enum {
@@ -253,19 +253,25 @@ static void add_host_name(struct serve_options *o, const char *name)
     o->http.host_name_count = count + 1;
 }
 
-/* Letters, digits, '-', '_' and '.', as in a request's Host without its port; the names are cut apart where they stand. */
+/*
+ * Adds the names of a comma-separated list, which is split in place. A name consists of letters,
+ * digits, '-', '_' and '.', as a Host header without its port.
+ */
 static void add_host_names(const struct argp_state *state, struct serve_options *o, char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     for (char *name = strsep(&text, ","); name != NULL; name = strsep(&text, ",")) {
-        name += strspn(name, " \t"); /* behind a comma */
+        name += strspn(name, " \t"); /* after a comma */
         if (*name == '\0' || name[strspn(name, allowed)] != '\0')
             arguments_error(state, "--host-name: '%s' is no name of a host; give it as in a URL, without a port", name);
         add_host_name(o, name);
     }
 }
 
-/* What ends with a letter of bytes is a size, all else a time: 5m are minutes. */
+/*
+ * Parses --log-keep. A text that ends with a unit of bytes is a size, any other a duration: 5m are
+ * minutes.
+ */
 static void set_log_keep(const struct argp_state *state, struct archive_options *archive, const char *text)
 {
     size_t len = strlen(text);
@@ -276,7 +282,10 @@ static void set_log_keep(const struct argp_state *state, struct archive_options 
         arguments_error(state, "--log-keep: more than nothing; without it all is kept");
 }
 
-/* One without the other is a mistake that would leave a server open which was meant to be closed. */
+/*
+ * Refuses incomplete TLS options: ignored, they would leave a server unprotected that was meant to
+ * use TLS.
+ */
 static void check_tls(const struct argp_state *state, const struct tls_files *tls)
 {
     if (tls->cert != NULL && tls->key == NULL)
@@ -293,7 +302,7 @@ static void set_insecure(const struct argp_state *state, struct serve_options *o
     o->insecure = !no;
 }
 
-/* Names other than localhost may come to mean any address. */
+/* Names other than localhost may resolve to any address, so they are not loopback. */
 static bool is_loopback(const char *host)
 {
     struct in_addr four;
@@ -303,7 +312,10 @@ static bool is_loopback(const char *host)
     return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six));
 }
 
-/* Beyond loopback it must be known who asks: by certificates, or because one says that it need not be. */
+/*
+ * Refuses to listen beyond loopback unless clients are authenticated by certificates or --insecure
+ * is given.
+ */
 static void check_reach(const struct argp_state *state, const struct serve_options *o)
 {
     if (o->insecure || is_loopback(o->host) || (o->http.tls.cert != NULL && o->http.tls.ca != NULL))
@@ -433,7 +445,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_BACKUPS: o->backups = text; break;
     case OPTION_LOG_ARCHIVE: o->archive.directory = text; break;
     case OPTION_LOG_KEEP: set_log_keep(state, &o->archive, text); break;
-    case OPTION_CONFIG: break; /* it has been read before all else */
+    case OPTION_CONFIG: break; /* read before all other options */
     case OPTION_CHECK_CONFIG: o->check = true; break;
     case OPTION_TLS_CERT: o->http.tls.cert = text; break;
     case OPTION_TLS_KEY: o->http.tls.key = text; break;
@@ -467,7 +479,7 @@ static const char doc[] =
     "  tidelock serve --config /etc/tidelock/tidelock.conf --check-config\n"
     "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem    (see `tidelock cert --help')\n";
 
-/* As many files and sockets as the system lets us have: ten thousand connections are nothing special. */
+/* Raises the limit on open files to the hard limit: ten thousand connections are a normal load. */
 static void raise_file_limit(void)
 {
     struct rlimit limit;
@@ -477,7 +489,10 @@ static void raise_file_limit(void)
     }
 }
 
-/* Connections beyond what the limit on files allows would fail at accept; files of the store need some too. */
+/*
+ * Lowers connections_max to the limit on open files, minus those of the store: accept() would fail
+ * beyond it.
+ */
 static void fit_connections(struct http_options *http)
 {
     enum { OTHER_FILES = 1024 };
@@ -493,8 +508,8 @@ static void fit_connections(struct http_options *http)
 }
 
 /*
- * The allocator's defaults keep a heap for each of many threads, and give freed memory back late; bodies of bulk
- * requests would add up.
+ * Limits the memory that malloc retains. By default it keeps a heap for each of many threads and
+ * returns freed memory late, so that bodies of bulk requests would accumulate.
  */
 static void tune_allocator(void)
 {
@@ -503,7 +518,10 @@ static void tune_allocator(void)
     (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
 }
 
-/* Gives memory that was freed in pieces back to the system, when there is much of it: after a bulk load, say. */
+/*
+ * Returns free memory between used blocks to the system when there is much of it, as after a bulk
+ * load.
+ */
 static void give_back_memory(void)
 {
     struct mallinfo2 heap = mallinfo2();
@@ -511,7 +529,10 @@ static void give_back_memory(void)
         (void)malloc_trim(0);
 }
 
-/* What this process may have: the machine's memory, or less by the limit of a container. */
+/*
+ * Returns: the memory available to this process: the machine's, or the limit of its container if
+ * lower.
+ */
 static size_t memory_there(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -530,7 +551,10 @@ static size_t memory_there(void)
     return bytes;
 }
 
-/* The bodies of all requests together take half of it at most, so that large ones do not keep the rest out. */
+/*
+ * Sets the memory budget. Request bodies take at most half of it, so that large ones leave memory
+ * for the rest.
+ */
 static void share_memory(struct server *server, struct serve_options *o)
 {
     size_t bytes = o->memory_bytes != 0 ? o->memory_bytes : memory_there() / 4;
@@ -559,18 +583,21 @@ static tl_ts timestamp(void *context)
     return journal_stable(server->journal);
 }
 
-static void heard(void *context)
+static void barrier_passed(void *context)
 {
     const struct server *server = context;
     journal_barrier_passed(server->journal);
 }
 
-/* Those who hold a lease are heard before it runs out: on connections that stay open, and in requests that have come in. */
-static void listen_to_all(void *context)
+/*
+ * Starts the input barrier. Before a lease expires, all input that arrived earlier is handled: on
+ * attach streams, and requests that have been received.
+ */
+static void start_input_barrier(void *context)
 {
     struct server *server = context;
     api_beat(server->api);
-    http_input_barrier(server->http, heard, server);
+    http_input_barrier(server->http, barrier_passed, server);
 }
 
 static int open_http(struct server *server, const struct http_options *http)
@@ -593,7 +620,10 @@ static char *address_of(const struct serve_options *o)
     return buf_detach(&address, &(size_t){0});
 }
 
-/* This process is a client of other hosts of its cluster only (member.h, host_sender.h): all have the same certificates. */
+/*
+ * Sets the certificates of outgoing connections. This process is a client only of the other hosts
+ * of its cluster (member.h, host_sender.h), which all use the same certificates.
+ */
 static void be_client_of_hosts(const struct serve_options *o)
 {
     (void)client_option(CLIENT_OPTION_CACERT, o->cluster_ca);
@@ -605,7 +635,7 @@ static void be_client_of_hosts(const struct serve_options *o)
 static int open_member(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
-    struct member *member = &server->member;
+    struct cluster_member *member = &server->member;
     bool etcd_tls = is_https(o->cluster);
     server->address = address_of(o);
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
@@ -654,12 +684,15 @@ static int open_member(struct server *server, struct serve_options *o)
     return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);
 }
 
-/* The same of one that is alone. */
+/*
+ * Opens the store and the journal of a single host. Returns: 0, or a fatal code that has been
+ * logged.
+ */
 static int open_alone(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
     struct durable *durable = &server->durable;
-    struct core_limits limits = core_limits_default(); /* until the log says which: those of the options */
+    struct core_limits limits = core_limits_default(); /* until the log has a command with other ones */
     if (member_is(o->data))
         return complain(TL_ERR_BUSY, o->data, mem_strdup("the directory is a host's of a cluster: give --cluster", 54));
     durable->choice = o->poison;
@@ -706,18 +739,20 @@ static int server_open(struct server *server, struct serve_options *o)
         return complain(r, "cannot start the api", NULL);
     if ((r = open_http(server, &o->http)) == 0)
         journal_set_input_barrier(server->journal,
-                                  &(struct journal_input_barrier){.start = listen_to_all, .context = server});
+                                  &(struct journal_input_barrier){.start = start_input_barrier, .context = server});
     return r;
 }
 
-/* What has been cancelled ends within this time. */
+/* Time within which cancelled requests end. */
 #define CANCELLED_US (2 * TL_SECOND)
-/* How often those are told of the stop that have begun to wait in the meantime. */
+/* Interval at which requests that have begun to wait meanwhile are notified of the stop. */
 #define STOP_AGAIN_US (100 * TL_MS)
-/* How often it is said that the end still waits. */
+/* Interval of the warning that requests are still executed. */
 #define SETTLE_WARN_US (10 * TL_SECOND)
 
-/* Returns: false when `grace_us` was too short. */
+/*
+ * Waits for the requests in flight, at most grace_us. Returns: false if some are still in flight.
+ */
 static bool drain(struct server *server, uint64_t grace_us)
 {
     while (grace_us > STOP_AGAIN_US) {
@@ -729,7 +764,10 @@ static bool drain(struct server *server, uint64_t grace_us)
     return http_drain(server->http, grace_us);
 }
 
-/* The api goes only when nobody is inside: each request there ends by itself, on a loaded machine after a while. */
+/*
+ * Waits without limit until no request uses the api. Each one ends by itself, on a loaded machine
+ * after a delay.
+ */
 static void settle(struct server *server)
 {
     for (unsigned tries = 1; !http_settled(server->http, STOP_AGAIN_US); tries++) {
@@ -740,8 +778,9 @@ static void settle(struct server *server)
 }
 
 /*
- * Streams end and who waits for a lock is told that the server stops; other requests in flight get their grace; then what is
- * still at work is cancelled, and connections go.
+ * Stops serving. Streams end, and requests that wait for a lock are answered that the server stops.
+ * Other requests in flight get grace_us to complete. Then the remaining ones are cancelled and
+ * connections are closed.
  */
 static void server_close(struct server *server, uint64_t grace_us)
 {
@@ -762,7 +801,7 @@ static void server_close(struct server *server, uint64_t grace_us)
     journal_close(server->journal);
 }
 
-/* What is left to close is the store, as it lies on the disk. */
+/* Closes the store, the last layer that is open. */
 static void server_close_store(struct server *server)
 {
     durable_close(&server->durable);
@@ -777,14 +816,15 @@ static sigset_t stop_signals(void)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP); /* not to stop: its default would */
+    sigaddset(&signals, SIGHUP); /* reloads files; its default action would end the process */
     return signals;
 }
 
 /*
- * The stopper: a thread that waits for the signal to stop, tells the main thread, and sees to it that the end comes in time. What takes
- * longer (a start that reads a long log, a script in the writer, a disk that does not answer) is cut off as a crash would: nothing that
- * was acknowledged is lost, and the next start does what this end has not.
+ * The stopper: a thread that waits for the signal to stop, notifies the main thread, and enforces
+ * --stop-time. If the stop takes longer (a start that reads a long log, a script in the writer, a
+ * disk that does not respond), the process exits as in a crash: nothing acknowledged is lost, and
+ * the next start recovers from the log.
  */
 struct stopper {
     const sigset_t *signals;
@@ -792,11 +832,11 @@ struct stopper {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int signal; /* that was got; 0: none yet */
-    bool ended; /* the server has, or never was */
-    bool closing; /* the log has its end: only the store is being closed, by RocksDB */
-    struct server *server; /* what SIGHUP is for; NULL: it does not answer yet, or no more */
-    bool missed;           /* a SIGHUP came before there was one */
+    int signal;            /* the received signal; 0: none yet */
+    bool ended;            /* the server has been closed, or could not be opened */
+    bool closing;          /* the log is closed and durable: only RocksDB is still being closed */
+    struct server *server; /* the server that SIGHUP reloads; NULL: not open yet, or closing */
+    bool missed;           /* a SIGHUP arrived while `server` was NULL */
 };
 
 static bool has_ended(struct stopper *stopper)
@@ -812,7 +852,7 @@ static bool same(const struct config_line *a, const struct config_line *b)
     return a != NULL && b != NULL && strcmp(a->value, b->value) == 0;
 }
 
-/* What the log's level is by the file, without one as it is without a file. */
+/* Applies the log level of the file. `line` NULL: the file has none, so the default is set. */
 static void change_level(const struct serve_options *o, const struct config_line *line)
 {
     if (o->level_given)
@@ -821,8 +861,11 @@ static void change_level(const struct serve_options *o, const struct config_line
         log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number, line->value);
 }
 
-/* An option is in one file, or in both with other values. */
-static void tell_change(const struct serve_options *o, const struct config_line *before, const struct config_line *now)
+/*
+ * Applies or logs the change of an option. A NULL line: the option is not in that version of the
+ * file.
+ */
+static void apply_change(const struct serve_options *o, const struct config_line *before, const struct config_line *now)
 {
     const char *name = now != NULL ? now->name : before->name;
     if (same(before, now))
@@ -833,7 +876,11 @@ static void tell_change(const struct serve_options *o, const struct config_line 
         log_warning("SIGHUP: %s in %s counts from the next start on", name, o->config.path);
 }
 
-/* What can change while the server runs does; of the rest it is said that it does not. The next time it is compared with what was found now. */
+/*
+ * Reads the configuration file again. Options that can change at runtime are applied; for each
+ * other change a warning says that it needs a restart. The next reload compares with the file read
+ * now.
+ */
 static void reload_config(struct serve_options *o)
 {
     struct config now;
@@ -845,16 +892,19 @@ static void reload_config(struct serve_options *o)
     }
     const struct config *before = o->latest.path != NULL ? &o->latest : &o->config;
     for (size_t i = 0; i < now.count; i++)
-        tell_change(o, config_find(before, now.lines[i].name), &now.lines[i]);
+        apply_change(o, config_find(before, now.lines[i].name), &now.lines[i]);
     for (size_t i = 0; i < before->count; i++)
         if (config_find(&now, before->lines[i].name) == NULL)
-            tell_change(o, &before->lines[i], NULL);
+            apply_change(o, &before->lines[i], NULL);
     config_free(&o->latest);
     o->latest = now;
     log_info("SIGHUP: %s has been read again", o->config.path);
 }
 
-/* Whatever is found in the files, the server goes on: with what it had where they are not what they should be. */
+/*
+ * Reads the configuration and TLS files again. The server continues in any case; an invalid file
+ * changes nothing.
+ */
 static void reload(struct server *server)
 {
     char *reason = NULL;
@@ -878,7 +928,7 @@ static void read_again(struct stopper *stopper)
     pthread_mutex_unlock(&stopper->lock);
 }
 
-/* From now on SIGHUP is for this server. NULL: for none any more. */
+/* Sets the server that SIGHUP reloads; NULL: none. */
 static void stopper_serve(struct stopper *stopper, struct server *server)
 {
     pthread_mutex_lock(&stopper->lock);
@@ -888,7 +938,7 @@ static void stopper_serve(struct stopper *stopper, struct server *server)
     pthread_mutex_unlock(&stopper->lock);
 }
 
-/* Returns: the signal that ends the server; 0: it has ended without. */
+/* Returns: the signal that ends the server; 0: the server ended without a signal. */
 static int wait_for_signal(struct stopper *stopper)
 {
     const struct timespec period = {.tv_sec = TRIM_SECONDS};
@@ -934,7 +984,7 @@ static int stopper_begin(struct stopper *stopper)
     return pthread_create(&stopper->thread, NULL, stopper_main, stopper);
 }
 
-/* What comes now may be cut off as well as waited for. */
+/* Marks the rest of the stop as safe to abort: at --stop-time the exit status is 0 from now on. */
 static void stopper_closes(struct stopper *stopper)
 {
     pthread_mutex_lock(&stopper->lock);
@@ -958,7 +1008,7 @@ static void stopper_end(struct stopper *stopper)
     stopper->ended = true;
     pthread_cond_broadcast(&stopper->changed);
     pthread_mutex_unlock(&stopper->lock);
-    (void)pthread_kill(stopper->thread, SIGHUP); /* blocked everywhere: it is only waited for */
+    (void)pthread_kill(stopper->thread, SIGHUP); /* blocked in all threads: it only ends sigtimedwait() */
     pthread_join(stopper->thread, NULL);
     pthread_cond_destroy(&stopper->changed);
     pthread_mutex_destroy(&stopper->lock);
@@ -996,7 +1046,10 @@ static void defaults(struct serve_options *o, char host_name[static 65])
     o->zoneinfo = "/usr/share/zoneinfo";
 }
 
-/* What several layers are told alike. */
+/*
+ * Copies options that several layers use to each of them, and derives the defaults that depend on
+ * others.
+ */
 static void share(struct serve_options *o)
 {
     if (o->stop_us == 0)
@@ -1015,7 +1068,7 @@ static void share(struct serve_options *o)
     o->api.zoneinfo = slice_from(o->zoneinfo);
 }
 
-/* Requests in flight get no more of the time to stop than leaves enough for the rest. */
+/* Returns: grace_us, at most half of stop_us, so that the rest of the stop has enough time. */
 static uint64_t grace_within(const struct serve_options *o)
 {
     uint64_t most = o->stop_us / 2;
@@ -1027,7 +1080,7 @@ struct serving {
     const sigset_t *signals;
 };
 
-/* The whole life of a server. Returns: the exit status. */
+/* Opens the server, serves until a signal, and closes it. Returns: the exit status. */
 static int serve(void *context)
 {
     const struct serving *serving = context;
@@ -1061,7 +1114,10 @@ static void free_options(struct serve_options *o)
     config_free(&o->latest);
 }
 
-/* All values have been parsed; the files of TLS are looked at, too. Returns: the exit status. */
+/*
+ * Ends --check-config: all values have been parsed; validates the TLS files, too. Returns: the
+ * exit status.
+ */
 static int end_check(struct serve_options *o)
 {
     char *reason = NULL;
@@ -1101,7 +1157,10 @@ int command_serve(int argc, char **argv)
     fit_connections(&o.http);
     tune_allocator();
 
-    /* The start replays commands, which may run scripts: in a stack of the size that all threads have. */
+    /*
+     * The start replays commands, which may run scripts; they need the stack size of the other
+     * threads.
+     */
     stack_prepare();
     struct serving serving = {&o, &signals};
     int status = stack_run(serve, &serving);

@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Draw what lies below the directory PATH of an index, at one moment, as tree(1) draws files.\v"
+    "Draw all documents below the directory PATH of an index, at one timestamp, as tree(1) draws files.\v"
     "Examples:\n"
     "  tidelock tree fs /usr/share --depth 2\n"
     "  tidelock tree fs:/usr --as-of 2026-11-20T10:00:00Z\n";
@@ -101,7 +101,7 @@ struct level {
     size_t front_len; /* of the lines before its names */
 };
 
-struct walk {
+struct tree_walk {
     const struct tree_options *o;
     struct client *client;
     struct directory_ask ask;
@@ -113,7 +113,7 @@ struct walk {
 };
 
 /* Begins with a directory, which the path names. Returns: as directory_read(). */
-static long enter(struct walk *walk)
+static long enter(struct tree_walk *walk)
 {
     if (walk->level_count == walk->level_capacity) {
         walk->level_capacity = 2 * walk->level_capacity + 16;
@@ -125,7 +125,7 @@ static long enter(struct walk *walk)
     return directory_read(walk->client, &walk->ask, buf_as_slice(&walk->path), &level->directory);
 }
 
-static void leave(struct walk *walk)
+static void leave(struct tree_walk *walk)
 {
     directory_deinit(&walk->levels[--walk->level_count].directory);
     if (walk->o->json)
@@ -149,7 +149,7 @@ static void print_json_entry(const struct directory_entry *entry, bool first, bo
 }
 
 /* Draws the next entry, and goes into it. Returns: as directory_read(). */
-static long draw_next(struct walk *walk)
+static long draw_next(struct tree_walk *walk)
 {
     struct level *level = &walk->levels[walk->level_count - 1];
     const struct directory_entry *entry = &level->directory.items[level->next++];
@@ -173,7 +173,7 @@ static long draw_next(struct walk *walk)
     return enter(walk);
 }
 
-static void print_root(const struct walk *walk)
+static void print_root(const struct tree_walk *walk)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
     struct slice path = buf_as_slice(&walk->path);
@@ -186,7 +186,7 @@ static void print_root(const struct walk *walk)
     print_json_entry(&(struct directory_entry){.name = buf_as_slice(&name), .directory = true}, true, true);
 }
 
-static void print_report(const struct walk *walk)
+static void print_report(const struct tree_walk *walk)
 {
     unsigned long long directories = walk->directories, files = walk->files;
     if (walk->o->json)
@@ -196,7 +196,7 @@ static void print_report(const struct walk *walk)
                files == 1 ? "" : "s");
 }
 
-static int draw(struct walk *walk)
+static int draw(struct tree_walk *walk)
 {
     long status = enter(walk);
     if (status == 200 && walk->levels[0].directory.count == 0 && walk->path.len > 0) {
@@ -228,12 +228,12 @@ int command_tree(int argc, char **argv)
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
     client_init(&client, o.url);
-    struct walk walk = {.o = &o,
-                        .client = &client,
-                        .ask = {.index = o.index, .source = "type", .as_of = o.as_of},
-                        .strokes = strokes_of_terminal(),
-                        .path = BUF_INIT(BUF_UNLIMITED),
-                        .front = BUF_INIT(BUF_UNLIMITED)};
+    struct tree_walk walk = {.o = &o,
+                             .client = &client,
+                             .ask = {.index = o.index, .source = "type", .as_of = o.as_of},
+                             .strokes = strokes_of_terminal(),
+                             .path = BUF_INIT(BUF_UNLIMITED),
+                             .front = BUF_INIT(BUF_UNLIMITED)};
     buf_slice(&walk.path, slice_from(o.path != NULL ? o.path : ""));
     while (walk.path.len > 0 && walk.path.data[walk.path.len - 1] == '/')
         buf_chop(&walk.path, 1);

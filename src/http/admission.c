@@ -47,7 +47,7 @@ static size_t address_limit(const struct http *http, bool loopback)
 }
 
 /* A scan of the table: its filters and its results. */
-struct scan {
+struct slot_scan {
     const struct in6_addr *address; /* only connections of this address; NULL: of all */
     bool exclude_loopback;          /* do not select a loopback connection */
     bool handshaking;               /* select only a connection in its handshake */
@@ -55,7 +55,7 @@ struct scan {
     struct connection *idlest;      /* the eviction candidate: waits longest; NULL: none waits */
 };
 
-static void scan_table(const struct http *http, struct scan *scan)
+static void scan_table(const struct http *http, struct slot_scan *scan)
 {
     uint64_t oldest = UINT64_MAX;
     for (uint32_t i = 0; i < http->slots_used; i++) {
@@ -97,7 +97,7 @@ static bool evict(struct http *http, struct connection *connection)
 
 bool admission_has_slot(const struct http *http)
 {
-    struct scan scan = {.address = NULL};
+    struct slot_scan scan = {.address = NULL};
     if (atomic_load(&http->evicted_count) >= EVICTED_MAX)
         return false;
     if (admitted_count(http) < http->options.connections_max)
@@ -112,19 +112,19 @@ enum admission_result admission_check(struct http *http, const struct sockaddr *
     bool loopback = admission_peer_address(address, &from);
     size_t limit = address_limit(http, loopback);
     if (admitted_count(http) >= limit) {
-        struct scan own = {.address = &from};
+        struct slot_scan own = {.address = &from};
         scan_table(http, &own);
         if (own.count >= limit)
             return evict(http, own.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
     }
     if (http->tls != NULL && atomic_load(&http->handshakes) >= handshakes_max(http)) {
-        struct scan handshaking = {.handshaking = true};
+        struct slot_scan handshaking = {.handshaking = true};
         scan_table(http, &handshaking);
         return evict(http, handshaking.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
     }
     if (admitted_count(http) < http->options.connections_max - (loopback ? 0 : loopback_reserve(http)))
         return ADMISSION_OK;
-    struct scan all = {.exclude_loopback = !loopback};
+    struct slot_scan all = {.exclude_loopback = !loopback};
     scan_table(http, &all);
     return evict(http, all.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
 }

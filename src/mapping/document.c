@@ -20,7 +20,7 @@ enum {
     WALK_UNKNOWN_FIELD = 2, /* the mapping must grow: dynamic mapping has to add a field */
 };
 
-struct walk {
+struct document_walk {
     const struct mapping *mapping;
     const struct mapping_type *type;
     struct slice id;
@@ -45,10 +45,11 @@ struct walk {
     struct slice immense_term;
 };
 
-static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name);
+static int walk_value(struct document_walk *walk, struct mapping_field *field, yyjson_val *value,
+                      struct slice shown_name);
 
-static int refuse(struct walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(struct walk *walk, enum problem_type type, const char *format, ...)
+static int refuse(struct document_walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse(struct document_walk *walk, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -58,8 +59,8 @@ static int refuse(struct walk *walk, enum problem_type type, const char *format,
     return DOCUMENT_REFUSED;
 }
 
-static int refuse_because(struct walk *walk, struct problem *cause, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse_because(struct walk *walk, struct problem *cause, const char *format, ...)
+static int refuse_because(struct document_walk *walk, struct problem *cause, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_because(struct document_walk *walk, struct problem *cause, const char *format, ...)
 {
     struct problem *copy = arena_alloc(walk->arena, sizeof *copy);
     *copy = *cause;
@@ -73,7 +74,7 @@ static int refuse_because(struct walk *walk, struct problem *cause, const char *
 }
 
 /* Returns: a value as Java prints it. */
-static struct slice preview(struct walk *walk, yyjson_val *value)
+static struct slice preview(struct document_walk *walk, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, value);
@@ -86,7 +87,7 @@ static struct slice preview(struct walk *walk, yyjson_val *value)
  * Refuses a value of a field: "failed to parse field [n] of type [long] in document with id '1'.
  * Preview of field's value: 'abc'".
  */
-static int refuse_field(struct walk *walk, struct slice path, struct slice type, yyjson_val *value,
+static int refuse_field(struct document_walk *walk, struct slice path, struct slice type, yyjson_val *value,
                         struct problem *cause)
 {
     if (walk->dialect == DIALECT_5)
@@ -99,7 +100,7 @@ static int refuse_field(struct walk *walk, struct slice path, struct slice type,
 }
 
 /* Refuses a scalar in place of an object. Returns: 0 if the walk is lenient; DOCUMENT_REFUSED. */
-static int refuse_scalar(struct walk *walk, const struct mapping_field *object, struct slice shown_name)
+static int refuse_scalar(struct document_walk *walk, const struct mapping_field *object, struct slice shown_name)
 {
     if (walk->lenient)
         return 0;
@@ -117,14 +118,14 @@ static int refuse_scalar(struct walk *walk, const struct mapping_field *object, 
  * Returns: whether values of a field are collected: it has a number, or it is walk->only, in
  *          whatever type of the index.
  */
-static bool is_wanted(const struct walk *walk, const struct mapping_field *field)
+static bool is_wanted(const struct document_walk *walk, const struct mapping_field *field)
 {
     if (walk->only == NULL)
         return field->number != FIELD_NUMBER_NONE;
     return field == walk->only || slice_equal(field->path, walk->only->path);
 }
 
-static int add_value(struct walk *walk, const struct mapping_field *field, const struct field_value *value)
+static int add_value(struct document_walk *walk, const struct mapping_field *field, const struct field_value *value)
 {
     if (!is_wanted(walk, field))
         return 0;
@@ -143,7 +144,7 @@ static int add_value(struct walk *walk, const struct mapping_field *field, const
  * Records the first term that is too long for Lucene's index or doc values. It is refused after the
  * walk, because Elasticsearch reports errors of parsing first.
  */
-static void check_term_length(struct walk *walk, const struct mapping_field *field, struct slice term)
+static void check_term_length(struct document_walk *walk, const struct mapping_field *field, struct slice term)
 {
     if (term.len > DOCUMENT_TERM_MAX && walk->immense == NULL && (field->indexed || field->doc_values)) {
         walk->immense = field;
@@ -153,7 +154,7 @@ static void check_term_length(struct walk *walk, const struct mapping_field *fie
 
 /* The state of collecting the tokens of one text. */
 struct tokens {
-    struct walk *walk;
+    struct document_walk *walk;
     const struct mapping_field *field;
     size_t left; /* number of tokens that may still be added */
     int r;
@@ -168,7 +169,7 @@ static bool add_token(void *context, const struct analysis_token *token)
     return tokens->r == 0 && --tokens->left > 0;
 }
 
-static int add_text(struct walk *walk, const struct mapping_field *field, struct slice text)
+static int add_text(struct document_walk *walk, const struct mapping_field *field, struct slice text)
 {
     if (!is_wanted(walk, field))
         return 0;
@@ -178,7 +179,7 @@ static int add_text(struct walk *walk, const struct mapping_field *field, struct
 }
 
 /* Adds the values of one scalar in one field. */
-static int index_scalar(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+static int index_scalar(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     struct field_value value;
     struct problem cause = {0};
@@ -194,7 +195,7 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
 }
 
 /* Adds the values of one scalar in a field and its multi-fields. */
-static int index_scalar_all(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+static int index_scalar_all(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     int r = index_scalar(walk, field, scalar);
     for (size_t i = 0; i < field->multi_count && r == 0; i++)
@@ -203,7 +204,7 @@ static int index_scalar_all(struct walk *walk, const struct mapping_field *field
 }
 
 /* Returns: whether renames can replace a path: it is a string of valid length in the source. */
-static bool fits_tree(struct walk *walk, yyjson_val *scalar)
+static bool fits_tree(struct document_walk *walk, yyjson_val *scalar)
 {
     return yyjson_is_str(scalar) && !walk->copying && !walk->is_null_value && yyjson_get_len(scalar) > 0 &&
            yyjson_get_len(scalar) <= DOCUMENT_PATH_MAX;
@@ -213,7 +214,7 @@ static bool fits_tree(struct walk *walk, yyjson_val *scalar)
  * Adds a value of the path field. The first text is the lock path; renames can change it if it is
  * the only value (document.path).
  */
-static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+static int index_path(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     bool only_one = walk->paths++ == 0 && walk->only == NULL;
     walk->path = only_one && fits_tree(walk, scalar) ? scalar : NULL;
@@ -227,7 +228,8 @@ static int index_path(struct walk *walk, const struct mapping_field *field, yyjs
  * target is not mapped and need not be.
  * Returns: 0; WALK_UNKNOWN_FIELD; DOCUMENT_REFUSED.
  */
-static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar, struct mapping_field **ret_target)
+static int find_copy_target(struct document_walk *walk, struct slice path, yyjson_val *scalar,
+                            struct mapping_field **ret_target)
 {
     struct mapping_field *root = walk->type->root;
     *ret_target = field__find(root, path);
@@ -248,7 +250,7 @@ static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *sc
     return dynamic__add(walk->merge, parent, rest, scalar, ret_target) != 0 ? DOCUMENT_REFUSED : 0;
 }
 
-static int copy_scalar(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+static int copy_scalar(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     for (size_t i = 0; i < field->copy_to_count; i++) {
         struct mapping_field *target;
@@ -268,7 +270,7 @@ static int copy_scalar(struct walk *walk, const struct mapping_field *field, yyj
 }
 
 /* Returns: the field's null_value, which replaces a null; NULL if it has none. */
-static yyjson_val *replace_null(struct walk *walk, const struct mapping_field *field)
+static yyjson_val *replace_null(struct document_walk *walk, const struct mapping_field *field)
 {
     struct json_doc doc;
     if (field->null_value.data == NULL || json_parse_stored(walk->arena, field->null_value, &doc) != 0)
@@ -276,12 +278,12 @@ static yyjson_val *replace_null(struct walk *walk, const struct mapping_field *f
     return doc.root;
 }
 
-static bool is_path_field(const struct walk *walk, const struct mapping_field *field)
+static bool is_path_field(const struct document_walk *walk, const struct mapping_field *field)
 {
     return field->in_tree && slice_equal(field->path, walk->mapping->path_name);
 }
 
-static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjson_val *value)
+static int walk_leaf(struct document_walk *walk, const struct mapping_field *field, yyjson_val *value)
 {
     if (field->type == FIELD_STORED || field->type == FIELD_BINARY)
         return 0;
@@ -304,13 +306,13 @@ static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjso
     return r == 0 && field->copy_to_count > 0 && !yyjson_is_obj(value) ? copy_scalar(walk, field, value) : r;
 }
 
-static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_val *value);
+static int walk_object(struct document_walk *walk, struct mapping_field *object, yyjson_val *value);
 
 /*
  * Handles an unmapped value by the `dynamic` setting: adds a field (true), refuses the value
  * (strict) or skips it (false). Null adds no field.
  */
-static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct slice name, yyjson_val *value,
+static int walk_unknown(struct document_walk *walk, struct mapping_field *parent, struct slice name, yyjson_val *value,
                         uint8_t dynamic)
 {
     if (dynamic == DYNAMIC_STRICT && !walk->lenient)
@@ -359,7 +361,7 @@ static bool is_blank(struct slice part)
 }
 
 /* Refuses empty names, and names with empty parts between dots. */
-static int check_name(struct walk *walk, struct slice name)
+static int check_name(struct document_walk *walk, struct slice name)
 {
     struct problem cause;
     bool dotted = slice_find_byte(name, '.') < name.len;
@@ -385,13 +387,13 @@ static int check_name(struct walk *walk, struct slice name)
  * Handles a null under a dotted name that is not mapped: strict refuses it, otherwise it is
  * skipped.
  */
-static int walk_null(struct walk *walk, struct mapping_field *object, struct slice name)
+static int walk_null(struct document_walk *walk, struct mapping_field *object, struct slice name)
 {
     return dynamic_of(object) != DYNAMIC_STRICT ? 0 : walk_unknown(walk, object, name, NULL, DYNAMIC_STRICT);
 }
 
 /* Walks a member whose name has dots or is not mapped, one part of the name at a time. */
-static int walk_dotted(struct walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
+static int walk_dotted(struct document_walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
 {
     int r = walk->lenient ? 0 : check_name(walk, name);
     if (r != 0)
@@ -441,7 +443,7 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
 /*
  * Refuses metadata names of Elasticsearch in the root. Returns: 0: another name; DOCUMENT_REFUSED.
  */
-static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val *value)
+static int check_metadata_name(struct document_walk *walk, struct slice name, yyjson_val *value)
 {
     static const struct {
         const char *name;
@@ -475,7 +477,7 @@ static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val 
     return 0;
 }
 
-static int walk_member(struct walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
+static int walk_member(struct document_walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
 {
     if (name.len > 0 && name.data[0] == '_' && object->parent == NULL && !walk->lenient) {
         int r = check_metadata_name(walk, name, value);
@@ -486,7 +488,7 @@ static int walk_member(struct walk *walk, struct mapping_field *object, struct s
     return field != NULL ? walk_value(walk, field, value, name) : walk_dotted(walk, object, name, value);
 }
 
-static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_val *value)
+static int walk_object(struct document_walk *walk, struct mapping_field *object, yyjson_val *value)
 {
     yyjson_val *key = unsafe_yyjson_get_first(value);
     for (size_t left = unsafe_yyjson_get_len(value); left > 0; left--) {
@@ -498,7 +500,7 @@ static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_v
     return 0;
 }
 
-static int walk_array(struct walk *walk, struct mapping_field *field, yyjson_val *array)
+static int walk_array(struct document_walk *walk, struct mapping_field *field, yyjson_val *array)
 {
     yyjson_val *item = unsafe_yyjson_get_first(array);
     for (size_t left = unsafe_yyjson_get_len(array); left > 0; left--) {
@@ -510,7 +512,7 @@ static int walk_array(struct walk *walk, struct mapping_field *field, yyjson_val
     return 0;
 }
 
-static int refuse_alias(struct walk *walk, const struct mapping_field *field)
+static int refuse_alias(struct document_walk *walk, const struct mapping_field *field)
 {
     struct problem *cause = arena_zalloc(walk->arena, sizeof *cause);
     problem_set(cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT, "Cannot write to a field alias [%.*s].",
@@ -519,7 +521,8 @@ static int refuse_alias(struct walk *walk, const struct mapping_field *field)
 }
 
 /* Walks a value of a field. `shown_name` is its name in errors: the member's, "null" in arrays. */
-static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name)
+static int walk_value(struct document_walk *walk, struct mapping_field *field, yyjson_val *value,
+                      struct slice shown_name)
 {
     bool is_object = field__is_object(field);
     if (is_object && !field->enabled)
@@ -535,19 +538,19 @@ static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val
     return unsafe_yyjson_is_null(value) ? 0 : refuse_scalar(walk, field, shown_name);
 }
 
-static int walk_root(struct walk *walk)
+static int walk_root(struct document_walk *walk)
 {
     struct mapping_field *root = walk->type->root;
     return root->enabled && yyjson_is_obj(walk->json->root) ? walk_object(walk, root, walk->json->root) : 0;
 }
 
 /* Walks the document with an unsealed copy of the mapping, adds the missing fields and seals it. */
-static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
+static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(walk->mapping);
     struct type_record *record = mapping->types[walk->type->number];
     struct merge merge = {mapping, record, walk->dialect, walk->arena, walk->problem};
-    struct walk growing = *walk;
+    struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
     growing.type = &record->type;
@@ -567,7 +570,7 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
 /* Number of bytes of a term shown in errors, in the form of Java's Arrays.toString(). */
 enum { TERM_BYTES_SHOWN = 30 };
 
-static int refuse_immense(struct walk *walk)
+static int refuse_immense(struct document_walk *walk)
 {
     struct slice path = walk->immense->path, shown = SLICE_NONE;
     struct problem *cause = arena_zalloc(walk->arena, sizeof *cause);
@@ -587,7 +590,7 @@ static int refuse_immense(struct walk *walk)
     return r;
 }
 
-static void set_document(const struct walk *walk, struct mapping *update, struct document *ret_document)
+static void set_document(const struct document_walk *walk, struct mapping *update, struct document *ret_document)
 {
     *ret_document =
         (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
@@ -604,25 +607,25 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
                         struct document *ret_document, struct problem *ret_problem)
 {
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
-    struct walk walk = {.mapping = mapping,
-                        .type = type,
-                        .id = id,
-                        .json = json,
-                        .dialect = dialect,
-                        .arena = arena,
-                        .problem = ret_problem};
+    struct document_walk walk = {.mapping = mapping,
+                                 .type = type,
+                                 .id = id,
+                                 .json = json,
+                                 .dialect = dialect,
+                                 .arena = arena,
+                                 .problem = ret_problem};
     int r = walk_root(&walk);
     tl_cleanup(mapping_unrefp) struct mapping *update = NULL;
     if (r == WALK_UNKNOWN_FIELD) {
         if (grow_mapping(&walk, &update) != 0)
             return DOCUMENT_REFUSED;
-        walk = (struct walk){.mapping = update,
-                             .type = mapping_type_by_number(update, type->number),
-                             .id = id,
-                             .json = json,
-                             .dialect = dialect,
-                             .arena = arena,
-                             .problem = ret_problem};
+        walk = (struct document_walk){.mapping = update,
+                                      .type = mapping_type_by_number(update, type->number),
+                                      .id = id,
+                                      .json = json,
+                                      .dialect = dialect,
+                                      .arena = arena,
+                                      .problem = ret_problem};
         r = walk_root(&walk);
         INSIST(r != WALK_UNKNOWN_FIELD);
     }
@@ -646,7 +649,7 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
         return DOCUMENT_REFUSED;
     }
     if (json_parse(arena, source, dialect, flags, &json, &cause) != 0) {
-        struct walk walk = {.arena = arena, .problem = ret_problem};
+        struct document_walk walk = {.arena = arena, .problem = ret_problem};
         return refuse_because(&walk, &cause, "failed to parse");
     }
     return document_parse_json(mapping, type, id, &json, dialect, arena, ret_document, ret_problem);
@@ -660,7 +663,7 @@ int document_parse_stored(const struct mapping *mapping, const struct mapping_ty
     int r = json_parse_stored(arena, source, &json);
     if (r != 0)
         return tl_trace(r);
-    struct walk walk = {
+    struct document_walk walk = {
         .mapping = mapping, .type = type, .json = &json, .arena = arena, .problem = &ignored, .lenient = true};
     r = walk_root(&walk);
     INSIST(r == 0);
@@ -679,7 +682,7 @@ void document_release(struct document *document)
 /* Adds the values of a leaf in walk->only; called by json_path_each(). */
 static bool collect(void *context, yyjson_val *leaf)
 {
-    struct walk *walk = context;
+    struct document_walk *walk = context;
     if (yyjson_is_null(leaf)) {
         const struct mapping_field *base =
             walk->only->parent != NULL && !field__is_object(walk->only->parent) ? walk->only->parent : walk->only;
@@ -693,13 +696,13 @@ static size_t read_field(const struct mapping *mapping, const struct mapping_fie
 {
     struct json_doc json = {.root = root};
     struct problem ignored;
-    struct walk walk = {.mapping = mapping,
-                        .json = NULL,
-                        .arena = arena,
-                        .problem = &ignored,
-                        .only = field,
-                        .whole_texts = whole,
-                        .lenient = true};
+    struct document_walk walk = {.mapping = mapping,
+                                 .json = NULL,
+                                 .arena = arena,
+                                 .problem = &ignored,
+                                 .only = field,
+                                 .whole_texts = whole,
+                                 .lenient = true};
     *ret_values = NULL;
     if (field_value_kind(field) == FIELD_VALUE_NONE)
         return 0;

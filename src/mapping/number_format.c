@@ -267,14 +267,14 @@ int number_format_parse(struct arena *arena, struct slice pattern, const struct 
 /*
  * A decimal number: 0.d1d2d3… times ten to the power of `point`, without leading or trailing zeros.
  */
-struct decimal {
+struct format_decimal {
     char digits[DIGITS_MAX];
     int count;
     int point;
     bool negative;
 };
 
-static void trim(struct decimal *d)
+static void trim(struct format_decimal *d)
 {
     while (d->count > 0 && d->digits[d->count - 1] == '0')
         d->count--;
@@ -283,10 +283,10 @@ static void trim(struct decimal *d)
 }
 
 /* Parses a number in the form of dtoa_double(): "12.34E-5". */
-static void decimal_read(struct decimal *d, const char *text)
+static void decimal_read(struct format_decimal *d, const char *text)
 {
     bool point = false;
-    *d = (struct decimal){.negative = *text == '-'};
+    *d = (struct format_decimal){.negative = *text == '-'};
     for (text += d->negative; *text != '\0' && *text != 'E'; text++) {
         if (*text == '.') {
             point = true;
@@ -306,7 +306,7 @@ static void decimal_read(struct decimal *d, const char *text)
  * Returns: whether rounding to `keep` digits rounds up, half to even. `exact` is the sign of the
  *          difference between the number and its shortest decimal form (compare_exact).
  */
-static bool rounds_up(const struct decimal *d, int keep, int exact)
+static bool rounds_up(const struct format_decimal *d, int keep, int exact)
 {
     char next = d->digits[keep];
     if (next != '5' || keep + 1 < d->count)
@@ -317,7 +317,7 @@ static bool rounds_up(const struct decimal *d, int keep, int exact)
 }
 
 /* Rounds to `keep` digits, half to even; `exact` as in rounds_up(). */
-static void decimal_round(struct decimal *d, int keep, int exact)
+static void decimal_round(struct format_decimal *d, int keep, int exact)
 {
     if (keep >= d->count)
         return;
@@ -340,10 +340,10 @@ static void decimal_round(struct decimal *d, int keep, int exact)
  * Returns: >0, 0 or <0: the exact value of a double is above, equal to or below its shortest
  *          decimal form `d`.
  */
-static int compare_exact(const struct decimal *d, double number)
+static int compare_exact(const struct format_decimal *d, double number)
 {
     char text[1200];
-    struct decimal exact;
+    struct format_decimal exact;
     int places = d->count - d->point;
     if (places <= 0 || places > 320)
         return 0;
@@ -361,13 +361,13 @@ static int compare_exact(const struct decimal *d, double number)
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 /* Returns: the digit at a position; '0' outside of the stored digits. */
-static char digit_at(const struct decimal *d, int at)
+static char digit_at(const struct format_decimal *d, int at)
 {
     return at >= 0 && at < d->count ? d->digits[at] : '0';
 }
 
 /* Appends a number without exponent. */
-static void print_plain(struct buf *buf, const struct number_format *format, const struct decimal *d)
+static void print_plain(struct buf *buf, const struct number_format *format, const struct format_decimal *d)
 {
     int whole = d->point > (int)format->whole_min ? d->point : (int)format->whole_min;
     bool fraction = format->fraction_min > 0 || d->count > d->point;
@@ -388,7 +388,7 @@ static void print_plain(struct buf *buf, const struct number_format *format, con
  * Appends a number with exponent. The exponent is a multiple of whole_max if that is above
  * whole_min: "##0.##E0" is engineering notation.
  */
-static void print_exponent(struct buf *buf, const struct number_format *format, const struct decimal *d)
+static void print_exponent(struct buf *buf, const struct number_format *format, const struct format_decimal *d)
 {
     int step = (int)format->whole_max, least = (int)format->whole_min, exponent = d->point;
     int digits_min = least + (int)format->fraction_min;
@@ -418,7 +418,8 @@ static void print_exponent(struct buf *buf, const struct number_format *format, 
  * Appends a number, rounded as the format requires: to fraction_max places, or with exponents to
  * whole_max + fraction_max digits. `whole`: it is an integer, so its digits are exact.
  */
-static void print(struct buf *buf, const struct number_format *format, struct decimal *d, double number, bool whole)
+static void print(struct buf *buf, const struct number_format *format, struct format_decimal *d, double number,
+                  bool whole)
 {
     const struct affixes *around = d->negative ? &format->negative : &format->positive;
     int keep = format->exponent_digits > 0 ? (int)(format->whole_max + format->fraction_max)
@@ -436,7 +437,7 @@ static void print(struct buf *buf, const struct number_format *format, struct de
 void number_print_double(struct buf *buf, const struct number_format *format, double number)
 {
     char text[DTOA_TEXT_MAX];
-    struct decimal d;
+    struct format_decimal d;
     if (isnan(number)) {
         buf_lit(buf, "NaN");
         return;
@@ -457,7 +458,7 @@ void number_print_double(struct buf *buf, const struct number_format *format, do
 void number_print_i64(struct buf *buf, const struct number_format *format, int64_t number)
 {
     char text[32];
-    struct decimal d;
+    struct format_decimal d;
     snprintf(text, sizeof text, "%lld%s", (long long)number,
              number == 0 || format->multiplier == 1 ? ""
              : format->multiplier == 100            ? "00"

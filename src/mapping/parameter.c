@@ -25,7 +25,7 @@ enum parameter_change {
     FIXED_IN_7, /* may change in 5.x only */
 };
 
-static const struct parameter {
+static const struct mapping_parameter {
     const char *name;
     uint32_t types;
     enum parameter_kind kind;
@@ -69,7 +69,7 @@ static const struct parameter {
 
 enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
-static const struct parameter *find_parameter(struct slice name, enum field_type type)
+static const struct mapping_parameter *find_parameter(struct slice name, enum field_type type)
 {
     for (size_t i = 0; i < PARAMETER_COUNT; i++) {
         if ((parameters[i].types & (1u << type)) && slice_is(name, parameters[i].name))
@@ -88,13 +88,13 @@ struct slice field__parameter(const struct mapping_field *field, const char *nam
 }
 
 /* Returns: the JSON of a parameter or of its default; data NULL if neither exists. */
-static struct slice parameter_or_default(const struct mapping_field *field, const struct parameter *parameter)
+static struct slice parameter_or_default(const struct mapping_field *field, const struct mapping_parameter *parameter)
 {
     struct slice json = field__parameter(field, parameter->name);
     return json.data != NULL ? json : slice_from(parameter->otherwise);
 }
 
-static int refuse_boolean(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
+static int refuse_boolean(struct merge *merge, struct mapping_field *field, const struct mapping_parameter *parameter,
                           struct slice text)
 {
     if (merge->dialect == DIALECT_5)
@@ -115,7 +115,7 @@ static struct slice java_slice(struct arena *arena, yyjson_val *value)
 }
 
 /* Appends a value in canonical form: "true" becomes true, "10" becomes 10. */
-static int canonical(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
+static int canonical(struct merge *merge, struct mapping_field *field, const struct mapping_parameter *parameter,
                      yyjson_val *value, struct buf *buf)
 {
     struct slice text = java_slice(merge->arena, value);
@@ -178,7 +178,7 @@ static bool is_index_word(yyjson_val *value)
 }
 
 /* Checks a parameter and puts it into its slot, unless it has the default. */
-static int put_parameter(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
+static int put_parameter(struct merge *merge, struct mapping_field *field, const struct mapping_parameter *parameter,
                          yyjson_val *value, struct field_parameter slots[PARAMETER_COUNT])
 {
     if (yyjson_is_null(value))
@@ -239,7 +239,7 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
         struct slice name = json_slice(key);
         if (is_structure(name))
             continue;
-        const struct parameter *parameter = find_parameter(name, field->type);
+        const struct mapping_parameter *parameter = find_parameter(name, field->type);
         int r = parameter == NULL ? refuse_unknown(merge, field, definition, name)
                                   : put_parameter(merge, field, parameter, value, slots);
         if (r != 0)
@@ -264,14 +264,14 @@ static struct slice shown(struct slice json)
 }
 
 /* Returns: whether a parameter of an existing field must not change. */
-static bool must_not_change(const struct merge *merge, const struct parameter *parameter)
+static bool must_not_change(const struct merge *merge, const struct mapping_parameter *parameter)
 {
     return parameter->change == FIXED || (parameter->change == FIXED_IN_7 && merge->dialect == DIALECT_7);
 }
 
 /* Appends one conflict in the wording of the dialect. */
 static void describe_conflict(struct merge *merge, struct buf *list, const struct mapping_field *field,
-                              const struct parameter *parameter, struct slice old, struct slice new)
+                              const struct mapping_parameter *parameter, struct slice old, struct slice new)
 {
     if (merge->dialect == DIALECT_7) {
         buf_printf(list, "\n\tCannot update parameter [%s] from [%.*s] to [%.*s]", parameter->name,
@@ -289,7 +289,7 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field, co
     bool values_change = false;
     bool number_unindexed = false;
     for (size_t i = 0; i < PARAMETER_COUNT && field->type != FIELD_STORED; i++) {
-        const struct parameter *parameter = &parameters[i];
+        const struct mapping_parameter *parameter = &parameters[i];
         struct slice old = parameter_or_default(field, parameter);
         struct slice new = parameter_or_default(from, parameter);
         if (!(parameter->types & (1u << field->type)) ||

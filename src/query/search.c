@@ -34,7 +34,7 @@ enum { POLL_EVERY_DOCUMENTS = 8 };
 enum { BEGIN_STEPS = 1000 };
 
 /* An index of a search, with the request bound to its mapping. */
-struct part {
+struct search_part {
     const struct search_index *index;
     struct binder binder;
     struct bound_query *matcher;
@@ -50,12 +50,12 @@ struct part {
 };
 
 /* Consumes a hit of a search. */
-typedef int search_emit(void *user, struct part *part, const float *score, const struct sort_value *values);
+typedef int search_emit(void *user, struct search_part *part, const float *score, const struct sort_value *values);
 
 struct search {
     const struct search_context *context;
     const struct search_request *request;
-    struct part *parts;
+    struct search_part *parts;
     size_t part_count;
     struct sort_value *after; /* search_after; NULL: none */
     struct aggregator *aggregator;
@@ -93,7 +93,7 @@ static uint64_t finding_deadline(const struct search *search, uint64_t deadline_
  * runs again, the result is flagged, and a problem of the current document is dropped: it may be
  * due to the timeout.
  */
-static bool timed_out(struct search *search, struct part *part, uint64_t deadline_us)
+static bool timed_out(struct search *search, struct search_part *part, uint64_t deadline_us)
 {
     struct account *account = &search->account;
     if (account->end != ACCOUNT_LATE || account->deadline_us == deadline_us)
@@ -126,7 +126,7 @@ static int account_outcome(const struct search *search)
 
 /* --- Begin and end ------------------------------------------------------------------------------------------------ */
 
-static int refuse_part(struct search *search, struct part *part, const struct problem *problem, bool partial)
+static int refuse_part(struct search *search, struct search_part *part, const struct problem *problem, bool partial)
 {
     failure_wrap(search->context, part->index, partial || search->part_count > 1, problem, search->problem);
     return SEARCH_REFUSED;
@@ -141,7 +141,7 @@ static bool wants_scores(const struct search_request *request)
     return wanted || aggregation_wants_scores(request->aggregations);
 }
 
-static int bind_part(struct search *search, struct part *part)
+static int bind_part(struct search *search, struct search_part *part)
 {
     const struct search_request *request = search->request;
     struct query *query = query_filtered(search->context->arena, request->query, part->index->filter);
@@ -182,7 +182,7 @@ static void add_query_text(const struct search *search, struct problem *problem)
  * Reads the term statistics of an index. The request's timeout includes this. If it expires
  * meanwhile, the result has no hits and is flagged `timed_out`.
  */
-static int load_part_term_stats(struct search *search, struct part *part)
+static int load_part_term_stats(struct search *search, struct search_part *part)
 {
     struct account *account = &search->account;
     uint64_t deadline_us = account->deadline_us;
@@ -193,7 +193,7 @@ static int load_part_term_stats(struct search *search, struct part *part)
     return r >= 0 && account_ended(account) ? account_outcome(search) : r;
 }
 
-static int begin_part(struct search *search, struct part *part, const struct search_index *index)
+static int begin_part(struct search *search, struct search_part *part, const struct search_index *index)
 {
     struct problem problem = {0};
     part->index = index;
@@ -230,7 +230,7 @@ static int read_after(struct search *search)
 {
     const struct search_context *context = search->context;
     struct problem problem;
-    struct part *part = search->part_count > 0 ? &search->parts[0] : NULL;
+    struct search_part *part = search->part_count > 0 ? &search->parts[0] : NULL;
     int r = sort_parse_search_after(context->arena, search->request, part == NULL ? NULL : part->keys, context->dialect,
                                     &search->after, &problem);
     if (r == 0)
@@ -330,7 +330,7 @@ static void settle_total(const struct search *search)
     }
 }
 
-static bool matches_all(const struct part *part)
+static bool matches_all(const struct search_part *part)
 {
     return part->matcher->kind == BOUND_ALL && part->post_filter == NULL && part->index->shards == NULL;
 }
@@ -339,14 +339,14 @@ static bool matches_all(const struct part *part)
 
 enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
 
-static uint32_t shard_number(const struct part *part)
+static uint32_t shard_number(const struct search_part *part)
 {
     struct slice routing =
         part->match_doc.doc->routing.data != NULL ? part->match_doc.doc->routing : part->match_doc.id;
     return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
 }
 
-static bool in_slice(const struct search_request *request, const struct part *part)
+static bool in_slice(const struct search_request *request, const struct search_part *part)
 {
     return request->slice_max == 0 || slice_hash(part->match_doc.id) % request->slice_max == request->slice_id;
 }
@@ -367,7 +367,7 @@ static uint64_t reading_steps(const struct match_doc *match_doc)
  * Counts a match for terminate_after, which applies to each shard separately.
  * Returns: whether the shard had reached the limit before.
  */
-static bool terminated(struct search *search, struct part *part)
+static bool terminated(struct search *search, struct search_part *part)
 {
     if (part->collected == NULL)
         return false;
@@ -379,7 +379,7 @@ static bool terminated(struct search *search, struct part *part)
     return beyond;
 }
 
-static int match_doc_failure(struct search *search, struct part *part)
+static int match_doc_failure(struct search *search, struct search_part *part)
 {
     if (part->match_doc.error != 0)
         return tl_trace(part->match_doc.error);
@@ -394,7 +394,7 @@ static void charge(struct search *search, const struct match_doc *match_doc)
         (void)account_poll(&search->account);
 }
 
-static int look_at(struct search *search, struct part *part, float *ret_score, int *ret_error)
+static int look_at(struct search *search, struct search_part *part, float *ret_score, int *ret_error)
 {
     struct match_doc *match_doc = &part->match_doc;
     bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
@@ -424,7 +424,7 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
  * Matches the current document. Returns: STEP_TAKEN with a score; STEP_PASSED: no match; STEP_STOP:
  * the search ends, with *ret_error 0 or its outcome.
  */
-static int step(struct search *search, struct part *part, float *ret_score, int *ret_error)
+static int step(struct search *search, struct search_part *part, float *ret_score, int *ret_error)
 {
     struct account *account = &search->account;
     uint64_t deadline_us = account->deadline_us;
@@ -448,7 +448,7 @@ static int cursor_outcome(int r)
 }
 
 /* Plans the search of an index. `reads` is the number of documents that a scan would read. */
-static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max,
+static int make_plan(struct search *search, struct search_part *part, struct arena *arena, size_t candidates_max,
                      uint64_t reads, struct plan *ret_plan)
 {
     *ret_plan = (struct plan){.kind = PLAN_SCAN};
@@ -467,7 +467,7 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
 }
 
 /* Plans the search for hits. If the request's timeout expires meanwhile, the plan is empty. */
-static int plan_hits(struct search *search, struct part *part, struct arena *arena, size_t candidates_max,
+static int plan_hits(struct search *search, struct search_part *part, struct arena *arena, size_t candidates_max,
                      uint64_t reads, struct plan *ret_plan)
 {
     struct account *account = &search->account;
@@ -483,7 +483,7 @@ static int plan_hits(struct search *search, struct part *part, struct arena *are
 /* --- Collecting --------------------------------------------------------------------------------------------------- */
 
 /* Offers the current match to the queue, unless search_after excludes it. */
-static void offer(struct search *search, struct part *part, float score, struct hit_queue *queue)
+static void offer(struct search *search, struct search_part *part, float score, struct hit_queue *queue)
 {
     struct sort_value values[64];
     size_t count = search->request->sort_count;
@@ -505,7 +505,7 @@ static void offer(struct search *search, struct part *part, float score, struct 
  * Offers all matches of an index to the queue, counts them, and keeps the maximum score.
  * Returns: 0; outcomes of the search; fatal codes.
  */
-static int collect_part(struct search *search, struct part *part, struct hit_queue *queue)
+static int collect_part(struct search *search, struct search_part *part, struct hit_queue *queue)
 {
     struct arena arena = ARENA_INIT;
     struct plan plan;
@@ -557,7 +557,7 @@ static int collect(struct search *search, struct hit_queue *queue)
 /* Reads the document of a queued hit again and passes it to `emit`. */
 static int emit_queued(struct search *search, const struct queued_hit *hit, search_emit *emit, void *user)
 {
-    struct part *part = &search->parts[hit->index];
+    struct search_part *part = &search->parts[hit->index];
     struct doc doc;
     uint16_t type;
     struct slice id;
@@ -663,7 +663,7 @@ static bool ends_page(const struct search *search)
 }
 
 /* Counts a match, and emits it unless it is skipped or the page is full. */
-static int stream_hit(struct search *search, struct stream *stream, struct part *part, float score)
+static int stream_hit(struct search *search, struct stream *stream, struct search_part *part, float score)
 {
     if (stream->count_rest)
         search->result->total++;
@@ -698,7 +698,8 @@ static bool stream_full(const struct search *search, const struct stream *stream
  * Continues the stream in one index.
  * Returns: 0: the end of the index, the timeout, or a full page; outcomes of the search; fatal codes.
  */
-static int stream_part(struct search *search, struct stream *stream, struct part *part, struct plan_cursor *plan_cursor)
+static int stream_part(struct search *search, struct stream *stream, struct search_part *part,
+                       struct plan_cursor *plan_cursor)
 {
     const struct doc *doc;
     struct slice id;
@@ -732,7 +733,7 @@ static int stream_part(struct search *search, struct stream *stream, struct part
 static int stream_run(struct search *search, struct stream *stream)
 {
     for (; stream->part < search->part_count; stream->part++) {
-        struct part *part = &search->parts[stream->part];
+        struct search_part *part = &search->parts[stream->part];
         struct plan_cursor plan_cursor;
         uint64_t reads = part->matcher->kind == BOUND_ALL && !stream->count_rest ? stream->skip + stream->want
                                                                                  : part->index->document_count;
@@ -798,7 +799,7 @@ static int known_total(struct search *search, bool *ret_known)
 
 /* --- Pages -------------------------------------------------------------------------------------------------------- */
 
-static int emit_json(void *user, struct part *part, const float *score, const struct sort_value *values)
+static int emit_json(void *user, struct search_part *part, const float *score, const struct sort_value *values)
 {
     struct search_result *result = user;
     if (result->hit_count++ > 0)
@@ -916,7 +917,7 @@ static size_t page_size(const struct search_request *request)
 /*
  * Adds all documents visible to the caller to the global aggregations, independently of the query.
  */
-static int add_visible(struct search *search, struct part *part)
+static int add_visible(struct search *search, struct search_part *part)
 {
     struct arena arena = ARENA_INIT;
     struct plan plan;
@@ -1302,7 +1303,7 @@ struct visitor {
     struct search_result *result;
 };
 
-static int emit_visit(void *user, struct part *part, const float *score, const struct sort_value *values)
+static int emit_visit(void *user, struct search_part *part, const float *score, const struct sort_value *values)
 {
     struct visitor *visitor = user;
     const struct match_doc *match_doc = &part->match_doc;

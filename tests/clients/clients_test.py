@@ -4,7 +4,7 @@
 (clients.mjs): Elasticsearch's 16 (which speaks 5.6), 7 and 8, and OpenSearch's.
 
 They come from npm's registry, so only `make test-long` runs this (TIDELOCK_TEST_LONG=1). They are installed once for each build
-folder. Without node, npm or a registry that answers this tells the reason and exits with 77.
+folder. Without node, npm or a reachable registry the test prints the reason and exits with 77.
 """
 import filecmp
 import os

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock backup` and POST /_backup/{name} (docs/operating.md, "Backup"): a backup is a data directory with all that was acknowledged before it was asked
-for, whole or not there, while everybody writes on. What is there beyond that is what came next: of each writer no write is missing below another.
+"""`tidelock backup` and POST /_backup/{name} (docs/operating.md, "Backup"): a backup is a data directory with all writes that
+were acknowledged before it was requested. It is complete or does not exist, and clients write meanwhile. It may contain later
+writes: of each writer a prefix, without gaps.
 """
 import contextlib
 import fcntl
@@ -99,7 +100,7 @@ class Backup(Case):
                 self.assertEqual(copy.must("GET", "/w/_doc/new")["_source"], {"after": kill})
                 copy.must("DELETE", "/w/_doc/new")
 
-    def test_beside_writers(self):
+    def test_backup_during_writes_has_acknowledged_prefix(self):
         with self.server("--write-buffer", "4m") as server:  # many checkpoints
             server.must("PUT", "/w", {"mappings": {"properties": {"writer": {"type": "integer"}, "n": {"type": "integer"}}}})
             writers = [Writer(server, number) for number in range(WRITERS)]
@@ -121,7 +122,7 @@ class Backup(Case):
             self.assertEqual({writer.number: list(range(writer.acknowledged)) for writer in writers}, self.documents(server), "the original is as it was")
 
     def test_owners(self):
-        """Sessions and their locks are in it. Update transactions that were open are not: they go on here, and are rolled back there, with the reason."""
+        """A backup contains sessions and their locks. Open update transactions continue in the original, and are rolled back in the copy, with the reason."""
         with self.server() as server:
             session = server.must("POST", "/_session", {"ttl": "10m", "name": "night"})["session"]
             server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
@@ -147,7 +148,7 @@ class Backup(Case):
         with Server(data=self.path("b")) as copy:
             copy.must("PUT", "/w/_doc/1", {})
 
-    def test_of_a_backup(self):
+    def test_backup_of_a_backup(self):
         with self.server() as server:
             server.must("PUT", "/w/_doc/1", {"n": 1})
             server.must("POST", "/_backup/one")
@@ -166,7 +167,7 @@ class Backup(Case):
             server.must("POST", "/_backup/b")
         self.assertEqual(os.listdir(self.path("b/scripts")), ["one.painless"])
 
-    def test_at_the_same_time(self):
+    def test_concurrent_backups(self):
         """Of one name one is made; of several all."""
         with self.server() as server:
             server.must("PUT", "/w/_doc/1", {})
@@ -189,8 +190,8 @@ class Backup(Case):
         for name in "a", "b", "same":
             self.check_sound(name)
 
-    def test_killed_in_the_middle(self):
-        """What has its name is whole; of the rest the next start leaves nothing."""
+    def test_kill_during_backup_leaves_complete_or_none(self):
+        """A backup under its final name is complete; the next start removes others."""
         rng = random.Random(7)
         with self.server() as server:
             server.must("PUT", "/w/_doc/0", {"text": "x" * 1000})
@@ -213,8 +214,8 @@ class Backup(Case):
             connection.request("POST", "/_backup/" + name, headers={"Content-Type": "application/json"})
             connection.getresponse().read()
 
-    def test_the_original_goes_first(self):
-        """It stands by itself: what links to the same files does not need the other."""
+    def test_backup_survives_deletion_of_original(self):
+        """Hard links make a backup independent of the original."""
         with self.server() as server:
             for number in range(200):
                 server.must("PUT", "/w/_doc/%d" % number, {"n": number})
@@ -271,8 +272,8 @@ class Refused(Case):
         self.assertIn("Not a directory", self.start("--backups", "/dev/null/b"))
         self.assertIn("No such file or directory", self.start("--backups", self.path("no/such")))
 
-    def test_leftovers(self):
-        """Of what is not its own, and of a backup that another server is making, it keeps its hands."""
+    def test_only_abandoned_leftovers_are_removed(self):
+        """A start keeps other folders, and the backup that another server is making."""
         os.makedirs(self.path(".part-abc/copy/rocks"))
         os.makedirs(self.path("mine/.part-x"))
         with self.server() as server:
@@ -285,7 +286,7 @@ class Refused(Case):
             self.assertEqual(sorted(os.listdir(self.folder)), [".part-held", "mine"])
             os.close(held)
 
-    def test_another_disk(self):
+    def test_backup_to_another_disk_is_copied(self):
         """There it is copied. A disk that is full gets nothing, and the next one fits."""
         with SmallDisk() as disk, Server("--backups", os.path.join(disk.folder, "b")) as server:
             server.must("PUT", "/w/_doc/1", {"n": 1})
@@ -301,7 +302,7 @@ class Refused(Case):
             self.check_sound("first")
             self.check_sound("third")
 
-    def test_stopped_in_the_middle(self):
+    def test_stop_during_backup_completes_or_refuses(self):
         """SIGTERM: the backup is made, or refused; nothing hangs, and nothing is left."""
         with self.server() as server:
             for number in range(6):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input: each gets the right status, Elasticsearch's envelope and a reason that helps; nothing is lost, nothing stops.
+"""Invalid input: each case gets the right status, Elasticsearch's envelope and a reason that names the remedy; no data is lost
+and the server continues.
 
-After every case a document written at the start must still be readable, so a case that hurts the server is found at once.
+After every case a document written at the start must still be readable, so a case that damages the server is found at once.
 """
 import itertools
 import json
@@ -20,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
-from waits import MEASURING  # noqa: E402
+from neighbour import MEASURING  # noqa: E402
 
 MAX_BODY = 1 << 20
 # Batches after which the disk is filled: about where a checkpoint is written.
@@ -76,7 +77,7 @@ class BadInput(unittest.TestCase):
     def test_body_too_large(self):
         error = self.refused(413, "PUT", "/bad/_doc/big", '{"a":"' + "x" * (MAX_BODY + 10) + '"}')
         self.assertIn(str(MAX_BODY), error["reason"])
-        # A client that asks first is told before it has sent anything.
+        # A client that sends Expect: 100-continue gets the refusal before it has sent the body.
         with socket.create_connection(("127.0.0.1", self.server.port)) as s:
             s.sendall(b"PUT /bad/_doc/big HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n")
             answer = s.recv(65536)
@@ -118,7 +119,7 @@ class BadInput(unittest.TestCase):
         self.refused(400, "GET", "/kept/_doc/1?timestamp=%d" % ((1 << 53) - 1), says="future")
         self.refused(410, "GET", "/kept/_doc/1?timestamp=1", says="oldest")
 
-    def test_times_that_slipped(self):
+    def test_wrong_units_and_names_of_times(self):
         """In another unit, under the other name, or on a call that changes something."""
         now = self.server.must("GET", "/_timestamp")["timestamp"]
         self.refused(410, "GET", "/kept/_doc/1?timestamp=%d" % (now // 10 ** 6), says="looks like seconds, and timestamps are microseconds")
@@ -137,7 +138,7 @@ class BadInput(unittest.TestCase):
         self.refused(400, "GET", "/kept/_search?seze=1", says="did you mean [size]?")
         self.refused(400, "PUT", "/kept/_doc/2?refesh=true", {"a": 1}, says="did you mean [refresh]?")
 
-    def test_apis_that_are_not_here(self):
+    def test_unsupported_apis(self):
         """Each says so: it is neither a wrong method nor a document of a type called "_validate"."""
         for method, path, name in (("GET", "/_cat/allocation?v", "_cat/allocation"), ("GET", "/fs/_rank_eval", "_rank_eval"),
                                    ("GET", "/fs/_search/template?q=a", "_search/template"), ("GET", "/fs/_segments?v", "_segments"),
@@ -189,7 +190,7 @@ class BadInput(unittest.TestCase):
             self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4") or answer.startswith(b"HTTP/1.0 4")
                             or answer.startswith(b"HTTP/1.1 505"), (data[:50], answer[:200]))
 
-    def test_cut_connections(self):
+    def test_incomplete_bodies_change_nothing(self):
         """A body that never comes whole changes nothing."""
         for n in (0, 1, 50):
             self.server.raw(b"PUT /cut/_doc/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n"
@@ -244,7 +245,7 @@ class BadInput(unittest.TestCase):
 
 class Stop(unittest.TestCase):
     def test_with_open_scrolls(self):
-        """A server that is told to stop ends in good order, whatever it keeps for its clients."""
+        """Open search contexts do not delay a stop."""
         with Server() as server:
             server.must("POST", "/_bulk", "".join('{"index":{"_index":"kept","_id":"%d"}}\n{"a":1}\n' % i for i in range(20)))
             server.must("POST", "/kept/_search?scroll=5m&size=2", {"query": {"match_all": {}}})
@@ -253,7 +254,7 @@ class Stop(unittest.TestCase):
 
 
 class Writers:
-    """Clients that write as fast as they can, 20 documents at a time, until they are told to end."""
+    """Clients that write as fast as possible, 20 documents at a time, until they are stopped."""
     def __init__(self, server, clients):
         self.server = server
         self.count = 0
@@ -295,7 +296,7 @@ class Writers:
         connection.close()
 
     def until_refused(self):
-        """Waits until each client has been refused some times more: no request of before this moment is without its answer."""
+        """Waits until each client has been refused a few more times: all requests sent before this call are answered then."""
         goal = [count + 10 for count in self.refused]
         until(lambda: self.odd or all(count >= wanted for count, wanted in zip(self.refused, goal)), "each client's writes are refused")
 
@@ -305,7 +306,7 @@ class Writers:
 
 class FullDisk(unittest.TestCase):
     def test_refuses_and_recovers(self):
-        """The reserve is larger than the disk: writes are refused, reads go on; with a small one they work again."""
+        """With a reserve larger than the disk, writes are refused and reads work; with a small one writes work again."""
         with Server() as server:
             server.must("PUT", "/kept/_doc/1", {"a": 1})
             server.stop()
@@ -327,12 +328,12 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(server.ask("PUT", "/kept/_doc/2", {"a": 2})[0], 201)
 
     def keepalive_refused(self, server, session, disk):
-        """What was left over of the log or a compaction may still give room a moment later; that is taken, too."""
+        """Deleted log files or a compaction may free space a little later; that is filled, too."""
         disk.fill()
         return server.ask("POST", "/_session/%s/_keepalive" % session)[0] == 507
 
-    def test_really_full(self):
-        """Documents fill a small disk up to the reserve, and somebody else takes the rest; then there is room again."""
+    def test_completely_full_disk(self):
+        """Documents fill a small disk up to the reserve, and another program the rest; then space is freed."""
         with SmallDisk(240 << 20, 120 << 20) as disk:  # RocksDB, too, wants more than the reserve to get over it
             with Server("--reserve", "40m", data=os.path.join(disk.folder, "data")) as server:
                 session = server.must("POST", "/_session", {"ttl": "10m"})["session"]
@@ -351,8 +352,8 @@ class FullDisk(unittest.TestCase):
             found = subprocess.run([PROGRAM, "check", "--data", os.path.join(disk.folder, "data")], capture_output=True)
             self.assertEqual(found.returncode, 0, found.stdout + found.stderr)
 
-    def test_filled_while_written(self):
-        """What is left of the disk is taken while a checkpoint is on its way to it: every write is answered before there is room again."""
+    def test_disk_full_during_checkpoint(self):
+        """The rest of the disk is filled during a checkpoint: every write is answered before space is freed."""
         for written in WRITTEN:
             with self.subTest(written=written), SmallDisk() as disk:
                 with Server("--reserve", "40m", data=os.path.join(disk.folder, "data")) as server:
@@ -374,7 +375,7 @@ class FullDisk(unittest.TestCase):
                     self.assertEqual(server.must("GET", "/full/_count")["count"], 20 * writers.count)
                     self.assertEqual(server.stop(), 0, server.errors()[-3000:])
 
-    def test_stopped_while_filled(self):
+    def test_stop_while_disk_is_full(self):
         """The same, and it ends before there is room, and nothing that was answered is lost."""
         for written in WRITTEN[:2]:
             with self.subTest(written=written), SmallDisk() as disk:
@@ -391,8 +392,8 @@ class FullDisk(unittest.TestCase):
                     self.assertEqual(server.must("GET", "/full/_count")["count"], 20 * writers.count)
                     self.assertEqual(server.stop(), 0)
 
-    def test_started_when_full(self):
-        """It says what is missing, and starts when that is there."""
+    def test_start_on_full_disk_is_refused_until_space(self):
+        """The start fails with the reason, and succeeds when there is space."""
         with SmallDisk(240 << 20, 120 << 20) as disk:
             with Server("--reserve", "40m", data=os.path.join(disk.folder, "data")) as server:
                 server.must("PUT", "/kept/_doc/1", {"a": 1})
@@ -408,7 +409,7 @@ class FullDisk(unittest.TestCase):
                 self.assertEqual(server.must("GET", "/kept/_count")["count"], 1)
                 self.assertEqual(server.stop(), 0)
 
-    def test_no_room_for_so_much(self):
+    def test_large_commit_is_refused_without_disk_space(self):
         """There is room for small writes, not for what a transaction has gathered; with room it is committed."""
         with SmallDisk(320 << 20, 80 << 20) as disk:
             with Server("--reserve", "16m", data=os.path.join(disk.folder, "data")) as server:
@@ -457,7 +458,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(server.must("GET", "/full/_search?size=1")["hits"]["total"]["value"] > 0, True)
 
     def check_recovered(self, server, kept):
-        """Writes go on by themselves, RocksDB's own after some seconds."""
+        """Writes resume without a restart, RocksDB's own after some seconds."""
         while (status := server.ask("PUT", "/full/_doc/more", {"a": "x"})[0]) == 507:
             time.sleep(0.1)
         free = os.statvfs(server.data)

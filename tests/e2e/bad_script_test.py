@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts that mean no good: each is refused in its shape, and other clients are served meanwhile.
+"""Hostile scripts: each is refused with its error, and other clients are served meanwhile.
 
-Each script of the table is sent as an update, in an update by query, and in a bulk. It must be answered with 400 and the cause that
-the table names; the document stays as it was. Meanwhile another client, a process of its own, reads and writes: each of its requests
-must succeed, and the longest of its waits is shown. How long each takes is judged with TIDELOCK_TEST_LONG alone. Then names of stored scripts, with a context and with a language.
+Each script of the table is sent as an update, in an update by query, and in a bulk. The reply must be 400 with the cause that
+the table names; the document is unchanged. Meanwhile another client, a separate process, reads and writes: each of its requests
+must succeed, and the longest latency is printed. The latency is limited only with TIDELOCK_TEST_LONG. Then names of stored
+scripts, with a context and with a language.
 
     bad_script_test.py [--patience SECONDS]
 """
@@ -16,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
-from waits import MEASURING, Neighbour  # noqa: E402
+from neighbour import MEASURING, Neighbour  # noqa: E402
 
 DOCUMENT = {"n": 1, "list": [3, 1, 2], "map": {"k": "v"}}
 
@@ -86,7 +87,7 @@ def check(server, lang, source, cause, patience):
 
 
 def check_stored(server):
-    """The context behind the id of later versions, the language before it of 5.x."""
+    """A stored script's path in later versions has the context after the id, in 5.x the language before it."""
     good, bad = {"script": {"lang": "painless", "source": "ctx._source.n++"}}, {"script": {"lang": "painless", "source": "ctx._source.n +"}}
     assert server.must("PUT", "/_scripts/count/update", good) == {"acknowledged": True}
     status, reply = server.ask("PUT", "/_scripts/count/update", bad)
@@ -104,7 +105,7 @@ def check_stored(server):
 
 
 def check_bulk_of_endless(server, patience):
-    """Many that never end, in one bulk: together they take little more than one alone (MEASURING), and those beside them are run."""
+    """Many endless scripts in one bulk: together they take little more than one alone (MEASURING), and the other items are executed."""
     endless, good = {"script": {"lang": "groovy", "source": "while (true) {}"}}, {"script": {"source": "ctx._source.n++"}}
     body = "".join(json.dumps({"update": {"_id": "2"}}) + "\n" + json.dumps(script) + "\n" for script in [endless] * 300 + [good])
     server.must("PUT", "/docs/_doc/2", {"n": 1})

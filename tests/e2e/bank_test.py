@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bank transfers while clients and the server are killed: money is neither made nor lost, in no state that anyone can see.
+"""Bank transfers while clients and the server are killed: the total stays the same in every state that a reader can see.
 
 64 processes move money between accounts: by interactive transactions (two gets, two puts, commit) or by one `_bulk?atomic=true`
-with if_seq_no, each writing a receipt in the same transaction. A few more add everything up, all the time: at a timestamp, in
+with if_seq_no, each writing a receipt in the same transaction. A few more compute the total, all the time: at a timestamp, in
 query transactions, in update transactions. At the end the balances are those which the receipts explain, every
 acknowledged transfer has its receipt and no refused one does, and the sum is right at every timestamp at which a transfer
 was committed and just before it.
@@ -145,7 +145,7 @@ def add_up(client):
 
 
 def work(client):
-    """A client's life: three of four have a session with a life line, the last ones read."""
+    """The work of a client: three of four have a session with an attach stream, the last ones read."""
     client.session = None
     line = None
     while True:
@@ -244,7 +244,7 @@ def main():
         server.must("PUT", "/receipts", {})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.clients + READERS, work_here)
-            fleet.rage(args.seconds, kills=6, stops=1, stop_seconds=lambda number: 0.3,
+            fleet.inject_faults(args.seconds, kills=6, stops=1, stop_seconds=lambda number: 0.3,
                        meanwhile=lambda: balances(server),
                        enough=lambda: fleet.count_of("done") > 10 * args.seconds and fleet.count_of("read") > args.seconds)
             fleet.end()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One step of the core is bounded, whatever clients ask for: what is long is cut into pieces, in which other requests have their turn.
+"""Each step of the core is bounded, for any request: a long request is divided into steps, between which other requests execute.
 
-Method: the server counts commands and steps that took too much (GET /_metrics); so no time is measured. Those of at most one script are left aside.
+Method: the server counts commands and steps that took too much (GET /_metrics), so no time is measured. Steps with at most one
+script are not counted.
 """
 import json
 import os
@@ -40,7 +41,7 @@ class BoundedSteps(unittest.TestCase):
                        for line in ({"index": {"_index": "u", "_id": str(i)}}, {"n": -1}))
         self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"})
 
-    def test_a_bulk_of_scripts_is_cut(self):
+    def test_bulk_of_scripts_is_divided(self):
         self.fill(200)
         before = self.figure('tidelock_commands_total{command="write"}')
         answer = self.bulk(200, 4000)
@@ -63,14 +64,14 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(told["items"][-1]["update"]["error"]["type"], "illegal_argument_exception")
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
-    def test_an_atomic_bulk_of_scripts_is_refused(self):
+    def test_atomic_bulk_of_scripts_is_refused(self):
         self.fill(200)
         answer = self.bulk(200, 20000, "?atomic=true")
         self.assertEqual(answer.status, 400, answer.body)
         self.assertIn(b"atomic request", answer.body)
         self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": -1})
 
-    def test_many_small_actions_are_cut(self):
+    def test_many_small_actions_are_divided(self):
         before = self.figure('tidelock_commands_total{command="write"}')
         body = "".join('{"delete":{"_index":"u","_id":"%d"}}\n' % i for i in range(9000))
         answer = self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"})
@@ -78,8 +79,8 @@ class BoundedSteps(unittest.TestCase):
         self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
-    def test_the_end_of_a_session_with_long_actions_is_cut(self):
-        """100 actions of 400,000 steps each: a dozen is done, the others are put aside, told, and can be tried again."""
+    def test_session_end_with_long_actions_is_divided(self):
+        """100 actions of 400,000 steps each: a dozen is executed, the others are set aside and reported, and can be retried."""
         self.fill(1)
         session = self.server.must("POST", "/_session", {"ttl": "5m", "on_expire": [
             line for _ in range(100)

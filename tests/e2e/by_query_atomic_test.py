@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all that they change at one timestamp, or nothing.
+"""`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all changes at one timestamp, or none.
 
-They are stopped in the middle by a lock on their last document, which others may read and must not write, so that others can look at
-them and stand in their way.
+A call is blocked in the middle by a shared lock on its last document. Other clients can read its documents then, and try to
+conflict with it.
 """
 import os
 import re
@@ -47,14 +47,14 @@ class AllOrNothing(Case):
         versions = [self.server.must("GET", "/fs/_doc/%d?version_history=true" % number)["versions"][0]["from"] for number in (0, 1, DOCUMENTS - 1)]
         self.assertEqual(len(set(versions)), 1, "one timestamp for all: %s" % versions)
 
-    def test_a_failing_script_undoes_the_batches_before(self):
+    def test_failing_script_rolls_back_earlier_batches(self):
         self.fill("fs", DOCUMENTS)
         script = {"script": {"source": "if (ctx._source.n == %d) { ctx._source.n = params.no.such } else { ctx._source.n = -1 }" % (DOCUMENTS - 1)}}
         status, reply = self.server.ask("POST", "/fs/_update_by_query?atomic=true", script)
         self.assertEqual((status, reply["error"]["type"]), (400, "script_exception"))
         self.assertEqual(self.server.must("POST", "/fs/_count", {"query": {"term": {"n": -1}}})["count"], 0)
 
-    def test_a_conflict_undoes_the_rest(self):
+    def test_conflict_rolls_back_all(self):
         self.fill("fs", 30)
         self.server.must("PUT", "/to/_doc/7", {"n": 7})
         create = {"source": {"index": "fs", "size": 10}, "dest": {"index": "to", "op_type": "create"}}
@@ -96,7 +96,7 @@ class AllOrNothing(Case):
         self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
 
 
-class RolledBackAgain(Case):
+class RepeatedRollback(Case):
     """Atomic calls that fail at their last document, one after another, while another client writes to another index."""
     ROUNDS = 12
 
@@ -157,7 +157,7 @@ class Writer(threading.Thread):
         return self.statuses
 
 
-class AmongOthers(Case):
+class Concurrent(Case):
     def waiters(self):
         return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
 
@@ -170,7 +170,7 @@ class AmongOthers(Case):
         until(lambda: self.waiters() == 1, "it waits for the last one")
         return work, holder
 
-    def test_nobody_sees_a_part(self):
+    def test_readers_see_all_or_nothing(self):
         before, after = ({number: number + more for number in range(10)} for more in (0, 1))
         work, holder = self.begun()
         for _ in range(3):
@@ -182,7 +182,7 @@ class AmongOthers(Case):
         self.assertEqual((work.status, work.reply["updated"]), (200, 10))
         self.assertEqual(self.values("fs"), after)
 
-    def test_nobody_adds_to_what_it_ranges_over(self):
+    def test_inserts_into_its_range_wait(self):
         work, holder = self.begun()
         status, reply = self.server.ask("PUT", "/fs/_doc/99?timeout=0s", {"n": 99})
         self.assertEqual(status, 409, reply)
@@ -194,7 +194,7 @@ class AmongOthers(Case):
         self.assertEqual((adds.status, adds.reply["result"]), (201, "created"))
         self.assertEqual((work.status, work.reply["updated"], self.values("fs")[99]), (200, 10, 99))
 
-    def test_passes_the_locks_of_its_session(self):
+    def test_is_not_blocked_by_its_session(self):
         self.fill("fs", 3)
         session = self.server.must("POST", "/_session")["session"]
         self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs"}]})
@@ -203,8 +203,8 @@ class AmongOthers(Case):
         self.assertEqual(self.server.must("POST", "/fs/_update_by_query?atomic=true&session=" + session, ADD)["updated"], 3)
         self.server.must("DELETE", "/_session/" + session)
 
-    def test_gives_way_and_tries_again(self):
-        """It holds what it reads and wants what another holds, who wants what it reads: the circle is its to open, unseen."""
+    def test_deadlock_victim_is_retried(self):
+        """Its cycle with another transaction is resolved without a deadlock event: it releases its locks and retries."""
         self.fill("fs", 3)
         other = self.server.must("POST", "/_transaction")["transaction"]
         self.server.must("PUT", "/to/_doc/2?transaction=" + other, {"n": -1})
@@ -219,7 +219,7 @@ class AmongOthers(Case):
         self.assertEqual(self.values("to"), {0: 100, 1: 1, 2: 2})
 
     def test_kill_nine(self):
-        """No client knows its transaction: it ends with the server, and its locks. What a client has goes on."""
+        """Its internal transaction ends with the server, and its locks. A client's transaction continues."""
         work, holder = self.begun()
         client = self.server.must("POST", "/_transaction")["transaction"]
         self.server.must("PUT", "/other/_doc/1?transaction=" + client, {"n": 1})

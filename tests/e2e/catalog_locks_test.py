@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of indices and locks: whom they wait for, for how long, whose locks they pass, and how a wait ends."""
+"""Changes of indices and locks: which locks a change waits for and which it ignores, its timeout, and how a wait ends."""
 import json
 import os
 import sys
@@ -54,7 +54,7 @@ class CatalogLocks(unittest.TestCase):
                 self.refused(change)
             self.unlock()
 
-    def test_a_lock_on_a_document_stands_against_what_changes_all(self):
+    def test_document_lock_blocks_changes_of_all_documents(self):
         self.lock(index="fs", id="1")
         for change in CHANGES:
             if change[3]:
@@ -62,7 +62,7 @@ class CatalogLocks(unittest.TestCase):
             else:
                 self.assertEqual(self.change(*change[:3], "timeout=0s")[0], 200, change)
 
-    def test_a_session_passes_its_own_locks(self):
+    def test_session_is_not_blocked_by_its_own_locks(self):
         self.lock(index="fs")
         for change in CHANGES[2:6] + CHANGES[:1]:
             self.assertEqual(self.change(*change[:3], "timeout=0s&session=" + self.session)[0], 200, change)
@@ -83,7 +83,7 @@ class CatalogLocks(unittest.TestCase):
             for stale in (old, 1, document, elsewhere):
                 status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d" % stale)
                 self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
-                if stale != elsewhere:  # which covers what is changed in [other]
+                if stale != elsewhere:  # a token of [other] is valid for changes in [other]
                     status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d&session=%s" % (stale, self.session))
                     self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
         self.unlock()
@@ -98,7 +98,7 @@ class CatalogLocks(unittest.TestCase):
             self.assertEqual(self.change("PUT", "/new", None, own)[0], 409)
         self.assertEqual(self.server.ask("HEAD", "/new")[0], 404)
 
-    def test_a_change_waits_and_goes_on(self):
+    def test_change_waits_and_continues(self):
         self.lock(index="fs", id="1")
         results = []
         connection = self.server.connect()
@@ -113,7 +113,7 @@ class CatalogLocks(unittest.TestCase):
         self.assertEqual(results, [200])
         self.assertEqual(self.server.request("GET", "/fs/_doc/1").status, 404)
 
-    def test_an_open_transaction_keeps_its_index(self):
+    def test_open_transaction_blocks_index_deletion(self):
         transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
         self.server.must("PUT", "/fs/_doc/2?transaction=" + transaction, {"n": 2})
         self.assertEqual(self.change("DELETE", "/fs", None, "timeout=0s")[0], 409)
@@ -121,7 +121,7 @@ class CatalogLocks(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"], {"n": 2})
         self.assertEqual(self.change("DELETE", "/fs", None, "timeout=0s")[0], 200)
 
-    def test_the_first_document_of_an_index_meets_locks_on_its_directory(self):
+    def test_first_document_of_an_index_waits_for_directory_lock(self):
         self.server.must("PUT", "/_template/tree", {"index_patterns": ["new"], "mappings": {"properties": {"path": {"type": "path"}}}})
         self.lock(index="new", path="/clinton")
         status, reply = self.change("PUT", "/new/_doc/1", {"path": "/clinton/projects"}, "timeout=0s")

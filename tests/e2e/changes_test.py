@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_changes: who follows it from any timestamp, with the documents as of that timestamp, has the documents of the end."""
+"""GET /_changes: a client that follows it from any timestamp, with the documents as of that timestamp, has the documents of the end."""
 import contextlib
 import http.client
 import json
@@ -48,7 +48,7 @@ class Feed(unittest.TestCase):
         return {hit["_id"]: (hit["_version"], hit["_source"]) for hit in reply["hits"]["hits"]}
 
     def follow(self, documents, since, index, **options):
-        """Applies what comes after `since` until nothing does. What is told as it is later has been moved up to then."""
+        """Applies the changes after `since` to the end. A change that is shown with a later state of its document includes moves up to that state."""
         later = {}
         while True:
             lines, covered = self.read(since, index=index, **options)
@@ -79,7 +79,7 @@ class Feed(unittest.TestCase):
             if path == old or path.startswith(old + "/"):
                 documents[key] = (version + 1, dict(source, path=new + path[len(old):]))
 
-    def test_from_every_moment(self):
+    def test_feed_from_every_timestamp(self):
         server, rng = self.server, random.Random(7)
         server.must("PUT", "/walk", {"mappings": {"properties": {"path": {"type": "path"}}}})
         moments = [self.now()]
@@ -202,7 +202,7 @@ class Feed(unittest.TestCase):
         self.assertGreater(before, middle)
         self.assertGreater(covered, since)
 
-    def test_nothing(self):
+    def test_feed_of_current_timestamp_is_empty(self):
         self.server.must("PUT", "/one/_doc/1", {})
         reply = self.server.request("GET", "/_changes")
         self.assertEqual((reply.status, reply.body), (200, b""))
@@ -230,8 +230,8 @@ class Feed(unittest.TestCase):
             after = server.request("GET", "/_changes?since=%d" % begin).body
             self.assertEqual(after[:len(before)], before)
 
-    def test_later(self):
-        """Behind the history documents are shown as they are now: what moved them before that does not move them again."""
+    def test_feed_beyond_history_shows_current_documents(self):
+        """Beyond the history, documents are shown in their current state: earlier moves are not applied again."""
         with Server("--history", "1s", "--feed", "1h") as server:
             since = server.must("GET", "/_timestamp")["timestamp"]
             server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
@@ -271,8 +271,8 @@ class Feed(unittest.TestCase):
         line, = self.read(since, index="deep", expand="true", source="false")[0]
         self.assertEqual([(change["_id"], "_source" in change) for change in line["changes"]], [("3", False)])
 
-    def test_off_and_on(self):
-        """Off it tells nothing; turned on again it says from when on it can be followed."""
+    def test_feed_turned_off_and_on(self):
+        """A disabled feed returns nothing; when enabled again it names the oldest timestamp that can be followed."""
         with Server("--feed", "off") as server:
             server.must("PUT", "/k/_doc/1", {})
             status, body = server.ask("GET", "/_changes?since=1")
@@ -338,7 +338,7 @@ class Wait(unittest.TestCase):
         return self.server.must("GET", "/_timestamp")["timestamp"]
 
     def behind(self, since, query=""):
-        """A request that waits, and what came of it. It is the only one: those before it have ended, except that which reads the figure."""
+        """A waiting request and its result. It is the only request in flight, except the one that reads the number."""
         came = {}
 
         def run():
@@ -356,8 +356,8 @@ class Wait(unittest.TestCase):
         page = self.server.request("GET", "/_metrics").body.decode()
         return int(re.search(r"^%s (\d+)$" % name, page, re.M).group(1))
 
-    def test_comes_with_the_change(self):
-        """With the first change of the index that was asked for, long before the wait is over; a change of another index is none."""
+    def test_wait_ends_with_first_matching_change(self):
+        """The reply is sent at the first change of the requested index, long before the end of the wait; other indices do not count."""
         thread, came = self.behind(self.now(), "&wait=1h&index=one")
         self.server.must("PUT", "/other/_doc/1", {"n": 0})
         self.server.must("PUT", "/one/_doc/1", {"n": 1})
@@ -365,14 +365,14 @@ class Wait(unittest.TestCase):
         self.assertEqual([change["op"] for change in came["lines"][0]["changes"]], ["index_created", "mapping", "index"])
         self.assertGreaterEqual(came["covered"], came["lines"][0]["timestamp"])
 
-    def test_what_is_there_is_told_at_once(self):
+    def test_existing_changes_are_returned_at_once(self):
         since = self.now()
         self.server.must("PUT", "/there/_doc/1", {})
         thread, came = self.behind(since, "&wait=1h")
         thread.join()
         self.assertEqual(len(came["lines"]), 1)
 
-    def test_in_vain(self):
+    def test_wait_without_changes_ends_empty(self):
         """Up to the end of the wait there was nothing, and the answer, not before that end, says so, with the next `since`."""
         self.server.must("PUT", "/vain/_doc/1", {})
         since = self.now()
@@ -385,7 +385,7 @@ class Wait(unittest.TestCase):
         self.assertGreater(came["covered"], since)
         self.assertEqual(self.server.request("GET", "/_changes?since=%d&index=vain" % since).body, b"")
 
-    def test_keeps_no_history(self):
+    def test_waiting_request_does_not_pin_history(self):
         """While a request waits, the history of its `since` is removed as if it were not there."""
         self.server.must("PUT", "/kept/_doc/1", {})
         since = self.now()
@@ -400,7 +400,7 @@ class Wait(unittest.TestCase):
         thread.join()
         self.assertEqual([change["_id"] for change in came["lines"][0]["changes"]], ["2"])
 
-    def test_without_since(self):
+    def test_wait_without_since_starts_now(self):
         """Then it is what comes after the request."""
         with contextlib.closing(self.server.connect()) as connection:
             connection.request("GET", "/_changes?wait=1h&index=begun")
@@ -410,8 +410,8 @@ class Wait(unittest.TestCase):
                 self.server.must("PUT", "/begun/_doc/%d" % number, {})
             self.assertIn(b'"op":"index"', connection.getresponse().read())
 
-    def test_many_hold_nobody_up(self):
-        """They hold no worker; those who go away are forgotten."""
+    def test_many_waiting_requests_hold_no_worker(self):
+        """Waiting requests hold no worker; those whose client disconnects are freed."""
         until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
         since = self.now()
         connections = [self.server.connect() for _ in range(200)]
@@ -521,8 +521,8 @@ class Continuous(unittest.TestCase):
         quiet = json.loads(reply.readline())
         self.assertGreater(quiet["timestamp"], lines[-1]["timestamp"], "from there one can go on")
 
-    def test_opened_while_others_write(self):
-        """What was pinned when it came is let go of, whatever the present is by then."""
+    def test_stream_opened_during_writes_releases_its_pin(self):
+        """The timestamp pinned at the beginning is released, even if the current one has advanced."""
         over = threading.Event()
 
         def write():
@@ -551,7 +551,7 @@ class Continuous(unittest.TestCase):
         self.assertNotIn("_source", lines[2]["changes"][0])
 
     def test_many_changes_in_one_commit(self):
-        """More than goes into a stream at once; a slow client gets all of it, as slowly as it reads, while others go on. TIDELOCK_TEST_LONG: 100,000 documents."""
+        """More changes than a stream buffers; a slow client gets all of them at its speed, while other clients continue. TIDELOCK_TEST_LONG: 100,000 documents."""
         many = 100000 if os.environ.get("TIDELOCK_TEST_LONG") else 30000
         since = self.now()
         body = "".join('{"index": {"_id": "%d"}}\n{"n": %d, "text": "%s"}\n' % (number, number, "x" * 100) for number in range(many))
@@ -565,8 +565,8 @@ class Continuous(unittest.TestCase):
         numbers = [change["_source"]["n"] for change in found[-1]["changes"] if change["op"] == "index"]
         self.assertEqual(sorted(numbers), list(range(many)))
 
-    def test_those_who_do_not_read(self):
-        """They hold little, and no worker; those who go away are forgotten."""
+    def test_readers_that_do_not_read_hold_little_memory(self):
+        """They hold little memory and no worker; those that disconnect are freed."""
         before = self.figure("tidelock_http_streams")
         open_ones = [self.open()[0] for _ in range(100)]
         until(lambda: self.figure("tidelock_http_streams") == before + 100, "all are open")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a session leaves when it ends: done as a whole before anybody is let in, whoever waits; kept where others hold.
+"""The cleanup of an ended session: complete before any waiting request is granted; deferred while other owners hold conflicting locks.
 
-Sessions end by force, since that is the same as death and needs no waiting. Each case looks at what the next in line finds, and
-with kill -9 in between at what a restart keeps.
+Sessions are ended by force, which is equal to an expiry and needs no waiting. Each case checks the state that the next holder
+finds, and after kill -9 the state that a restart restores.
 """
 import http.client
 import json
@@ -42,7 +42,7 @@ class Cleanup(unittest.TestCase):
         return self.server.ask("POST", "/_lock", {"session": session, "wait": wait, "locks": list(locks)})
 
     def in_line(self, session, *locks, then=None):
-        """Waits for locks in a thread. Returns: the thread; what it got, and then(), are in its .got."""
+        """Waits for locks in a thread. Returns: the thread; its .got has the status and the result of then()."""
         def run():
             connection = self.server.connect()
             reply = self.server.request("POST", "/_lock", {"session": session, "wait": "10m", "locks": list(locks)},
@@ -64,7 +64,7 @@ class Cleanup(unittest.TestCase):
         found = json.loads(reply.body)
         return found.get("_source") if found.get("found") else None
 
-    def test_who_waits_finds_it_done(self):
+    def test_cleanup_precedes_next_grant(self):
         dead, next_one = self.leaving("1", path="/a/1", v=9), self.session()
         self.assertEqual(self.take(dead, lock("fs", path="/a"))[0], 200)
         self.server.must("PUT", "/fs/_doc/2?session=%s&lease=%s" % (dead, dead), {"path": "/a/2"})
@@ -76,7 +76,7 @@ class Cleanup(unittest.TestCase):
         status, _ = self.server.ask("PUT", "/fs/_create/2?session=" + next_one, {"path": "/a/2"})
         self.assertEqual(status, 201)
 
-    def test_a_holders_own_bulk_while_somebody_waits(self):
+    def test_bulk_of_holder_with_waiters(self):
         holder, other = self.session(), self.session()
         self.take(holder, lock("fs", path="/a"))
         line = self.in_line(other, lock("fs", path="/a"))
@@ -91,7 +91,7 @@ class Cleanup(unittest.TestCase):
         line.join()
         self.assertEqual(line.got[0], 200)
 
-    def test_what_another_holds_is_kept_over_a_crash(self):
+    def test_deferred_actions_survive_crash(self):
         dead, holder, next_one = self.leaving("1", v=9), self.session(), self.session()
         self.server.must("PUT", "/fs/_doc/1", {"v": 1})
         self.server.must("PUT", "/fs/_doc/2?lease=" + dead, {"v": 2})
@@ -104,7 +104,8 @@ class Cleanup(unittest.TestCase):
                          [(dead, "holder", "index", "1"), (dead, "holder", "remove ephemeral", "2")])
         self.assertIn("cleanup of " + dead, self.server.request("GET", "/_cat/locks").body.decode())
         self.assertEqual([self.source("1"), self.source("2")], [{"v": 1}, {"v": 2}])
-        # Shared goes with shared, but not before what was kept; the holder himself may strengthen his lock.
+        # A shared lock is compatible with the holder's, but must not precede the deferred action.
+        # The holder may upgrade its own lock.
         line = self.in_line(next_one, lock("fs", id="1", mode="shared"),
                             then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
         self.assertEqual(self.take(holder, lock("fs", id="1"))[0], 200)
@@ -116,8 +117,8 @@ class Cleanup(unittest.TestCase):
     def kept(self):
         return [(one["action"], one["index"], one["id"]) for one in self.server.must("GET", "/_session")["deferred"]]
 
-    def test_an_alias_that_means_something_else_by_then(self):
-        """What is kept goes where the alias led when the session ended."""
+    def test_deferred_action_uses_alias_of_session_end(self):
+        """A deferred action writes to the index that the alias had when the session ended."""
         self.server.must("PUT", "/gs")
         self.server.must("PUT", "/fs/_alias/a")
         self.server.must("PUT", "/fs/_doc/1", {"v": 1})
@@ -149,14 +150,14 @@ class Cleanup(unittest.TestCase):
                                           {"delete": {"_index": "newest", "_id": "1"}}]))
         self.assertEqual(self.server.must("GET", "/newer/_doc/1")["_source"], {"v": 9})
 
-    def test_names_that_no_index_can_have(self):
-        """Nobody will be there to read that they are none, so it is said when the action is left."""
+    def test_invalid_index_names_in_actions_are_refused(self):
+        """Checked when the action is stored: at its execution there is no client to get the error."""
         for name in ("fs-*", "_all", "fs,gs", "Upper", "..", "-fs"):
             status, reply = self.server.ask("POST", "/_session", {"on_expire": [{"delete": {"_index": name, "_id": "1"}}]})
             self.assertEqual((status, reply["error"]["type"]), (400, "invalid_index_name_exception"), name)
 
-    def test_whatever_another_holds(self):
-        """Each mode, of each lock that covers the document; told while it lasts; done before the next is let in."""
+    def test_each_conflicting_lock_mode_defers(self):
+        """Each mode of each lock that covers the document defers the action. It is listed meanwhile, and done before the next grant."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/1"})
         for mode in ("shared", "update", "exclusive"):
             for what in ({"index": "fs", "id": "1"}, {"index": "fs", "path": "/a"}, {"index": "fs"}, {}):
@@ -175,8 +176,8 @@ class Cleanup(unittest.TestCase):
                 for session in (holder, next_one):
                     self.kill(session)
 
-    def test_places_that_another_holds_keep_nothing(self):
-        """What is locked beside the document, or read beside it in a transaction."""
+    def test_unrelated_locks_do_not_defer(self):
+        """Locks on siblings of the document, or reads of them in a transaction."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/1"})
         self.server.must("PUT", "/fs/_doc/2", {"path": "/a/2"})
         for mode in ("shared", "update", "exclusive"):
@@ -201,7 +202,7 @@ class Cleanup(unittest.TestCase):
             self.server.must("PUT", "/fs/_create/2", {"v": 3})
             self.server.must("DELETE", "/fs/_doc/2")
 
-    def test_the_limit_and_deleted_indices(self):
+    def test_ephemeral_limit_and_deleted_indices(self):
         session = self.session()
         self.fill(session, 6000)
         status, reply = self.server.ask("PUT", "/fs/_doc/more?lease=" + session, {})
@@ -219,7 +220,7 @@ class Cleanup(unittest.TestCase):
         reply = self.server.must("POST", "/_bulk?lease=" + session, lines, {"Content-Type": "application/x-ndjson"})
         self.assertFalse(reply["errors"])
 
-    def test_many_documents_go_before_the_grant(self):
+    def test_many_ephemeral_documents_are_deleted_before_grant(self):
         dead, next_one = self.session(), self.session()
         self.take(dead, lock("fs"))
         lines = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"v":%d}\n' % (i, i) for i in range(5500))
@@ -235,7 +236,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(line.got, (200, 0))
         self.assertEqual(self.server.ask("GET", "/_session/" + dead)[0], 404)
 
-    def test_a_crash_while_it_leaves(self):
+    def test_crash_during_session_end(self):
         dead = self.session(ttl="1m")
         self.fill(dead, 6000)
         self.server.pass_time(61)
@@ -273,12 +274,12 @@ class Cleanup(unittest.TestCase):
         moment = self.moment_of(before, after)
         self.assertEqual(self.seen_at(moment - 1), self.ALL)
         for later in {0, 1, 2, 3, (after - moment) // 2, after - moment}:
-            if moment + later <= after:  # what is above has yet to be, where nothing has been done since
+            if moment + later <= after:  # larger timestamps are in the future if there was no command since
                 self.assertEqual(self.seen_at(moment + later), self.NONE)
         versions = self.server.must("GET", "/fs/_doc/5499?version_history")["versions"]
         self.assertIn((False, moment), [(version["deleted"], version["to"]) for version in versions])
 
-    def test_many_documents_go_at_one_moment(self):
+    def test_many_ephemeral_documents_are_deleted_at_one_timestamp(self):
         dead = self.session()
         self.fill(dead, 5500)
         seen, done = [], threading.Event()
@@ -301,7 +302,7 @@ class Cleanup(unittest.TestCase):
         after = int(self.server.request("GET", "/fs/_count").headers["Tidelock-Timestamp"])
         self.check_moment(seen[0][0], after)
 
-    def test_many_documents_go_at_one_moment_over_a_crash(self):
+    def test_many_ephemeral_documents_are_deleted_at_one_timestamp_despite_crash(self):
         dead = self.session()
         self.fill(dead, 5500)
         before = int(self.server.request("GET", "/fs/_count").headers["Tidelock-Timestamp"])
@@ -322,7 +323,7 @@ class Cleanup(unittest.TestCase):
         for i in (0, 5499):
             self.assertEqual(self.server.ask("PUT", "/fs/_create/%d" % i, {"v": 1})[0], 201)
 
-    def test_the_place_of_what_is_gone_is_free(self):
+    def test_ids_of_deleted_ephemeral_documents_are_free(self):
         """Creates in the place of documents, alone, in a bulk and in a transaction, while they are swept away."""
         dead = self.session()
         self.fill(dead, 5500)
@@ -349,7 +350,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual((found["_version"], found["_source"]), (3, {"v": 1}))
         self.assertIsNone(self.source("5498"))
 
-    def test_what_another_holds_of_many_stays_until_his_lock_goes(self):
+    def test_locked_ephemeral_documents_stay_until_unlock(self):
         dead, holder = self.session(), self.session()
         self.fill(dead, 5500)
         self.take(holder, lock("fs", id="77", mode="shared"))
@@ -361,7 +362,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
 
     def all_kept(self, count):
-        """Somebody holds the index in which a dead session's documents lie. Returns: the holder."""
+        """A session locks the index that contains an ended session's ephemeral documents. Returns: the holder."""
         dead, holder = self.session(), self.session()
         self.fill(dead, count)
         self.assertEqual(self.take(holder, lock("fs", mode="shared"))[0], 200)
@@ -369,7 +370,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], count)
         return holder
 
-    def test_whoever_gets_an_index_finds_all_that_was_kept_gone(self):
+    def test_index_lock_is_granted_after_deferred_actions(self):
         holder, next_one = self.all_kept(1500), self.session()
 
         def look(connection):
@@ -382,7 +383,7 @@ class Cleanup(unittest.TestCase):
         self.server.must("POST", "/_unlock", {"session": next_one})
         self.assertEqual(self.server.must("GET", "/_session")["deferred"], [])
 
-    def test_what_is_kept_guards_each_document_until_it_is_gone(self):
+    def test_deferred_action_blocks_each_document_until_done(self):
         holder = self.all_kept(1500)
         self.server.must("POST", "/_unlock", {"session": holder})
         for document in ("1499", "0", "700"):
@@ -391,7 +392,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 3)
         self.assertEqual([self.source(name) for name in ("0", "700", "1499")], [{"v": -1}] * 3)
 
-    def test_a_crash_while_what_was_kept_is_done(self):
+    def test_crash_during_deferred_actions(self):
         holder = self.all_kept(1500)
         self.server.must("POST", "/_unlock", {"session": holder})
         self.server.kill()
@@ -399,7 +400,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(self.take(self.session(), lock("fs"), wait="60s")[0], 200)
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
 
-    def test_a_session_that_waits_for_who_waits_for_its_transaction(self):
+    def test_cycle_through_own_transaction_is_a_deadlock(self):
         one, two = self.session(), self.session()
         transaction = self.server.must("POST", "/_transaction", {"session": one})["transaction"]
         self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"v": 1})

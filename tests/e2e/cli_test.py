@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program's commands, as a person at a shell meets them: what they print, and their exit statuses."""
+"""The program's commands as used from a shell: their output and exit statuses."""
 import http.client
 import json
 import os
@@ -70,7 +70,7 @@ class Usage(unittest.TestCase):
             for asked in ((name, "--version"), (name, "-V")):
                 self.assertEqual(run(*asked).stdout, version.stdout, asked)
 
-    def test_server_that_is_absent(self):
+    def test_unreachable_server(self):
         nowhere = ("--url", "http://user:s3cret@127.0.0.1:1")
         for command in (("status", *nowhere), ("status", "--json", *nowhere), ("locks", *nowhere), ("ls", *nowhere, "fs"), ("tree", *nowhere, "fs"), ("import", *nowhere, "--index", "fs", "/etc"),
                         ("lock", *nowhere, "fs", "--", "true")):
@@ -125,8 +125,8 @@ class Usage(unittest.TestCase):
             expect(run("tree", "fs", "/a", "/b", server=server), USAGE, "one directory at a time")
             expect(run("tree", server=server), USAGE, "which directory?")
 
-    def test_output_that_cannot_be_written(self):
-        """What was not printed was not done, whatever was to be printed."""
+    def test_output_errors_fail(self):
+        """Each command fails when its output cannot be written."""
         def fill(*arguments, status=1, text="cannot write to standard output"):
             with open("/dev/full", "w", encoding="ascii") as full:
                 done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -191,7 +191,7 @@ class Serve(unittest.TestCase):
                    "Address already in use: a server runs there; --listen names another port, 0 for a free one")
             shutil.rmtree(other)
 
-    def test_serve_where_it_cannot(self):
+    def test_serve_on_unusable_address_or_directory(self):
         expect(run("serve", "--data", "/proc/nothing", "--listen", "127.0.0.1:0"), 1, "/proc/nothing")
         expect(run("serve", "--data", "/dev/null", "--listen", "127.0.0.1:0"), 1, "/dev/null")
         other = tempfile.mkdtemp()
@@ -244,7 +244,7 @@ class Serve(unittest.TestCase):
         with Server(environment={"TIDELOCK_CONFIG": path}) as server:
             self.assertEqual(server.must("GET", "/")["cluster_name"], "blue green")
 
-    def test_configuration_that_is_wrong(self):
+    def test_invalid_configuration(self):
         for line, reason in (("memroy = 5g", "1: there is no option 'memroy'; did you mean 'memory'?"), ("history", "1: it is neither NAME = VALUE nor a comment"),
                              ("hist = 1h", "1: there is no option 'hist'; did you mean 'history'?"), ("zebra = 1", "1: there is no option 'zebra'"),
                              ("history = soon", "1: --history: 'soon' is no duration"), ("--history = 1h", "1: names of options stand here without their --"),
@@ -265,7 +265,7 @@ class Serve(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "all options are right\n"))
         expect(run("serve", "--tls-cert", path, "--tls-key", path, "--check-config"), 1, path)
 
-    def test_configuration_read_again(self):
+    def test_configuration_reload(self):
         path = self.config("log-level = info", "history = 1h", "log-format = json")
 
         def change(*lines):
@@ -301,8 +301,8 @@ class Serve(unittest.TestCase):
             self.assertTrue(any('a "quoted\\ name' in line["message"] for line in lines), lines)
         expect(run("serve", "--log-format", "xml"), 64, "'xml' is neither text nor json")
 
-    def test_what_the_log_says(self):
-        """Who removed what, at info; every request at debug. A hang-up of the terminal ends nothing."""
+    def test_log_lines(self):
+        """Removals with their client at info; every request at debug. SIGHUP does not end the server."""
         with Server() as server:
             for index in "a", "b":
                 server.must("PUT", "/%s/_doc/1" % index, {})
@@ -332,7 +332,7 @@ class Serve(unittest.TestCase):
             self.assertRegex(server.errors(), r"debug: PUT /fs/_doc/1: 201 by 127\.0\.0\.1:\d+\n")
             self.assertRegex(server.errors(), r"debug: PUT /BAD/_doc/1: 400 by 127\.0\.0\.1:\d+: Invalid index name \[BAD\]")
 
-    def test_locks_of_what_is_not_there(self):
+    def test_locks_of_missing_index(self):
         with Server() as server:
             server.must("PUT", "/fs", None)
             expect(run("locks", "fs", server=server), 0, "no locks are held")
@@ -415,7 +415,7 @@ class Import(unittest.TestCase):
             server.start()
         shutil.rmtree(root)
 
-    def test_import_that_is_interrupted(self):
+    def test_interrupted_import(self):
         root, count = make_tree(3000)
         with Server() as server:
             job = subprocess.Popen([PROGRAM, "import", root, "--index", "fs", "-q", "--url", server.url], stdout=subprocess.DEVNULL)

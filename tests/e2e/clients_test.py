@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The client library of Elasticsearch for Python, as Debian has it (7.17 in 12, 8.17 in 13), used as its users do.
+"""The client library of Elasticsearch for Python, as packaged by Debian (7.17 in 12, 8.17 in 13), used as its users do.
 
-What a library checks before it sends anything, the headers it demands, the shapes it takes apart: nobody but the library
-knows. Without it this says what it skipped and exits with 77.
+Only the library shows which checks it makes before it sends a request, which headers it requires and which shapes of replies it
+parses. If it is not installed the test prints that and exits with 77.
 """
 import os
 import sys

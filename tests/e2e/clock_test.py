@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of the machine is set, forward and back, by seconds, hours and a year, or runs wrong: nobody who lives dies of it, nobody
-who is dead stays, and what was told of a timestamp is true of it for ever.
+"""The machine's clock is set, forward and back, by seconds, hours and a year, or runs too fast or slow. Live sessions do not
+expire, ended ones stay ended, and reads at a timestamp stay the same.
 
-The server runs with tests/lib/clock_shim.c preloaded, which answers for the wall clock, and for the clock by which durations are measured:
-that goes on as the machine's does, and further when a test lets time pass.
+The server runs with tests/lib/clock_shim.c preloaded. It replaces the wall clock, and the clock by which durations are measured:
+that one runs as the machine's does, and is advanced when a test lets time pass.
 """
 import http.client
 import json
@@ -51,7 +51,7 @@ class Case(unittest.TestCase):
 
 
 class Durations(Case):
-    def test_steps(self):
+    def test_clock_steps_do_not_end_leases(self):
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         holder, other, attached = self.open("1h"), self.open("1h"), self.open("10s")
         self.attach(attached)
@@ -86,7 +86,7 @@ class Durations(Case):
         status = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, timeout=HANGS)
         self.assertIn("was set 6 times since the start, at last by -%d.0 s" % YEAR, status.stdout)
 
-    def test_what_is_kept_for_a_minute_or_an_hour(self):
+    def test_clock_steps_do_not_end_tombstones_and_outcomes(self):
         """Versions of deleted documents and outcomes of transactions: a step does not end them, nor what upkeep then does. That they
         end when the time has passed, whatever was set, is tests/unit/journal/clock_test.c."""
         transactions = []
@@ -106,7 +106,7 @@ class Durations(Case):
                     self.assertTrue(self.server.must("POST", "/_transaction/%s/_commit" % transaction)["committed"])
                 self.assertEqual(self.server.must("PUT", "/minute/_doc/%d" % number, {})["_version"], 3)
 
-    def test_a_clock_that_runs_wrong(self):
+    def test_fast_and_slow_clocks(self):
         for rate in (0.2, 8.0):
             with self.subTest(rate=rate):
                 self.clock.run(rate)
@@ -123,7 +123,7 @@ class Durations(Case):
             self.clock.step(rate - 1)
             self.server.pass_time(1)
 
-    def test_the_absence_of_the_server_counts_against_nobody(self):
+    def test_downtime_does_not_count_against_leases(self):
         sessions = [self.open("30s") for _ in range(2)]
         for session, step in zip(sessions, (YEAR, -HOUR)):
             self.server.must("POST", "/_session/%s/_keepalive" % session)
@@ -167,12 +167,12 @@ class Connections(Case):
 class Timestamps(Case):
     options = ("--history", "10m")
 
-    def test_the_preloaded_clock_counts(self):
+    def test_preloaded_clock_is_used(self):
         self.clock.step(HOUR)
         until(lambda: self.stable() > (time.time() + HOUR / 2) * 1e6, "the preloaded clock counts")
 
-    def test_they_neither_repeat_nor_sink(self):
-        """Over kill -9, restarts and steps; what was read at one is read again, tokens rise, and so does what replies name."""
+    def test_timestamps_are_monotonic(self):
+        """Also over kill -9, restarts and clock steps. Reads at a timestamp are repeatable; tokens and the timestamps of replies rise."""
         session = self.open("1h")
         seen, newest, token = {}, 0, 0
         for number, step in enumerate((-8, 3, *STEPS, -8)):
@@ -205,7 +205,7 @@ class Timestamps(Case):
         reply = self.server.must("POST", "/fs/_search?sort=_id&timestamp=%d" % ts, {"query": {"match_all": {}}, "size": 100})
         return [(hit["_id"], hit["_source"]) for hit in reply["hits"]["hits"]]
 
-    def test_the_next_present_is_near(self):
+    def test_timestamps_follow_clock_after_restart(self):
         """After kill -9 seconds ahead at most; after an end in order not at all; set back, it catches up."""
         self.server.kill()
         self.server.start()

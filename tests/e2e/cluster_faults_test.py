@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three hosts and three etcd members under faults, judged by the histories of clients that ask a random host at each step.
 
-All clients of list_append_test.py, bank_test.py and lock_judge_test.py work on one cluster at the same time, each client a process. Rounds of
+All clients of list_append_test.py, bank_test.py and lock_lost_updates_test.py work on one cluster at the same time, each client a process. Rounds of
 faults hit hosts and members: killed, stopped beyond the lease and continued, cut off, cut off in one direction, a slow link, clocks
 set, a full disk, syncs that fail. In a round a minority of the members has faults, or at times all, and any number of hosts. A seed draws
 the mode of the cluster (docs/cluster.md, "Time and reading") and all faults:
@@ -28,7 +28,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import bank_test as bank  # noqa: E402
 import history  # noqa: E402
 import list_append_test as list_append  # noqa: E402
-import lock_judge_test as lock_judge  # noqa: E402
+import lock_lost_updates_test as lock_updates  # noqa: E402
 import namespaces  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -113,7 +113,7 @@ def work_bank(client):
 
 
 CLIENTS = {"lists": 6, "bank": 4 + READERS, "locks": 6}
-WORK = {"lists": (work_lists, "ok"), "bank": (work_bank, "done"), "locks": (lock_judge.work, "done")}
+WORK = {"lists": (work_lists, "ok"), "bank": (work_bank, "done"), "locks": (lock_updates.work, "done")}
 
 
 def make_indices(cluster, settings):
@@ -122,13 +122,13 @@ def make_indices(cluster, settings):
     everywhere = "?distribute_timestamps=cluster"
     host.must("PUT", "/lists" + everywhere, LISTS)
     host.must("PUT", "/receipts" + everywhere, {})
-    host.must("PUT", "/judge" + everywhere, lock_judge.MAPPINGS)
+    host.must("PUT", "/judge" + everywhere, lock_updates.MAPPINGS)
     lines = []
     for number in range(bank.ACCOUNTS):
         lines += [{"index": {"_index": "bank", "_id": "%d" % number}}, {"balance": bank.BEGINNING}]
-    for number in range(lock_judge.DOCUMENTS):
+    for number in range(lock_updates.DOCUMENTS):
         lines += [{"index": {"_index": "judge", "_id": "%d" % number}},
-                  {"path": "/d%d/f%d" % (number % lock_judge.DIRECTORIES, number), "count": 0, "names": []}]
+                  {"path": "/d%d/f%d" % (number % lock_updates.DIRECTORIES, number), "count": 0, "names": []}]
     reply = host.must("POST", "/_bulk" + everywhere, "".join(json.dumps(line) + "\n" for line in lines))
     assert not reply["errors"], reply
 
@@ -191,7 +191,7 @@ def judge(cluster, fleets, order):
     committed, unknown = list_append.settle(host, notes["lists"])
     list_append.replay(host, committed)
     done, asked_after = bank.judge(host, notes["bank"])
-    updates, refused = lock_judge.judge(host, notes["locks"])
+    updates, refused = lock_updates.judge(host, notes["locks"])
     print("  %d transactions in order (%s), %d without an answer; %d transfers, %d without; %d updates under locks, %d refused; "
           "hosts are equal" % (count, order, unknown, done, asked_after, updates, refused), flush=True)
 

@@ -86,7 +86,7 @@ class Nodes(unittest.TestCase):
         b.restart()
         until(lambda: self.sniffed(a) == ids, "the ids are the same after a restart")
 
-    def test_health_and_hosts_tell_what_is_missing(self):
+    def test_health_and_hosts_report_missing_hosts(self):
         a, b, c = self.hosts
         whole = self.command(a)
         self.assertEqual(whole.returncode, 0, whole.stderr)
@@ -191,7 +191,7 @@ class Nodes(unittest.TestCase):
         again = self.must(a, "POST", "/w/_delete_by_query?wait_for_completion=false&requests_per_second=0.01&scroll_size=1", {"query": {"match_all": {}}})["task"]
         self.assertEqual(list(self.must(c, "POST", "/_tasks/_cancel?actions=*byquery")["nodes"][node]["tasks"]), [again])
 
-    def test_figures_come_from_all_hosts(self):
+    def test_stats_are_of_all_hosts(self):
         a, b, c = self.hosts
         ids = sorted(self.sniffed(a).values())
         for path, wanted in (("/_nodes/stats/process", ids), ("/_nodes/_all/stats/process", ids), ("/_nodes/c/stats", list(self.sniffed(a, "/_nodes/c").values()))):
@@ -229,7 +229,7 @@ class Nodes(unittest.TestCase):
         self.assertEqual(status, 400, reply)
         self.assertIn("Tidelock-Forwarded", reply["error"]["reason"])
 
-    def test_a_host_that_is_gone_or_stands_still(self):
+    def test_dead_and_stopped_hosts(self):
         a, b, c = self.hosts
         self.fill(25)
         query = self.must(a, "POST", "/_transaction", {"mode": "query"})["transaction"]
@@ -254,7 +254,7 @@ class Nodes(unittest.TestCase):
             c.process.send_signal(signal.SIGCONT)
         until(lambda: b.ask("POST", "/_search/scroll", {"scroll_id": held, "scroll": "1m"})[0] == 200, "it is back, and so is its scroll")
 
-    def test_what_was_forwarded_is_not_forwarded_again(self):
+    def test_forwarded_request_is_not_forwarded_again(self):
         a, b, _ = self.hosts
         self.fill(25)
         scroll = self.must(a, "POST", "/w/_search?scroll=1m", {"size": 10})["_scroll_id"]

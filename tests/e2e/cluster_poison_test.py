@@ -56,7 +56,7 @@ class ClusterPoison(unittest.TestCase):
         return status
 
     def start(self, host, *options):
-        """A start that ends before the host serves. Returns: its exit status, and what it logged."""
+        """Starts a host that ends before it serves. Returns: its exit status and its log."""
         begin = len(host.errors())
         host.process = subprocess.Popen([PROGRAM, "serve", "--data", host.data, "--listen", "127.0.0.1:%d" % host.port, *host.options, *options],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=host.log, env=host.environment, text=True)
@@ -64,7 +64,7 @@ class ClusterPoison(unittest.TestCase):
         return self.wait(host), host.errors()[begin:]
 
     def start_with(self, host, *options):
-        """A start with further options that serves. Returns: what it logged."""
+        """Starts a host with further options that serves. Returns: its log."""
         begin, own = len(host.errors()), host.options
         host.options = own + list(options)
         host.start()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Three hosts of a cluster on one etcd (docs/cluster.md): what one is told all have, locks exclude across hosts, a host that is killed takes nothing of the others with it, and
-what all have made of the log is the same. Skipped where there is no etcd.
+"""Three hosts of a cluster on one etcd (docs/cluster.md): all hosts apply a write to one of them, locks exclude across hosts, the
+death of a host affects no data of the others, and all hosts have equal states. Skipped without etcd.
 """
 import os
 import shutil
@@ -92,10 +92,10 @@ class Cluster(unittest.TestCase):
         return {one["name"]: one for one in self.must(host, "GET", "/_cluster/hosts")["hosts"]}
 
     def await_live(self, host):
-        """A host whose heartbeat is late is not live for a moment."""
+        """Waits until all hosts are live: one whose heartbeat is late is not, for a short time."""
         until(lambda: [name for name, one in sorted(self.listed(host).items()) if one["live"]] == NAMES, "all hosts are live")
 
-    def test_what_one_is_told_all_have(self):
+    def test_write_to_one_host_is_applied_by_all(self):
         first = self.host("a")
         for i in range(50):
             self.must(first, "PUT", "/w/_doc/before-%d" % i, {"v": i})
@@ -120,7 +120,7 @@ class Cluster(unittest.TestCase):
         self.must(c, "DELETE", "/_session/" + s)
         self.must(a, "POST", "/_lock", {"session": t, "wait": "10m", "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
 
-    def test_a_host_is_killed_and_comes_back(self):
+    def test_killed_host_returns(self):
         a, b, c = self.start_all()
         session = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
         acknowledged, broken, over = [], [], threading.Event()
@@ -161,7 +161,7 @@ class Cluster(unittest.TestCase):
             until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == len(acknowledged), "all that was acknowledged")
         self.await_live(a)
 
-    def test_what_does_not_belong_is_refused(self):
+    def test_foreign_hosts_and_directories_are_refused(self):
         a = self.host("a")
         self.must(a, "PUT", "/w/_doc/1", {"v": 1})
         alone = Server()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Collapsed searches against a plain model: of each value the first hit in the order asked for, then the page.
+"""Collapsed searches against a plain model: of each value the first hit in the requested order, then the page.
 
-The model sorts all documents and keeps the first of each group. Sort values repeat, so that ties (by the document's key) count, pages are
-small, so that groups are pushed out and come back, and a third of the documents has no value.
+The model sorts all documents and keeps the first of each group. Sort values repeat, so that ties are broken by the document's
+key. Pages are small, so that groups are evicted and enter again, and a third of the documents has no value.
 """
 import os
 import random
@@ -18,7 +18,7 @@ DOCUMENTS = 400
 
 
 class Collapse(unittest.TestCase):
-    def test_as_a_model_says(self):
+    def test_collapse_equals_model(self):
         rng = random.Random(SEED)
         with Server() as server:
             server.must("PUT", "/i", {"mappings": {"properties": {"k": {"type": "keyword"}, "g": {"type": "double"}, "n": {"type": "long"}}}})

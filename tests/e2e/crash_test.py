@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kill -9 under load: every acknowledged write is there, at the right version, and none twice.
+"""Kill -9 under load: each acknowledged write is applied exactly once, with the right version.
 
-Several clients write, each to documents of its own, and remember what was acknowledged: the version, and a counter in the
-source that rises with each write. At random moments the server is killed and started again on the same data. A write
-whose reply never came may or may not have happened; whatever is found must be the last acknowledged state or that one
-write further. Bulk requests are judged item by item. `tidelock check` must find the store sound each time, and must find
-a fault that is planted at the end.
+Several clients write, each to documents of its own, and remember each acknowledged version, and a counter in the source that
+rises with each write. The server is killed at random times and started again on the same data. A write without a reply may or
+may not be applied: the state found must be the last acknowledged one or that one write later. Bulk requests are judged item by
+item. `tidelock check` must find the store sound each time, and must find a fault that is planted at the end.
 
     crash_test.py [--kills 12] [--seed N]
 """
@@ -28,7 +27,7 @@ DOCUMENTS = 8  # of each client
 
 
 class Client(threading.Thread):
-    """Writes until told to end or the connection breaks."""
+    """Writes until it is stopped or the connection breaks."""
 
     def __init__(self, server, number, state, seed):
         super().__init__()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ends a request before it is done: its timeout, the server's, another request, a broken connection, the end of the server.
+"""Causes that end a request early: its timeout, the server's limit, another request, a broken connection, the end of the server.
 
-Method: scripts of a billion steps, which take a server half a minute and more, within one document, so that only what looks at the
-account inside of a run ends them. The reply tells what ended a request; where there is none, since its client has left, an equal
-request that began before it is still at work when it has ended.
+Method: scripts of a billion steps, which take a server half a minute and more, within one document, so that only the account's
+checks inside of a script end them. The reply names the cause. If there is no reply, since the client has disconnected, an equal
+request that began before it is still executing when it has ended.
 """
 import json
 import os
@@ -105,22 +105,22 @@ class Bounds(unittest.TestCase):
 
 
 class Timeouts(Bounds):
-    def test_of_the_request(self):
-        """Within one document: what was found by then, and that it is not all."""
+    def test_request_timeout_returns_partial_hits(self):
+        """Within one document: the reply has the hits found so far, and timed_out."""
         for path, body in (("/few/_search", dict(SLOW, timeout="50ms")), ("/few/_search?timeout=50ms", SLOW)):
             reply = self.server.must("POST", path, body)
             self.assertTrue(reply["timed_out"])
             self.assertEqual(reply["hits"]["total"]["value"], 0)
             self.assertEqual(reply["_shards"]["failed"], 0)
 
-    def test_of_an_aggregation(self):
+    def test_request_timeout_during_aggregation(self):
         """Within one document, which the query alone would have found."""
         for size in (0, 10):
             reply = self.server.must("POST", "/few/_search", {"size": size, "timeout": "50ms", "aggs": {"a": {"filter": SLOW["query"]}}})
             self.assertTrue(reply["timed_out"], reply)
             self.assertEqual((reply["hits"]["total"]["value"], reply["aggregations"]), (0, {"a": {"doc_count": 0}}))
 
-    def test_finding_only(self):
+    def test_timeout_covers_query_phase_only(self):
         """The timeout has passed, and the hits that were found by then are shown whole."""
         body = {"timeout": "20ms", "script_fields": {"f": {"script": {"source":
                 "int n = 0; for (int i = 0; i < 900000; i++) { n += 1 } return n"}}}}
@@ -128,7 +128,7 @@ class Timeouts(Bounds):
         for hit in reply["hits"]["hits"]:
             self.assertEqual(hit["fields"]["f"], [900000])
 
-    def test_no_part_is_wanted(self):
+    def test_partial_results_disallowed(self):
         for body in (dict(SLOW, timeout="50ms"), ):
             status, reply = self.server.ask("POST", "/few/_search?allow_partial_search_results=false", body)
             self.assertEqual((status, reply["error"]["type"]), (500, "search_phase_execution_exception"))
@@ -137,7 +137,7 @@ class Timeouts(Bounds):
         reply = self.server.must("POST", "/_msearch", lines, {"Content-Type": "application/x-ndjson"})
         self.assertEqual(reply["responses"][0]["status"], 500)
 
-    def test_by_default(self):
+    def test_default_timeout(self):
         setting = {"transient": {"search.default_search_timeout": "40ms"}}
         self.server.must("PUT", "/_cluster/settings", setting)
         self.addCleanup(self.server.must, "PUT", "/_cluster/settings", {"transient": {"search.default_search_timeout": None}})
@@ -150,7 +150,7 @@ class Timeouts(Bounds):
         self.assertFalse(self.server.must("POST", "/few/_search?scroll=1m", some)["timed_out"], "as in Elasticsearch")
         self.assertEqual(self.server.must("POST", "/few/_count", some)["count"], 2, "never less than there are")
 
-    def test_values_of_the_setting(self):
+    def test_invalid_timeout_settings(self):
         for value in ("x", "10", 10):
             for body in ({"search.default_search_timeout": value}, {"search": {"default_search_timeout": value}}):
                 status, reply = self.server.ask("PUT", "/_cluster/settings", {"transient": body})
@@ -161,7 +161,7 @@ class Timeouts(Bounds):
             self.server.must("PUT", "/_cluster/settings", {"transient": {"search.default_search_timeout": value}})
         self.server.must("PUT", "/_cluster/settings", {"transient": {"search.default_search_timeout": None}})
 
-    def test_of_a_batch(self):
+    def test_search_timeout_of_by_query(self):
         reply = self.server.must("POST", "/few/_delete_by_query?search_timeout=50ms", SLOW)
         self.assertEqual((reply["timed_out"], reply["deleted"]), (True, 0))
         reply = self.server.ask("POST", "/few/_delete_by_query?search_timeout=50ms&atomic=true", SLOW)[1]
@@ -197,7 +197,7 @@ class Cancelling(Bounds):
                     self.assertEqual(said["error"]["type"], "search_phase_execution_exception")
                 self.assertEqual(self.server.ask("GET", "/_tasks/" + task["name"])[0], 404)
 
-    def test_all_of_a_kind(self):
+    def test_cancel_by_action(self):
         replies = [self.aside("POST", "/few/_search", SLOW) for _ in range(3)]
         until(lambda: len(self.tasks("*search*")) == 3, "all are at work")
         self.server.must("POST", "/_tasks/_cancel?actions=*search")
@@ -207,7 +207,7 @@ class Cancelling(Bounds):
         for path, body in (("/few/_update_by_query", dict(SLOW, script={"source": "ctx._source.n += 1"})),
                            ("/few/_update_by_query", {"script": {"source": ENDLESS + "ctx._source.n = s"}}),
                            ("/few/_delete_by_query?atomic=true", SLOW)):
-            self.until_none("*byquery")  # the one before is shown for a moment after its answer
+            self.until_none("*byquery")  # the previous task is listed for a short time after its reply
             reply = self.aside("POST", path, body)
             self.server.must("POST", "/_tasks/%s/_cancel" % self.task("*byquery")["name"])
             _, said = reply()
@@ -232,7 +232,7 @@ class Cancelling(Bounds):
 
 
 class Preparing(Bounds):
-    """What is done before documents are looked at: a query is put into the words of each field, statistics are gathered, a plan is made."""
+    """Work before documents are read: the query's terms are analyzed for each field, statistics are gathered, a plan is made."""
     OPTIONS = ("--memory", "8g")
     FIELDS, LONG_TEXTS, WORDS = 1000, 20, 20000
     ENTRIES, PER_DOCUMENT = 60000, 2000
@@ -349,7 +349,7 @@ class Leaving(Bounds):
 
 
 class Beside(Bounds):
-    """While all workers for long work are at some, what is short goes on."""
+    """Short requests are executed while all workers for long work are busy."""
 
     def setUp(self):
         self.until_none("*search*")
@@ -442,7 +442,7 @@ class Stopping(unittest.TestCase):
         self.assertEqual(server.stop(), 0, "in order")
 
     def test_a_script_of_the_writer(self):
-        """It is bounded by steps alone, so the end is made without it; what was acknowledged is there."""
+        """Its only limit are steps, so the stop does not wait for it; acknowledged writes are kept."""
         server = self.serve("--grace=100ms", "--stop-time=1s")
         lines = '{"update":{"_index":"few","_id":"1"}}\n%s\n' % json.dumps({"script": {"source": ENDLESS + "ctx._source.n = s"}})
         for _ in range(8):  # one after the other, and each takes far longer than --stop-time

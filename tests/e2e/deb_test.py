@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package in a system that has nothing else: its life from the installation to the purge, with a document that outlives all of it.
+"""The Debian package in a minimal system: from the installation to the purge, with a document that survives all steps.
 
-The newest package of build-deb/ is taken; `make deb` builds it. What it holds is compared with what `make install` says to install. The system is made by debootstrap, of the
-release that runs here, and has that release's mirror alone: a dependency that cannot be met there fails here. The server is started as its unit has it, as its user. It takes
-root, debootstrap and a mirror; where one of them is missing that is said. Not in `make test`, which has no such downloads: `make deb-test`.
+The newest package of build-deb/ is used; `make deb` builds it. Its content is compared with the list of `make install`. The
+system is made by debootstrap, of the release that runs here, and uses only that release's mirror: a dependency that is not
+available there fails here. The server is started by its unit, as its user. The test needs root, debootstrap and a mirror; if one
+of them is missing, it prints which. Not in `make test`, which has no such downloads: `make deb-test`.
 """
 import glob
 import http.client
@@ -104,7 +105,8 @@ class Life(unittest.TestCase):
         cls.root = tempfile.mkdtemp(prefix="tidelock-system-", dir="/var/tmp")
         cls.addClassCleanup(shutil.rmtree, cls.root)
         os.chmod(cls.root, 0o755)
-        # What is mounted meanwhile is seen by nobody else, and goes with who mounted it.
+        # In a mount namespace of its own: its mounts are invisible to other processes, and end with
+        # it.
         run("unshare", "--mount", "debootstrap", "--variant=minbase", release, cls.root, mirror(release))
         with open(cls.within("/etc/dpkg/dpkg.cfg.d/quick"), "w", encoding="utf-8") as file:
             file.write("force-unsafe-io\n")
@@ -113,7 +115,7 @@ class Life(unittest.TestCase):
     @classmethod
     def inside(cls, *command):
         return ("unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin '
-                'DEBIAN_FRONTEND=noninteractive ${TIDELOCK_TEST_TIES:+TIDELOCK_TEST_TIES="$TIDELOCK_TEST_TIES"} "$@"', cls.root, *command)
+                'DEBIAN_FRONTEND=noninteractive ${TIDELOCK_TEST_GUARD:+TIDELOCK_TEST_GUARD="$TIDELOCK_TEST_GUARD"} "$@"', cls.root, *command)
 
     @classmethod
     def within(cls, path):
@@ -194,7 +196,7 @@ class Life(unittest.TestCase):
         self.is_there()
 
         before = run(*self.inside("dpkg-query", "-W", "-f", "${Version}", "tidelock"))
-        self.install(self.newer())  # what runs goes on running until it is restarted
+        self.install(self.newer())  # the running server keeps running until it is restarted
         after = run(*self.inside("dpkg-query", "-W", "-f", "${Version}", "tidelock"))
         run("dpkg", "--compare-versions", after, "gt", before)
         self.is_there()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The front door, `make demo`: its story on a small tree, and that it ends with the reason when a step fails.
+"""`make demo`: its steps on a small tree, and that it ends with the reason when a step fails.
 
-The steps are made to fail by a program that stands in for tidelock: it calls the real one, and does something else before or
-instead. It is this very file, called by a link; TIDELOCK_BUILD of the demo leads to it.
+The steps are made to fail by a program that replaces tidelock: it calls the real one, and does something else before or
+instead. It is this file, called by a link; TIDELOCK_BUILD of the demo is the folder of the link.
 """
 import json
 import os
@@ -57,7 +57,7 @@ class Demo(unittest.TestCase):
         self.assertNotIn("Traceback", run.stderr)
         return run.stderr
 
-    def test_story(self):
+    def test_demo_steps(self):
         run = self.run_demo()
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("B's change is LOST", run.stdout)

@@ -96,7 +96,7 @@ class Dialect(unittest.TestCase):
         self.assertIn("file", self.server.must("GET", "/five-t")["five-t"]["mappings"])
         self.assertIn("properties", self.server.must("GET", "/seven-t")["seven-t"]["mappings"])
 
-    def test_what_a_session_leaves(self):
+    def test_on_expire_actions(self):
         actions = [json.loads(line) for item in ITEMS[:2] for line in item]
         body = {"ttl": "60s", "on_expire": json.loads(json.dumps(actions).replace("-N", "-s"))}
         session = self.server.must("POST", "/_session", body)["session"]

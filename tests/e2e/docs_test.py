@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pastes the examples of a page of documentation into a shell and compares what comes out.
+"""Pastes the examples of a page of documentation into a shell and compares the output.
 
     docs_test.py PAGE...
 
-In ```console blocks a line that begins with "$ " is a command (lines that end in a backslash, or in an open quote, go on),
-the lines behind it are what it prints. "…" stands for anything within a line, a line "…" for any lines. All blocks of a page
-run in one shell, in a folder of its own, with a fresh server at what the page calls localhost:9200; the line that starts a
-server is therefore not run. A page on which one is started with --tls-cert gets another such server from there on.
+In ```console blocks a line that begins with "$ " is a command (lines that end in a backslash, or in an open quote, continue),
+the lines after it are its output. "…" matches anything within a line, a line "…" matches any lines. All blocks of a page
+run in one shell, in a folder of its own, with a fresh server that the page calls localhost:9200; the line that starts a
+server is therefore not run. On a page that starts a server with --tls-cert the rest runs with another server with TLS.
 """
 import os
 import re
@@ -119,7 +119,7 @@ def run_page(path):
         os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(programs, "tidelock"))
         os.mkdir(os.path.join(folder, "build"))
         os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(folder, "build", "tidelock"))
-        # The first page says itself where the program is; those behind it take it for installed.
+        # README.md names the program's path; the other pages assume that it is installed.
         path_variable = os.environ["PATH"] if os.path.basename(path) == "README.md" else programs + ":" + os.environ["PATH"]
         environment = dict(os.environ, PATH=path_variable, TIDELOCK_URL="http://" + place, LC_ALL="C.UTF-8")
         shell = Shell(folder, environment)

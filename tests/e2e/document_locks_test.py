@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Locks made of documents, by many at once: counts are exact and no update is lost.
+"""Locks implemented by documents, by many clients at once: counts are exact and no update is lost.
 
 First 64 processes count up and down on few documents by script (`lock_count++`, `--lock_count == 0` deletes): the counts must
-be exact, and since a script runs inside the store's one writer nobody is ever answered 409. Then each recipe of the books (the
-global lock, document locks, tree locks) is played around a get, a change and a put without any condition: only the lock stands
-between two processes, so a lost update would be seen in the end.
+be exact, and since a script runs inside the store's one writer no reply is 409. Then each recipe of *Elasticsearch: The
+Definitive Guide* (global lock, document locks, tree locks) protects a get, a change and a put without any condition. Only the
+lock prevents lost updates, which would show in the end.
 
     document_locks_test.py [--clients 64] [--each 20] [--rounds 2] [--seed N]
 
@@ -89,7 +89,7 @@ def check_counts(server, notes):
 # --- The change that a lock protects -----------------------------------------------------------------------------------------
 
 def change(client, *files):
-    """Reads all, then writes all: whoever comes between is overwritten."""
+    """Reads all, then writes all: concurrent updates are overwritten."""
     read = [must(client, "GET", "/files/_doc/%d" % number)[1]["_source"]["changes"] for number in files]
     for number, changes in zip(files, read):
         must(client, "PUT", "/files/_doc/%d" % number, {"changes": changes + 1})
@@ -110,7 +110,7 @@ def play_global(client):
 
 
 def take_documents(client, files):
-    """Returns: whether all are ours; what was got of a part is given back."""
+    """Returns: whether all locks were acquired; a part of them is released again."""
     lines = []
     for number in files:
         lines += [{"create": {"_id": number}}, {"process_id": client.number}]

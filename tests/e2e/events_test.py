@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_events, the stream of what the server is doing, read by hand: a snapshot and then changes, the same for all, cut where there is much, closed to pages of
-others. And log levels while it runs, which the page's users set. The page itself is ui_test.py's.
+"""GET /_events, the stream of the server's activity: a snapshot and then changes, equal for all readers, truncated where there is
+much, refused to pages of other origins. Also log levels changed at runtime, which the page's users set. ui_test.py tests the page.
 """
 import http.client
 import json
@@ -75,7 +75,7 @@ class Case(OwnersCase):
         self.assertEqual(len(frame["samples"]), 1)
         events.close()
 
-    def test_viewers_who_come_and_go(self):
+    def test_viewers_connect_and_disconnect(self):
         once = self.server.must("GET", "/_events?once=true")
         self.assertTrue(once["snapshot"])
         viewers = [Events(self.server) for _ in range(20)]
@@ -86,7 +86,7 @@ class Case(OwnersCase):
         session = self.session("late")
         for viewer in viewers[1::2]:
             viewer.until(lambda frame: "late" in json.dumps(frame.get("sessions", "")), "the same for all")
-        mute = socket.create_connection(("127.0.0.1", self.server.port))  # reads nothing, and holds nobody up
+        mute = socket.create_connection(("127.0.0.1", self.server.port))  # reads nothing, and must not delay other clients
         mute.sendall(b"GET /_events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         for i in range(300):
             self.lock(session, exclusive(index="i%d" % i, id="x" * 200))
@@ -98,7 +98,7 @@ class Case(OwnersCase):
             viewer.close()
         until(lambda: streams() == 0, "all of them are forgotten")
 
-    def test_much_is_cut(self):
+    def test_large_snapshot_is_truncated(self):
         session = self.session("importer")
         for i in range(4):
             self.lock(session, *[exclusive(index="many", id="%d-%d" % (i, k)) for k in range(500)])
@@ -108,7 +108,7 @@ class Case(OwnersCase):
         self.assertEqual((len(frame["locks"]["put"]), frame["bar"]["locks"]), (500, 2000))
         self.assertEqual([row["id"] for row in frame["locks"]["put"] if row["waiters"]], ["3-499"])
 
-    def test_pages_of_others(self):
+    def test_pages_of_other_origins_are_refused(self):
         for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
             for path in ("/_ui/", "/_events", "/_events?once=true"):
                 status, reply = self.server.ask("GET", path, headers=headers)

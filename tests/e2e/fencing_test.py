@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fencing tokens, checked by the store on every write that names one, whichever call it is.
+"""Fencing tokens, checked by the store on every write that names one, for each call.
 
-Each call is made by the holder of a lock with a token that is stale, that is of a lock elsewhere, and that is right, and with the
-right one by nobody and by another session: only the holder's with the right one is done, the others change nothing.
+Each call is made by the holder of a lock with a token that is stale, with one of a lock elsewhere, and with the right one; also
+with the right one without a session and by another session. Only the holder's call with the right token is executed.
 """
 import os
 import sys
@@ -103,7 +103,7 @@ class Fencing(unittest.TestCase):
         self.check(READS_FIRST, [gone], self.lock(self.session))
         self.assertEqual(self.server.must("GET", "/_transaction")["transactions"], [])
 
-    def test_a_lock_that_is_shared_does_not_let_others_write(self):
+    def test_token_of_shared_lock_does_not_allow_writes(self):
         """Its token is right, but another holds the document as well."""
         token, other = self.lock(self.session, "shared", id="1"), self.lock(self.other, "shared", id="1")
         pairs = ((token, self.session), (other, self.other))
@@ -121,7 +121,7 @@ class Fencing(unittest.TestCase):
         self.assertNotIn("m", self.server.must("GET", "/fs/_mapping")["fs"]["mappings"]["properties"])
         self.assertEqual(self.write(change, "fencing_token=%d&session=%s" % (token, self.session)), (200, None))
 
-    def test_what_is_said_to_one_who_names_the_token_alone(self):
+    def test_token_without_session_is_refused_with_remedy(self):
         token = self.lock(self.session, id="1")
         status, reply = self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d" % token, {"n": 2})
         self.assertEqual((status, reply["error"]["type"]), (409, STALE))

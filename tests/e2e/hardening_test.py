@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program is built so that an error in it is hard to use.
+"""The program is built so that memory errors are hard to exploit.
 
-What readelf and objdump see in the file itself, which is built here with the flags of a release. That a release has them, in
-each of its files, is read from what Meson would run for one, set up in a folder that goes with the test.
+readelf and objdump examine the executable, which is built here with the flags of a release. Each file of a release has these
+flags: that is read from Meson's commands for one, set up in a temporary folder.
 """
 import json
 import os
@@ -23,7 +23,7 @@ def run(*command):
 
 
 class Hardening(unittest.TestCase):
-    def test_loaded_anywhere_and_bound_at_once(self):
+    def test_position_independent_with_immediate_binding(self):
         self.assertIn("DYN (Position-Independent Executable file)", run("readelf", "-hW", PROGRAM))
         flags = run("readelf", "-dW", PROGRAM)
         self.assertRegex(flags, r"FLAGS_1\).*NOW.*PIE")

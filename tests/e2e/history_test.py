@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A search that takes longer than --history finishes: it keeps what it reads.
+"""A search that takes longer than --history finishes: its versions are retained.
 
-The history is a fifth of a second; a search runs a script over many documents for longer than that, while others write and the
-cut-off moves on.
+The history is a fifth of a second; a search runs a script over many documents for longer than that, while other clients write
+and the history limit advances.
 """
 import os
 import sys

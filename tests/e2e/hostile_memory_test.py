@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that try to make the server hold more memory than it may.
+"""Clients that try to make the server hold more memory than permitted.
 
-One server runs under --memory 64m. Each case asks for far more than that, in one of the ways in which servers are brought down.
-Meanwhile another client, a process of its own, reads GET / and puts a document: each of its requests must succeed, if need be when it
-tries again, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py). Afterwards the most that the process has held is within the budget and what it needs besides, no other client's data has changed, and the server is as usable as before.
+One server runs under --memory 64m. Each case requests far more than that, in a way by which servers run out of memory.
+Meanwhile another client, a separate process, reads GET / and puts a document: each of its requests must succeed, if necessary
+when it is repeated, and with TIDELOCK_TEST_LONG within half a second (tests/lib/neighbour.py). Afterwards the peak memory of the
+process is within the budget and its other needs, no other client's data has changed, and the server is as usable as before.
 """
 import concurrent.futures
 import json
@@ -18,13 +19,14 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
-from waits import MEASURING, Neighbour  # noqa: E402
+from neighbour import MEASURING, Neighbour  # noqa: E402
 
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE
-# The store's caches and memory tables, code, stacks, connections, and what the allocator has not given back: with what is given
-# out and back by sixteen threads at once that may be as much as the budget again.
-BESIDES = 160 * MEGABYTE
+# Memory outside of the budget: the store's caches and memory tables, code, stacks, connections, and
+# free memory that the allocator retains. With sixteen threads that allocate and free, this may be
+# as much as the budget again.
+UNBUDGETED = 160 * MEGABYTE
 PATIENCE = 10.0  # seconds that an answer to the bystander may take, with TIDELOCK_TEST_LONG
 
 
@@ -39,7 +41,7 @@ SANITIZER_TIMES = 8 if SANITIZED else 1  # shadow memory and freed memory that i
 
 
 class Case(unittest.TestCase):
-    besides = BESIDES
+    besides = UNBUDGETED
 
     @classmethod
     def setUpClass(cls):
@@ -58,7 +60,8 @@ class Case(unittest.TestCase):
         self.sockets = []
         with open("/proc/%d/clear_refs" % self.server.process.pid, "w", encoding="ascii") as refs:
             refs.write("5")  # the peak is counted from here on
-        # So many small requests may be under way at once that the reserve is drawn on: then the bystander is told to try again, and does.
+        # With many small requests in flight the reserve may be in use: then the neighbour is
+        # refused and repeats its request.
         self.bystander = Neighbour(self.server, "/others/_doc/put", SLOWNESS, again=True)
 
     def tearDown(self):
@@ -130,13 +133,13 @@ class Bodies(Case):
         self.refused(self.server.ask("POST", "/_bulk", '{"index":{"_index":"fs"}}\n' + body + "\n"))
         self.assertEqual(self.server.ask("GET", "/fs/_doc/numbers")[0], 404)
 
-    def test_many_at_once(self):
+    def test_many_requests_at_once(self):
         body = b'{"a":["' + b"x" * (12 * MEGABYTE) + b'"]}'
         found = self.ask_many([("POST", "/absent/_validate/query", body)] * 24, 24)
         self.assertEqual({status for status, _ in found} - {400, 429, 404}, set(), found[:3])
 
     def test_errors_of_many_items(self):
-        """Each item has an error of its own, told in one text."""
+        """Each item has an error of its own, in one reply."""
         for path, body in (("/_mget", '{"docs":[' + "{}," * 60000 + "{}]}"),
                            ("/_bulk", '{"index":{}}\n{}\n' * 60000)):
             status, reply = self.server.ask("POST", path, body)
@@ -174,7 +177,7 @@ class Replies(Case):
         self.refused(self.server.ask("GET", "/deep/_doc/1?pretty"), "GET /deep/_doc/1")
         self.assertEqual(self.server.ask("GET", "/deep/_doc/1?filter_path=_id")[1], {"_id": "1"})
 
-    def test_readers_that_do_not_read(self):
+    def test_clients_that_do_not_read(self):
         request = b"POST /big/_mget HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         body = json.dumps({"ids": ["%d" % i for i in range(8)]}).encode()  # more than a socket takes
 
@@ -187,7 +190,7 @@ class Replies(Case):
             one_more()
         reply = self.server.ask("POST", "/big/_mget", body)
         while reply[0] == 200:
-            self.assertLess(self.status("VmRSS"), (BUDGET + BESIDES) * SANITIZER_TIMES, "it holds more than it may")
+            self.assertLess(self.status("VmRSS"), (BUDGET + UNBUDGETED) * SANITIZER_TIMES, "it holds more than it may")
             one_more()  # those that were refused while two replies were made at once have left room for one
             reply = self.server.ask("POST", "/big/_mget", body)
         self.refused(reply, "_mget")
@@ -208,7 +211,7 @@ class Replies(Case):
         self.server.must("DELETE", "/shards-*")
 
     def test_streams(self):
-        """Who asks for all changes and reads none."""
+        """A client that requests all changes and does not read the reply."""
         for _ in range(12):
             one = socket.create_connection(("127.0.0.1", self.server.port))
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -237,7 +240,7 @@ class Kept(Case):
             if refused:
                 break
         self.assertGreater(refused, 0)
-        # A full server is relieved by those who filled it.
+        # A full server is relieved by the clients that filled it.
         for transaction in set(transactions[1:]):
             self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
         self.server.must("POST", "/_transaction/%s/_commit" % transactions[0])
@@ -388,7 +391,7 @@ class Rows(Case):
             self.assertIn(self.server.ask("POST", "/tree/_bulk?atomic=true", documents)[0], (400, 429))
             self.assertIn(self.server.ask("POST", "/tree/_bulk", documents)[0], (200, 429))
 
-    def test_items_that_are_explained(self):
+    def test_explanations_of_bulk_items(self):
         """A bulk of 5,000 deletes below a locked directory with a long name, none of which waits."""
         lines = []
         for number in range(5000):
@@ -400,7 +403,7 @@ class Rows(Case):
         found = self.ask_many([("POST", "/_bulk?timeout=0s", body)] * 8, 1)
         self.assertEqual({status for status, _ in found} - {200, 429}, set(), found[:3])
 
-    def test_requests_of_a_session_that_is_gone(self):
+    def test_requests_of_ended_session(self):
         """What they have made before they are refused goes with them, however often."""
         for i in range(20):
             self.server.must("PUT", "/some/_doc/%d" % i, {"n": i})
@@ -420,7 +423,7 @@ class Rows(Case):
         self.assertEqual([task["action"] for task in tasks if "byquery" in task["action"] or "reindex" in task["action"]], [])
         self.assertEqual(len(self.server.must("GET", "/some/_search")["hits"]["hits"]), 10)
 
-    def test_stories_of_deadlocks(self):
+    def test_deadlock_events(self):
         """100 are kept, of names of 12,000 bytes; and all of them are saved at the end."""
         for number in range(130):
             a, b = self.session(), self.session()
@@ -453,7 +456,7 @@ class Rows(Case):
 
 
 class Seen(Case):
-    """Who looks sees what is there."""
+    """The budget is shown to operators."""
 
     def test_breakers(self):
         found = self.breakers()

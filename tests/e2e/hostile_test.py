@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile clients: pages of other sites, ambiguous requests, crowds of connections, bytes that terminals obey.
+"""Hostile clients: pages of other sites, ambiguous requests, too many connections, bytes that control terminals.
 
-Method: what a browser, a proxy or a person with a socket would send is written out byte by byte. Each case shows what is
-answered, that nobody's data has changed, and that the server answers others meanwhile.
+Method: each test writes, byte by byte, what a browser, a proxy or a person with a socket would send. Each case checks the reply,
+that the data is unchanged, and that the server answers other clients meanwhile.
 """
 import ctypes
 import http.client
@@ -102,7 +102,7 @@ class Pages(Hostile):
         self.assertEqual(self.server.ask("GET", "/_scripts/mine")[0], 404)
         self.assertEqual(self.server.ask("HEAD", "/other")[0], 404)
 
-    def test_other_sites(self):
+    def test_requests_of_other_sites_are_refused(self):
         for marks in (["Origin: http://evil.example"], ["Origin: null"], ["Sec-Fetch-Site: cross-site"], ["Sec-Fetch-Site: same-site"],
                       ["Origin: http://localhost:3000", "Sec-Fetch-Site: same-site"],
                       ["Origin: http://localhost:%d.evil.example" % self.server.port]):
@@ -114,7 +114,7 @@ class Pages(Hostile):
                 self.refused(self.ask(method, path, marks), 403, "security_exception", "other sites")
             self.refused(self.ask("OPTIONS", "/victim/file/1", marks + ["Access-Control-Request-Method: PUT"]), 403, "security_exception", "other sites")
 
-    def test_names_that_rebind(self):
+    def test_dns_rebinding_is_refused(self):
         for host in ("evil.example", "evil.example:%d" % self.server.port, "localhost.evil.example", "127.0.0.1.evil.example", "127.1",
                      "store.example.evil"):
             for method, path, body in self.WRITES:
@@ -124,7 +124,7 @@ class Pages(Hostile):
         reply = Reply(self.server.raw(b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", timeout=None))
         self.refused(reply, 403, "security_exception", "--host-name")
 
-    def test_bodies_that_do_not_say_what_they_are(self):
+    def test_bodies_with_unsupported_content_type_are_refused(self):
         for method, path, body in self.WRITES:
             for kind in ("text/plain", "text/plain;charset=UTF-8", "multipart/form-data; boundary=b", "application/smile", "application/cbor"):
                 reply = self.ask(method, path, ["Content-Type: " + kind], body)
@@ -137,7 +137,7 @@ class Pages(Hostile):
                     reply = self.ask(method, path, [mark] + (["Content-Type: " + kind] if kind else []), body)
                     self.assertEqual(reply.status, 406, (path, kind, mark, reply.body))
 
-    def test_own_pages_and_names_pass(self):
+    def test_own_pages_and_names_are_accepted(self):
         for host in ("localhost", "LOCALHOST:%d" % self.server.port, "127.0.0.1", "10.1.2.3:80", "[::1]:9200", "store.example", "Other.Example.:80"):
             self.assertEqual(self.ask("GET", "/victim/file/1", (), b"", host).status, 200, host)
             self.assertEqual(self.ask("GET", "/victim/file/1", ["Origin: http://" + host, "Sec-Fetch-Site: same-origin"], b"", host).status, 200)
@@ -162,7 +162,7 @@ LIBRARY_REFUSES = not LIBRARY.MHD_get_version().startswith(b"0.")
 
 
 class Ambiguous(Hostile):
-    """Requests that a proxy in front may understand in another way: 400, and nothing behind them is believed."""
+    """Requests that a proxy may interpret differently: 400, and the rest of the connection's input is discarded."""
 
     NEXT = b"PUT /smuggled/_doc/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
     CASES = {
@@ -204,7 +204,7 @@ class Ambiguous(Hostile):
         self.alive()
 
     def test_in_pieces(self):
-        """The same, byte by byte: what has come in is not all there is."""
+        """The same requests, sent byte by byte."""
         for name, data in self.CASES.items():
             with self.subTest(name), socket.create_connection(("127.0.0.1", self.server.port)) as s:
                 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -244,7 +244,7 @@ class Crowds(unittest.TestCase):
     def open_among(self, crowd):
         return sum(map(self.is_open, crowd))
 
-    def test_idle_ones_make_room(self):
+    def test_idle_connections_are_evicted(self):
         with Server("--max-connections", "200") as server:
             session = server.must("POST", "/_session", {"ttl": "1h", "name": "attached"})["session"]
             line = self.dial(server)
@@ -261,7 +261,7 @@ class Crowds(unittest.TestCase):
                 s.close()
             line.close()
 
-    def test_one_address(self):
+    def test_connection_limit_of_one_address(self):
         with Server("--max-connections", "200", "--max-connections-per-address", "20") as server:
             others = [self.dial(server, "127.0.0.2") for _ in range(10)]
             crowd = [self.dial(server) for _ in range(100)]
@@ -271,10 +271,10 @@ class Crowds(unittest.TestCase):
             for s in crowd + others:
                 s.close()
 
-    def test_busy_ones_stay(self):
+    def test_busy_connections_are_not_evicted(self):
         """No connection that waits for an answer is ended; one too many is refused.
 
-        All that is asked meanwhile comes by one connection from another address, which takes no place of the crowd's."""
+        The test's own requests use one connection from another address, which takes none of the first address's slots."""
         with Server("--max-connections", "200", "--max-connections-per-address", "5") as server:
             server.connection = http.client.HTTPConnection("127.0.0.1", server.port, source_address=("127.0.0.3", 0))
             holder = server.must("POST", "/_session", {"ttl": "1h"})["session"]
@@ -320,7 +320,7 @@ class Files(unittest.TestCase):
                 found.setdefault(stat.S_IMODE(os.stat(path).st_mode), []).append(path)
         return found
 
-    def test_only_the_owner_reads(self):
+    def test_data_files_are_private(self):
         old = os.umask(0)
         try:
             with Server(data=self.data + "-new") as server:
@@ -329,7 +329,7 @@ class Files(unittest.TestCase):
         finally:
             os.umask(old)
 
-    def test_what_was_open_is_closed(self):
+    def test_inherited_descriptors_are_closed(self):
         with Server(data=self.data) as server:
             server.must("PUT", "/i/_doc/1", {"a": 1})
         for mode, paths in self.modes(self.data).items():
@@ -340,7 +340,7 @@ class Files(unittest.TestCase):
             self.assertIn("is its owner's alone now", server.errors())
             self.assertEqual(server.ask("GET", "/i/_doc/1")[0], 200)
 
-    def test_no_files_for_scripts(self):
+    def test_non_regular_script_files_are_skipped(self):
         """A FIFO, a folder, a device, a socket with the name of a script: passed over; the others are there."""
         scripts = os.path.join(self.data, "scripts")
         os.mkdir(scripts)
@@ -356,7 +356,7 @@ class Files(unittest.TestCase):
             self.assertEqual(server.must("GET", "/i/t/1")["_source"]["a"], 7)
             self.assertIn("fifo.groovy cannot be read", server.errors())
 
-    def test_fifos_among_the_data(self):
+    def test_fifos_in_data_directory(self):
         os.mkfifo(os.path.join(self.data, "FORMAT"))
         run = subprocess.run([PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:0"], capture_output=True, text=True)
         self.assertEqual(run.returncode, 1)
@@ -406,7 +406,7 @@ class Options(unittest.TestCase):
 
 
 class Numbers(Hostile):
-    def test_what_is_no_number(self):
+    def test_malformed_numbers(self):
         self.server.must("PUT", "/n/_doc/1", {"a": 1, "d": "2020-01-01"})
         for word in ("NaN", "nan", "Infinity", "-inf", "0x10", "1e999", "", " 5"):
             for body in ({"size": word}, {"from": word}, {"min_score": word}, {"terminate_after": word},

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What packaging/install puts into a root of its own runs from there, tells systemd that it is ready, and goes again without a trace. Man pages and
-completions say what the program says of itself. What programs it takes to look at them, and are not installed, is skipped by name.
+"""The files that packaging/install puts below a given root work from there: the server notifies systemd that it is ready, and all
+files are removed again. Man pages and completions agree with the program's help. Checks whose programs are not installed are
+skipped by name.
 """
 import os
 import re
@@ -45,7 +46,7 @@ class Install(unittest.TestCase):
     def help(self, command):
         return subprocess.run([PROGRAM, command, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
 
-    def test_what_is_there(self):
+    def test_installed_files(self):
         found = files(self.root)
         for name in ("usr/bin/tidelock", "usr/share/man/man1/tidelock.1", "usr/share/bash-completion/completions/tidelock",
                      "usr/share/zsh/site-functions/_tidelock", "lib/systemd/system/tidelock.service", "usr/lib/sysusers.d/tidelock.conf",
@@ -63,13 +64,13 @@ class Install(unittest.TestCase):
             pass
         for prefix in ("/usr", "/usr/local", "/opt/tidelock"):
             self.install(root, prefix, PROGRAM)
-            self.install(root, prefix, PROGRAM)  # over what is there
+            self.install(root, prefix, PROGRAM)  # over the installed files
             self.install(root, prefix, "--remove")
             self.assertEqual(files(root), ["var/lib/tidelock/data"])
         self.install(root, "/usr", "--remove")
 
     def test_configuration(self):
-        """What is installed has every option, and is right as it is. What somebody has changed is not lost, neither to an upgrade nor to a removal."""
+        """The installed file has every option and is valid. A modified file is kept by an upgrade and by a removal."""
         text = self.text("etc/tidelock/tidelock.conf")
         options = set(re.findall(r"^(?:  -., |      )--([a-z-]+)\[?=", self.help("serve"), re.M)) - {"config"}
         self.assertEqual(set(re.findall(r"^#?([a-z-]+) = ", text, re.M)), options)
@@ -114,7 +115,7 @@ class Install(unittest.TestCase):
         self.assertEqual(self.complete("serve", "--max-s"), {"--max-sessions="})
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: nobody reads its completion")
-    def test_zsh_reads_it(self):
+    def test_zsh_completes(self):
         subprocess.run(["zsh", "-n", os.path.join(self.root, "usr/share/zsh/site-functions/_tidelock")], check=True)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed: nobody looks at the unit")
@@ -124,7 +125,7 @@ class Install(unittest.TestCase):
                               stderr=subprocess.STDOUT, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_systemd_is_told(self):
+    def test_readiness_is_reported_to_systemd(self):
         folder = tempfile.mkdtemp(prefix="tidelock-notify-")
         self.addCleanup(shutil.rmtree, folder)
         for name in (os.path.join(folder, "socket"), "@tidelock-test-%d" % os.getpid()):

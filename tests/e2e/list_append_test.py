@@ -3,12 +3,12 @@
 """Transactions over lists under kill -9, judged as a history: strictly serializable, as seen from outside.
 
 Clients run transactions of a few appends and reads over a handful of documents, each a list; the documents are read by get,
-mget and search, and written by index and scripted update. What each was answered goes into a history, which is then checked
-(tests/lib/history.py) for lost and aborted and intermediate reads and for circles of dependences and real time; with
---history it is written to a file that elle-cli takes: `elle-cli --model list-append FILE`.
+mget and search, and written by index and scripted update. All replies are recorded in a history. It is checked
+(tests/lib/history.py) for lost updates, aborted and intermediate reads, and for cycles of dependencies and real time; with
+--history it is written to a file that elle-cli reads: `elle-cli --model list-append FILE`.
 
-Besides, every commit has a timestamp: replayed in that order, every read must be the state at its place exactly. And
-a client that never had its answer asks after the restart what became of its transaction.
+In addition, every commit has a timestamp: replayed in that order, every read must equal the state at its timestamp. And
+a client that never had its reply asks after the restart for the outcome of its transaction.
 
     list_append_test.py [--seconds 8] [--clients 16] [--keys 5] [--seed N] [--history FILE]
 """
@@ -84,7 +84,7 @@ def plan(client, keys):
 
 
 def carry_out(client, operations):
-    """Returns: the operations with what was read, and the timestamp of the commit."""
+    """Returns: the operations with the values read, and the timestamp of the commit."""
     query = all(kind == "r" for kind, _, _ in operations) and client.random.random() < 0.6
     transaction = ask(client, "POST", "/_transaction", {"mode": "query" if query else "update", "timeout": "2s"})["transaction"]
     client.note("transaction", id=transaction, query=query)
@@ -179,7 +179,7 @@ def settle(server, notes):
 
 
 def replay(server, committed):
-    """In the order of commits every read is the state, and the last state is what is there. A query reads after its timestamp's commit."""
+    """In the order of commits every read equals the state, and the last state equals the documents. A query reads after its timestamp's commit."""
     state = {}
     writes_first = sorted(committed, key=lambda pair: (pair[0], all(kind == "r" for kind, _, _ in pair[1])))
     for timestamp, operations in writes_first:
@@ -274,7 +274,7 @@ def main():
         server.must("PUT", "/lists", {"mappings": {"properties": {"key": {"type": "keyword"}, "list": {"type": "long", "index": False}}}})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.clients, work_here)
-            fleet.rage(args.seconds, kills=2, stops=1, stop_seconds=lambda number: 0.3,
+            fleet.inject_faults(args.seconds, kills=2, stops=1, stop_seconds=lambda number: 0.3,
                        enough=lambda: fleet.count_of("ok") > 15 * args.seconds)
             fleet.end()
             notes = fleet.notes()

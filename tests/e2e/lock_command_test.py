@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock lock`: the command lives no longer than the lock, and the lock no longer than the command.
+"""`tidelock lock`: the command runs only while the lock is held, and the lock is released when the command ends.
 
-Processes are killed and stopped on purpose; whether a command still runs is read from a file to which it keeps adding. Where a lease is to
-run out the clock of `tidelock lock` stands still and is moved by the test (tests/lib/clock.py), so that how busy the machine is has
-nothing to do with it.
+Processes are killed and stopped on purpose; a file to which the command keeps adding shows whether it still runs. Where a lease
+expires, the clock of `tidelock lock` is stopped and advanced by the test (tests/lib/clock.py), so that the load of the machine
+has no influence.
 """
 import os
 import pty
@@ -20,7 +20,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-import ties  # noqa: E402
+import process_guard  # noqa: E402
 from clock import Clock  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
 from terminal import need_terminal  # noqa: E402
@@ -36,7 +36,7 @@ def processes_with(word):
     """Returns: the pids of live processes with that word in their command line."""
     found = []
     for name in os.listdir("/proc"):
-        if name.isdigit() and word.encode() in ties.read("/proc/%s/cmdline" % name) and not ties.is_zombie(int(name)):
+        if name.isdigit() and word.encode() in process_guard.read("/proc/%s/cmdline" % name) and not process_guard.is_zombie(int(name)):
             found.append(int(name))
     return found
 
@@ -84,8 +84,8 @@ class LockCase(unittest.TestCase):
 
     def ticking_program(self):
         """
-        TICKING in one process: a shell that is stopped in the middle of its vfork() stands still, but is not counted as stopped.
-        SIGINT ends it as it ends any program: as an exception of Python's it is lost in the moment in which a file is closed.
+        TICKING in one process: a shell that is stopped during its vfork() does not run, but is not reported as stopped. SIGINT
+        has its default action: as a KeyboardInterrupt of Python it can be lost while a file is closed.
         """
         program = os.path.join(self.folder, "ticking.py")
         with open(program, "w", encoding="ascii") as file:
@@ -139,7 +139,7 @@ class LockCommand(LockCase):
         job.terminate()
         self.assertEqual(job.wait(HANGS), 128 + signal.SIGTERM)
 
-    def test_lost_however_the_command_ends(self):
+    def test_lost_lock_has_own_exit_status(self):
         """Its own 0 would say that it did its work under the lock."""
         for number, (command, options) in enumerate((('trap "exit 0" TERM; ' + TICKING, ()), (TICKING, ()),
                                                      ('while [ ! -e "$0.go" ]; do echo >>"$0"; sleep 0.02; done; exit 0', ("--transaction",)))):
@@ -179,7 +179,7 @@ class LockCommand(LockCase):
         until(lambda: not self.held(), "the lock is gone")
         self.until_dead(path)
 
-    def test_what_it_started_dies_too(self):
+    def test_descendants_of_command_are_killed(self):
         path = os.path.join(self.folder, "grandchild")
         job = self.start("fs", "--", "sh", "-c", "(%s) & wait" % TICKING, path)
         until(lambda: os.path.exists(path), "the command has started")
@@ -187,7 +187,7 @@ class LockCommand(LockCase):
         job.communicate()
         self.until_dead(path)
 
-    def test_nothing_is_left_behind(self):
+    def test_lock_is_released_and_background_processes_end(self):
         path = os.path.join(self.folder, "left")
         self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "(%s) & exit 0" % TICKING, path)[0], 0)
         self.assertFalse(self.held())
@@ -232,7 +232,7 @@ class LockOnATerminal(LockCase):
         self.said = b""
         self.shell, self.keys = pty.fork()
         if self.shell == 0:
-            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # a shell keeps ignoring what was ignored at its start
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # a shell ignores signals that were ignored at its start
                 signal.signal(number, signal.SIG_DFL)
             os.environ.update(self.clock.environment())
             os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
@@ -292,8 +292,8 @@ class LockOnATerminal(LockCase):
         self.interrupt()
         self.ends_with(130)
 
-    def test_to_the_background_and_back(self):
-        """Nobody tells us that we are in front again: the keys are ours, and we pass them on."""
+    def test_background_and_foreground(self):
+        """There is no signal for a return to the foreground: the terminal's signals reach the parent, which forwards them."""
         self.type_and_see(self.ticking_line())
         self.stop()
         self.type_and_see("bg")
@@ -322,8 +322,8 @@ class LockOnATerminal(LockCase):
         self.wait_until_said(b"^\\")
         self.ends_with(8)
 
-    def test_a_command_that_asks_for_the_terminal(self):
-        """In a pipeline it is not in front, until it reads what is typed."""
+    def test_command_that_reads_the_terminal(self):
+        """In a pipeline the command is not in the foreground until it reads from the terminal."""
         self.type(b"true | %s lock --url %s fs -- sh -c 'read word </dev/tty; echo got $word.'\n" %
                   (PROGRAM.encode(), self.server.url.encode()))
         until(self.held, "it has the lock")
@@ -332,7 +332,7 @@ class LockOnATerminal(LockCase):
         self.ends_with(0)
 
     def test_stopped_for_longer_than_its_lease(self):
-        """The connection stands, so the session does, and the command goes on."""
+        """The connection stays open, so the session stays alive, and the command continues."""
         self.type_and_see(self.ticking_line("--ttl", "10m"))
         self.stop()
         self.clock.jump(HOUR)
@@ -354,16 +354,16 @@ class LockOnATerminal(LockCase):
         self.dies_where_it_stands(b"the session is lost; stopping the command")
 
     def test_server_lost_while_stopped(self):
-        """Nobody knows any more that the lock is still there."""
+        """Without the server the lock is not certain any more."""
         self.type_and_see(self.ticking_line("--ttl", "10m"))
         self.stop()
         self.server.kill()
-        self.clock.jump(590)  # so little is left that it must not go on
+        self.clock.jump(590)  # so little of the lease is left that it must not continue
         self.dies_where_it_stands(b"the server does not answer; stopping the command")
 
 
 class LockOfTheStopped(LockCase):
-    """Where no shell watches: the one that is stopped stands still, and the other goes on."""
+    """Without job control of a shell: either the command or its parent is stopped, and the other one continues."""
 
     def child_of(self, job):
         """The command, whose first child is the guard's elder."""
@@ -387,7 +387,7 @@ class LockOfTheStopped(LockCase):
         self.assertFalse(self.held())
         return job.communicate()[1]
 
-    def test_the_command(self):
+    def test_stopped_command(self):
         job, path = self.start_ticking("--ttl", "10m")
         size = self.stop_command(job, path)
         self.clock.jump(HOUR)
@@ -397,7 +397,7 @@ class LockOfTheStopped(LockCase):
         job.terminate()
         self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
 
-    def test_the_command_by_the_signal_of_the_terminal(self):
+    def test_command_stopped_by_terminal_signal(self):
         job, path = self.start_ticking()
         job.send_signal(signal.SIGTSTP)  # passed on
         until(lambda: "(python3) T" in open("/proc/%d/stat" % self.child_of(job)).read(), "the command is stopped")
@@ -408,14 +408,14 @@ class LockOfTheStopped(LockCase):
         job.terminate()
         self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
 
-    def test_the_command_whose_session_is_lost(self):
+    def test_stopped_command_whose_session_is_lost(self):
         job, path = self.start_ticking()
         size = self.stop_command(job, path)
         self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session")["sessions"][0]["session"])
         self.assertIn("the session is lost", self.end(job, LOST))
         self.assertEqual(os.path.getsize(path), size, "it ran on")
 
-    def test_the_parent(self):
+    def test_stopped_parent(self):
         """The lines that have come in meanwhile say nothing about now; the server, asked, does."""
         job, path = self.start_ticking("--ttl", "10m")
         job.send_signal(signal.SIGSTOP)
@@ -432,14 +432,14 @@ class LockOfTheStopped(LockCase):
             rows = [row.split() for row in file][1:]
         return sum(int(row[4].split(":")[1], 16) for row in rows if row[2].endswith(":%04X" % self.server.port) and row[3] == "01")
 
-    def test_the_parent_whose_server_is_gone(self):
+    def test_stopped_parent_without_server(self):
         self.clock.stand()
         job, path = self.start_ticking("--ttl", "6s")
         job.send_signal(signal.SIGSTOP)
         before = self.unread()
         until(lambda: self.unread() > before, "lines come in")
         self.server.kill()
-        self.clock.jump(5.9)  # if those lines were of now, its lease would never be over: its clock stands
+        self.clock.jump(5.9)  # its clock is stopped: if the lines counted as just received, the lease would never expire
         job.send_signal(signal.SIGCONT)
         self.assertEqual(job.wait(HANGS), LOST)
         self.assertIn("the server does not answer", job.communicate()[1])
@@ -447,7 +447,7 @@ class LockOfTheStopped(LockCase):
 
 
 class Slow:
-    """A way to the server on which what a session's life line asks for is held back until it is let through."""
+    """A proxy that holds back the _attach request of a session until it is released."""
 
     def __init__(self, port):
         self.server = port
@@ -484,7 +484,7 @@ class Slow:
 
 
 class LockBehindASlowLine(LockCase):
-    """Until the server has the life line it would not notice a death, and the lock stay to the end of the lease."""
+    """Before the server has the attach stream it would not detect a death, and the lock would stay until the end of the lease."""
 
     def setUp(self):
         super().setUp()
@@ -494,7 +494,7 @@ class LockBehindASlowLine(LockCase):
         self.slow.close()
         super().tearDown()
 
-    def test_nothing_is_taken_before_the_line_stands(self):
+    def test_lock_is_acquired_after_attach_stream(self):
         path = os.path.join(self.folder, "ran")
         job = self.start("--url", self.slow.url, "fs", "--", "touch", path)
         self.assertTrue(self.slow.asked.wait(HANGS))
@@ -505,7 +505,7 @@ class LockBehindASlowLine(LockCase):
         self.assertTrue(os.path.exists(path))
         job.communicate()
 
-    def test_gives_up_when_it_never_does(self):
+    def test_fails_without_attach_stream(self):
         path = os.path.join(self.folder, "ran")
         status, _, errors = self.run_lock("--url", self.slow.url, "--ttl", "4s", "fs", "--", "touch", path)
         self.assertEqual(status, 1)
@@ -523,7 +523,7 @@ class LockWithTransaction(LockCase):
         return self.server.ask("GET", "/fs/_doc/" + name)[0] == 200
 
     def writing(self, name, then, *arguments):
-        """A command that writes a document, says so in a file, and goes on. Returns: process, when it has written."""
+        """Starts a command that writes a document, creates a file, and continues. Returns: the process, after its write."""
         path = os.path.join(self.folder, "written")
         job = self.start("--transaction", *arguments, "fs", "--", "sh", "-c", self.PUT % name + 'echo >"$0"; ' + then, path)
         until(lambda: os.path.exists(path), "the command has written")
@@ -556,7 +556,7 @@ class LockWithTransaction(LockCase):
         self.assertFalse(self.has("parent"))
         job.communicate()
 
-    def test_says_so_when_it_could_not_commit(self):
+    def test_failed_commit_is_reported(self):
         job = self.writing("broken", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0')
         transaction = self.state()[0]["transaction"]
         self.server.must("POST", "/_transaction/%d/_rollback?force=true" % transaction)
@@ -565,12 +565,12 @@ class LockWithTransaction(LockCase):
         self.assertIn("was rolled back: it was ended by force", job.communicate()[1])
         self.assertFalse(self.has("broken"))
 
-    def test_a_restart_goes_on(self):
+    def test_transaction_commits_after_server_restart(self):
         """The lock and the transaction outlive the server; what asked it meanwhile asks again."""
         job = self.writing("restarted", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0', "--ttl", "10m")
         self.server.kill()
         open(os.path.join(self.folder, "written.go"), "w").close()
-        time.sleep(0.3)  # it finds nobody to commit to, and asks again
+        time.sleep(0.3)  # it finds no server to commit to, and retries
         self.assertFalse(job.poll() is not None)
         self.server.start()
         self.assertEqual(job.wait(HANGS), 0, job.communicate()[1])
@@ -578,7 +578,7 @@ class LockWithTransaction(LockCase):
 
 
 class LockWhileTheServerIsAway(LockCase):
-    """The clock of the command's parent stands, and goes as far as to what it has to do, and never to the end of the lease."""
+    """The clock of the command's parent is stopped, and advanced only to its next action, never to the end of the lease."""
 
     def tearDown(self):
         if self.server.process.poll() is None:
@@ -587,7 +587,7 @@ class LockWhileTheServerIsAway(LockCase):
 
     def away(self):
         self.server.process.send_signal(signal.SIGSTOP)
-        until(lambda: b") T " in ties.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
+        until(lambda: b") T " in process_guard.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
 
     def test_stopped_before_the_lease_runs_out(self):
         self.clock.stand()
@@ -601,7 +601,7 @@ class LockWhileTheServerIsAway(LockCase):
         self.assertIn("does not answer", job.communicate()[1])
         self.assert_still(path)
 
-    def test_killed_when_it_does_not_heed(self):
+    def test_killed_when_it_ignores_sigterm(self):
         self.clock.stand()
         path = os.path.join(self.folder, "stubborn")
         job = self.start("--ttl", "12s", "fs", "--", "sh", "-c", 'trap "echo >$0.term" TERM; ' + TICKING, path)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a lock can name, and what it then guards: the tables of docs/locking.md, row by row, with a stranger's writes.
+"""The names that a lock can have, and the writes that it blocks: the tables of docs/locking.md, row by row, with another client's writes.
 
-The tables are read from the document, so that it cannot say what is not so; KINDS below are the kinds of names that it must tell of,
-so that no row can get lost.
+The tables are read from the document, so that it cannot be wrong. KINDS below are the kinds of names that it must have, so that
+no row can get lost.
 """
 import json
 import os
@@ -110,7 +110,7 @@ class Names(unittest.TestCase):
             self.assertFalse(reply.get("errors"), reply)
         self.assertEqual(stage.server.must("POST", "/_unlock", {"session": session, "locks": [target]})["released"], 1)
         self.assertEqual(stage.server.must("GET", "/_lock")["locks"], [], target)
-        # What was stopped was so by this lock.
+        # The refused writes succeed without the lock.
         for text in stopped:
             stage.fill()
             status, reply = stage.stranger(text)
@@ -118,7 +118,7 @@ class Names(unittest.TestCase):
         stage.server.must("DELETE", "/_session/" + session)
         stage.server.must("DELETE", "/_session/" + other)
 
-    def test_each_row_guards_what_it_says(self):
+    def test_each_row_blocks_the_documented_writes(self):
         rows = table("| a lock on | is |")
         told = set()
         for cells in rows:
@@ -155,7 +155,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.stage.server.must("GET", "/_lock")["locks"], [])
         self.stage.server.must("DELETE", "/_session/" + session)
 
-    def test_other_slips(self):
+    def test_other_wrong_names(self):
         session = self.stage.session()
         for path in ("", "a", "./a", "/.", "/..", "/a/..", "/a/.", "//", "/a//", "//a", "/*", "/a?", "/a/b*c", "/a/./b/"):
             with self.subTest(path=path):
@@ -174,7 +174,7 @@ class Names(unittest.TestCase):
             self.assertEqual(status, 400, reply)
         self.stage.server.must("POST", "/_transaction/%s/_rollback" % transaction)
 
-    def test_the_holder_is_refused_to_move_his_name(self):
+    def test_holder_cannot_change_its_locked_path(self):
         session = self.stage.session()
         must, ask = self.stage.server.must, self.stage.server.ask
         self.assertEqual(self.stage.lock(session, {"index": "files", "id": "1"})[0], 200)
@@ -197,8 +197,8 @@ class Names(unittest.TestCase):
         must("DELETE", "/_session/" + session)
         must("DELETE", "/fs/_alias/files")
 
-    def test_what_is_left_alone_lies_where_it_lay(self):
-        """A write of the holder's that changes nothing does not take his document out of its directory, whatever it asked for."""
+    def test_unchanged_document_keeps_its_path(self):
+        """A write of the holder that does not change the document keeps its path in the lock tree."""
         ask, must = self.stage.server.ask, self.stage.server.must
         nothing = [("DELETE", "/fs/_doc/1?routing=elsewhere", None, 404),
                    ("POST", "/fs/_update/1", {"script": "ctx._source.path = '/bill/README'; ctx.op = 'none'"}, 200),
@@ -219,7 +219,7 @@ class Names(unittest.TestCase):
                 must("DELETE", "/_session/" + one)
         must("DELETE", "/fs")
 
-    def test_the_command_warns(self):
+    def test_lock_command_warns(self):
         def run(*target):
             return subprocess.run([PROGRAM, "lock", "--url", self.stage.server.url, *target, "--", "true"],
                                   capture_output=True, text=True, check=False)

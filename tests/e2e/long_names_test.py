@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names of kilobytes in explanations: replies and stories are bounded, whatever names clients choose and however often they are told."""
+"""Names of kilobytes in explanations: replies and event records are bounded, for any names and any number of them."""
 import json
 import os
 import sys
@@ -11,8 +11,8 @@ from server import Server  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 SHOWN = 1024          # bytes of a name in an explanation (docs/locking.md)
-EXPLAINED = 4 << 20   # bytes of what a bulk's items are told of their holders
-LONG = "ä" * 6000     # 12,000 bytes, which leave 4,096 for what lies below (docs/http-api.md, renames)
+EXPLAINED = 4 << 20   # limit on the bytes of explanations in one bulk's reply
+LONG = "ä" * 6000     # 12,000 bytes, which leave 4,096 for the descendants' names (docs/http-api.md, renames)
 DEADLOCKS = 3
 
 
@@ -34,8 +34,8 @@ class Case(unittest.TestCase):
         self.assertEqual(response.status, 200, response.body[:500])
         return response.body
 
-    def test_items_that_fail(self):
-        """Each is told which lock is in its way, by a name of 1 KiB; from 4 MiB on only that one is."""
+    def test_explanations_of_failed_items_are_bounded(self):
+        """Each item's error names the blocking lock, in up to 1 KiB; after 4 MiB in total it only says that there is one."""
         count = 2500
         lines = []
         for number in range(count):
@@ -58,7 +58,7 @@ class Case(unittest.TestCase):
         listed = self.server.must("GET", "/_lock")["locks"]
         self.assertIn("/" + LONG, [lock.get("path") for lock in listed])
 
-    def test_deadlocks(self):
+    def test_deadlock_events_are_bounded(self):
         for number in range(DEADLOCKS):
             a, b = self.session(), self.session()
             paths = ["/%d%s" % (number, LONG), "/%d%sb" % (number, LONG)]

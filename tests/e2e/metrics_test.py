@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_metrics says what was done: each figure after known deeds; the text is what the formats allow, read by a strict parser; the rules and the
-dashboard of contrib/ ask only for figures that there are. Where Debian's prometheus is installed the real one scrapes, and its promtool checks.
+"""GET /_metrics reports the executed operations: each number is checked after known operations. The text is valid in its formats,
+read by a strict parser. The rules and the dashboard of contrib/ use only existing metrics. If Debian's prometheus is installed
+it scrapes the server, and its promtool checks.
 """
 import json
 import os
@@ -118,7 +119,7 @@ class Metrics(unittest.TestCase):
     def lock(self, session, mode, path, **more):
         return self.server.ask("POST", "/_lock", dict({"session": session, "locks": [{"mode": mode, "index": "fs", "path": path}]}, **more))
 
-    def test_both_formats_say_the_same(self):
+    def test_both_formats_are_equal(self):
         self.server.must("PUT", "/fs/_doc/1", {"a": 1})
         old, new = self.page(), self.page(open_metrics=True)
         self.assertEqual({name if kind != "counter" else name[:-len("_total")] for name, kind in old.types.items()}, set(new.types))
@@ -149,7 +150,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(after.get("tidelock_http_requests_in_flight"), 1)
         self.assertGreaterEqual(after.get("tidelock_http_connections"), 1)
 
-    def test_what_the_server_itself_refuses(self):
+    def test_requests_refused_by_http_layer(self):
         self.server.raw(b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
         self.assertEqual(self.page().get("tidelock_http_requests_refused_total"), 1)
 
@@ -209,7 +210,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual([page.get("tidelock_transactions_begun_total", mode=mode) for mode in ("update", "query")], [3, 1])
         self.assertEqual(page.get("tidelock_transactions"), 2)
 
-    def test_counters_begin_anew_and_gauges_do_not(self):
+    def test_counters_restart_and_gauges_do_not(self):
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"path": "/y/1"})
         self.lock(self.session(), "shared", "/x")
@@ -229,7 +230,7 @@ class Metrics(unittest.TestCase):
         self.assertGreater(after.get("tidelock_store_disk_bytes", kind="tables"), 0)
         self.assertEqual(after.get("tidelock_store_writable"), 1)
 
-    def test_what_it_costs_does_not_grow(self):
+    def test_size_of_page_is_constant(self):
         """A page with 300 indices and 2,000 locks has as many lines as one without, and no name of a client's."""
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         session = self.session()
@@ -245,7 +246,7 @@ class Metrics(unittest.TestCase):
         fresh = {key for key in set(many.samples) - set(few.samples) if ("route", "/{index}") not in key[1]}
         self.assertEqual(fresh, set())
 
-    def test_contrib_asks_for_what_there_is(self):
+    def test_contrib_uses_existing_metrics(self):
         self.server.must("PUT", "/fs/_doc/1", {"a": 1})
         names = self.page().names()
         with open(RULES, encoding="utf-8") as file:

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A command whose entry of the log ends the server: at the second end a start is refused, --skip-entry leaves it out, --retry-entry tries it again.
+"""A command whose log entry ends the server: after the second end a start is refused; --skip-entry skips the entry, --retry-entry
+tries it again.
 
-Method: a preloaded library (poison_shim.c) ends the process when a document with the word is given to the store, which is while its entry is applied, in
-normal running as in a replay. So for the server it is a fault of its own, or a kill from outside, as the test chooses.
+Method: a preloaded library (poison_shim.c) ends the process when a document with the word is given to the store, which is while
+its entry is applied, in normal operation and in a replay. So for the server it is a fault of its own, or a kill from outside, as
+the test chooses.
 """
 import http.client
 import json
@@ -60,7 +62,7 @@ class Poison(unittest.TestCase):
         return -status
 
     def start(self, *options):
-        """A start that does not come to answer. Returns: the signal that ended it, or its exit status, negative; what it logged."""
+        """Starts a server that ends before it answers. Returns: its signal, or its exit status, negative; its log."""
         told = len(self.server.errors())
         self.server.process = subprocess.Popen(
             [PROGRAM, "serve", "--data", self.server.data, "--listen", "127.0.0.1:0", *self.server.options, *options],
@@ -69,7 +71,7 @@ class Poison(unittest.TestCase):
         return self.wait(), self.server.errors()[told:]
 
     def start_with(self, *options):
-        """A start that comes to answer. Returns: what it logged."""
+        """Starts a server that answers. Returns: its log."""
         own, told = self.server.options, len(self.server.errors())
         self.server.options = own + list(options)
         self.server.start()
@@ -121,7 +123,7 @@ class Poison(unittest.TestCase):
         self.server.start()
         self.everything_else_is_there()
 
-    def test_it_is_refused_and_left_out(self):
+    def test_second_crash_refuses_start_until_skipped(self):
         self.server.must("POST", "/_backup/before")
         session = self.server.must("POST", "/_session", {"ttl": "5m"})["session"]
         self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "id": "3"}]})
@@ -146,7 +148,7 @@ class Poison(unittest.TestCase):
         self.restore_and_look()
 
     def restore_and_look(self):
-        """What is restored of a backup and the log leaves the entry out, too."""
+        """A restore of a backup and the log skips the entry, too."""
         restored = os.path.join(self.folder, "restored")
         subprocess.run([PROGRAM, "restore", "--from", os.path.join(self.folder, "backups", "before"), "--log", os.path.join(self.folder, "archive"),
                         "--log", os.path.join(self.server.data, "log"), "--data", restored], capture_output=True, check=True)
@@ -155,14 +157,14 @@ class Poison(unittest.TestCase):
             self.assertEqual(other.must("GET", "/fs/_doc/later")["_source"], {"v": 99})
         os.unlink(restored + ".log")
 
-    def test_a_fault(self):
+    def test_fault_of_the_server(self):
         entry = self.poisoned("fault")
         self.start_with("--skip-entry", str(entry))
         self.everything_else_is_there()
         self.check()
 
-    def test_a_kill_from_outside_is_tried_again(self):
-        """As an operator's kill -9, or the kernel's: it counts, and the refusal says how to go on. With more memory it goes through."""
+    def test_external_kill_can_be_retried(self):
+        """A kill -9 by an operator or the kernel counts, too, and the refusal names the remedy. With more memory the entry is applied."""
         entry = self.poisoned("kill")
         status, log = self.start("--retry-entry", str(entry))
         self.assertEqual(status, signal.SIGKILL, log)
@@ -173,15 +175,15 @@ class Poison(unittest.TestCase):
         self.server.kill()
         self.assertIn("the option can go", self.start_with("--retry-entry", str(entry)))
 
-    def test_one_end_is_not_two(self):
+    def test_one_crash_does_not_refuse_start(self):
         self.make_poisonous("abort")
         self.put_poison()
         self.make_poisonous("")
         self.start_with()
         self.assertEqual(self.source("bad"), {"word": "poison"})
 
-    def test_it_is_left_out_after_one_end(self):
-        """Whoever knows need not wait for the second."""
+    def test_entry_can_be_skipped_after_one_crash(self):
+        """An operator can skip the entry before a second crash."""
         self.make_poisonous("abort")
         self.put_poison()
         log = self.start("--skip-entry", "1")[1]
@@ -190,7 +192,7 @@ class Poison(unittest.TestCase):
         self.start_with("--skip-entry", str(entry))
         self.check()
 
-    def test_what_was_applied_is_not_left_out(self):
+    def test_applied_entry_is_not_skipped(self):
         """An entry that other entries follow was answered: a later version of the server, say, ends in it."""
         self.server.must("PUT", "/fs/_doc/bad", {"word": "poison"})
         self.server.must("PUT", "/fs/_doc/behind", {"v": 1})
@@ -206,7 +208,7 @@ class Poison(unittest.TestCase):
         self.start_with("--retry-entry", str(entry))
         self.assertEqual((self.source("bad"), self.source("behind")), ({"word": "poison"}, {"v": 1}))
 
-    def test_two_after_one_another(self):
+    def test_two_consecutive_entries(self):
         """What follows an entry that is left out may be left out, too."""
         first = self.poisoned("abort")
         self.start_with("--skip-entry", str(first))
@@ -218,7 +220,7 @@ class Poison(unittest.TestCase):
         self.everything_else_is_there()
         self.check()
 
-    def test_a_page_of_another_log(self):
+    def test_crash_page_of_another_log_is_ignored(self):
         """What the page says of a log that is not this one counts for nothing."""
         self.poisoned("abort")
         self.make_poisonous("")
@@ -231,7 +233,7 @@ class Poison(unittest.TestCase):
         os.unlink(os.path.join(self.server.data, "at-work"))
         self.server.start()
 
-    def test_what_is_asked_wrongly(self):
+    def test_invalid_options(self):
         self.server.stop()
         for options, told in ((["--skip-entry", "0"], "is no number from 1"), (["--skip-entry", "1", "--retry-entry", "1"], "one or the other")):
             status, log = self.start(*options)

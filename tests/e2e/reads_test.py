@@ -3,7 +3,7 @@
 """Reads after writes (docs/cluster.md, "Time and reading"): on hosts of a cluster in each mode, and after a timestamp.
 
 A host that is stopped with SIGSTOP has certainly not applied any write that is made meanwhile. A request that is sent to it waits in
-its socket, and is handled when it continues, before or while it catches up. Skipped where there is no etcd, except for one host alone.
+its socket, and is handled when it continues, before or while it catches up. Skipped without etcd, except for a single host.
 """
 import os
 import re
@@ -56,7 +56,7 @@ class Alone(unittest.TestCase):
         self.assertEqual(replies[0].status, 200)
         self.assertGreater(int(replies[0].getheader("Tidelock-Timestamp")), ts)
 
-    def test_timestamp_that_does_not_come_is_an_error(self):
+    def test_unreached_timestamp_is_an_error(self):
         for method, path, body in (("GET", "/w/_doc/1?timeout=1ms", None), ("PUT", "/w/_doc/never?timeout=1ms", {"v": 1})):
             status, reply = self.server.ask(method, path, body, headers={"Tidelock-After": str(2 ** 53 - 1)})
             self.assertEqual((status, reply["error"]["type"]), (504, "timestamp_not_reached_exception"))
@@ -64,7 +64,7 @@ class Alone(unittest.TestCase):
         status, reply = self.server.ask("GET", "/w/_doc/1?timestamp=%d" % (2 ** 53 - 1))
         self.assertEqual((status, reply["error"]["type"]), (400, "timestamp_in_future_exception"))
 
-    def test_what_is_no_timestamp_is_refused(self):
+    def test_malformed_timestamp_is_refused(self):
         for text in ("", "x", "0", "-1", "1.5", str(2 ** 53), str(2 ** 64)):
             status, reply = self.server.ask("GET", "/_timestamp", headers={"Tidelock-After": text})
             self.assertEqual(status, 400, text)
@@ -179,7 +179,7 @@ class Reads(unittest.TestCase):
         self.assertEqual(self.must(b, "GET", "/w/_doc/strict")["_source"], {"v": 2})
 
     def test_query_transaction_begins_in_the_mode_of_the_setting(self):
-        """Its host is behind by some thousand documents."""
+        """Its host lags by some thousand documents."""
         a, b = self.pair("--host-lease", "60s")
         self.set(a, "multi_version_concurrency_control", "contemporaneous")
         self.set(a, "distribute_timestamps", "fast")
@@ -242,7 +242,7 @@ class Reads(unittest.TestCase):
         self.assertNotIn("some requests did not end in time", a.errors())
         until(lambda: b.ask("GET", "/w/_doc/1")[0] == 200, "it was done")
 
-    def test_only_a_read_of_the_present_is_a_miss(self):
+    def test_only_current_reads_count_as_misses(self):
         """Reads wait for etcd after a document was not found, and not after one was not found at a timestamp, or something else than a document."""
         a, _ = self.pair("--host-lease", "60s")
         self.set(a, "distribute_timestamps", "fast")
@@ -278,8 +278,8 @@ class Reads(unittest.TestCase):
             if mode == "strict":
                 self.assertNotIn("WARNING", run.stdout)
 
-    def test_read_that_found_nothing_has_the_next_one_wait(self):
-        """The one retry works, however far behind the host is: here, by some thousand documents."""
+    def test_read_after_a_miss_waits(self):
+        """One retry is enough for any lag of the host: here, some thousand documents."""
         a, b = self.pair("--host-lease", "60s")
         self.set(a, "distribute_timestamps", "fast")
         many = '{"index": {}}\n{"v": 0}\n' * 3000

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Renames against a plain map of full paths: documents, versions, sequence numbers, searches, the past, transactions, restarts.
+"""Renames against a plain map of full paths: documents, versions, sequence numbers, searches, past timestamps, transactions, restarts.
 
-The model renames every document below by hand. After each step every document is read, and some searches are compared; the states of
-before are kept with their timestamps and compared again at the end, after a restart and a crash, too.
+The model renames every document below a directory individually. After each step every document is read, and some searches are
+compared. The earlier states are kept with their timestamps and compared again at the end, after a restart and a crash, too.
 
     rename_test.py [--seed N] [--steps N]
 """
@@ -133,7 +133,7 @@ class Rename(unittest.TestCase):
             self.assertEqual(reply["directories"], int(any(model.documents[id][0] != source for id in there)))
             stale = [(id, model.documents[id]) for id in there]
             model.rename(source, target, reply["_seq_no"])
-            for id, (path, n, seq_no) in stale[:2]:  # whoever read before the rename is not believed
+            for id, (path, n, seq_no) in stale[:2]:  # a condition read before the rename is stale
                 status, reply = self.server.ask("PUT", "/fs/_doc/%s?if_seq_no=%d&if_primary_term=1" % (id, seq_no), self.source(path, n), headers)
                 self.assertEqual(status, 409, reply)
 
@@ -210,7 +210,7 @@ class Rename(unittest.TestCase):
     def now(self):
         return "?timestamp=%d" % self.server.must("GET", "/_timestamp")["timestamp"]
 
-    def test_alone(self):
+    def test_single_renames(self):
         for step in range(OPTIONS.steps):
             self.step(self.model, {})
             self.compare(self.model)
@@ -225,7 +225,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
         self.server.start()
 
-    def test_in_transactions(self):
+    def test_renames_in_transactions(self):
         for step in range(OPTIONS.steps // 4):
             transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
             headers = {"Tidelock-Transaction": transaction}
@@ -246,7 +246,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
         self.server.start()
 
-    def test_home_and_away_again(self):
+    def test_rename_back_to_original_path_and_away(self):
         """What a transaction writes where it has renamed something home and away again is found, by itself and when it has committed."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/p/one"})
         self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/q"})
@@ -264,7 +264,7 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/w"})
         self.assertEqual(self.server.must("GET", "/fs/_doc/3")["_source"], {"path": "/w/three"})
 
-    def test_what_is_refused(self):
+    def test_invalid_renames(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})
         for body, status, word in [
                 ({"to": "/x"}, 400, "from"), ({"from": "/a"}, 400, "to"), ({"from": "/", "to": "/x"}, 400, "root"), ({"from": "/a", "to": "/"}, 400, "root"),
@@ -289,7 +289,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(self.server.ask("POST", "/fs/_rename?timestamp=5", {"from": "/a", "to": "/d"})[0], 400)
 
     def test_optimistic(self):
-        """Who has seen what was before a rename is believed nothing, be it a write or a rename; alone and in transactions."""
+        """A condition that was read before a rename is refused, of a write and of a rename; alone and in transactions."""
         for transactions in [False, True]:
             self.server.ask("DELETE", "/fs")
             self.server.must("PUT", "/fs", INDEX)
@@ -348,7 +348,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/x/b/c"})
 
     def test_longest_path(self):
-        """No path becomes longer than one may be written, however it would come about; what is in it stays in the tree."""
+        """No rename makes a path longer than the limit of written paths; its documents stay in the tree."""
         deep, most = ("/" + "y" * 249) * 32, 16384
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a" + deep, "n": 1})
         self.server.must("PUT", "/fs/_doc/2", {"path": "/s/t", "n": 1})
@@ -364,7 +364,7 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/" + "b" * (most - len(deep) - 1), "to": "/c"})
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/c" + deep, "n": 2})
         own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
-        for headers in [own, {}]:  # what is pushed down again and again, and the directory above it named as it was
+        for headers in [own, {}]:  # moved down repeatedly, and then its parent renamed to the original name
             for _ in range(2):
                 self.server.must("POST", "/fs/_rename", {"from": "/s", "to": "/u" + deep[:7000] + "/s"}, headers)
                 self.server.must("POST", "/fs/_rename", {"from": "/u", "to": "/s"}, headers)
@@ -378,8 +378,8 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/n/m", "to": "/n/o"})
         refused("/c", "/" + "x" * 9000, "would have")
 
-    def test_longest_birth(self):
-        """What was born below a long path, and has long paths born below it, is not renamed any more."""
+    def test_longest_origin(self):
+        """A directory created below a long path, with long paths created below it, cannot be renamed any more."""
         deep = ("/" + "l" * 249) * 64
         self.server.must("PUT", "/fs/_doc/1", {"path": deep + "/f"})
         self.server.must("POST", "/fs/_rename", {"from": deep, "to": "/d"})
@@ -414,7 +414,7 @@ class Rename(unittest.TestCase):
         self.assertEqual((status, "copy_to" in reply["error"]["reason"]), (400, True))
         self.assertEqual(self.found({"term": {"all": "/e.f/n"}}), ["3"])
 
-    def test_import_again(self):
+    def test_import_after_renames(self):
         """`tidelock import` finds a file's document by its path, whatever was renamed: none is made twice, pulled back, or left out."""
         with tempfile.TemporaryDirectory() as folder:
             tree = os.path.realpath(folder)
@@ -468,8 +468,8 @@ class Rename(unittest.TestCase):
             self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"))
         self.assertEqual(self.server.must("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, tokens[2]))["changes"], 1)
 
-    def test_rolled_back(self):
-        """Who waited for a document that a transaction had renamed has it where it lies, when that is rolled back."""
+    def test_waiting_lock_after_rollback_has_original_path(self):
+        """A request that waited for a document renamed by a transaction locks its original path after the rollback."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/x"})
         transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
         own = {"Tidelock-Transaction": transaction}
@@ -526,8 +526,8 @@ class Rename(unittest.TestCase):
         self.server.stop()
         self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
 
-    def test_where_much_once_lay(self):
-        """Renames to and of a directory that was emptied document by document, beside writes that come to lie in it."""
+    def test_rename_of_emptied_directory(self):
+        """Renames to and of a directory that was emptied document by document, during writes into it."""
         lay = [json.dumps(line) for i in range(400) for line in ({"index": {"_id": "b%d" % i}}, {"path": "/big/%d/f" % i})]
         gone = [json.dumps({"delete": {"_id": "b%d" % i}}) for i in range(400)]
         for turn in range(30):
@@ -555,7 +555,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
 
     def test_tree(self):
-        """What lies in a directory, page by page: long names, several documents at one path, several levels, the past, transactions."""
+        """Listing of a directory, page by page: long names, several documents at one path, several levels, past timestamps, transactions."""
         long = ["x" * 300 + str(i) for i in range(6)]
         paths = {"1": "/a", "2": "/a/b", "3": "/a/b/c", "4": "/a/b!x", "5": "/a/b!x/y", "6": "/a/b", "7": "/z/", "8": "relative", "9": None}
         paths.update(("l%d" % i, "/long/" + name) for i, name in enumerate(long))

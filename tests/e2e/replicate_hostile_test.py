@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A target that lies: `tidelock replicate` may wait for it, or end with a status of its own and a reason; nothing else, and when the lies end it copies all.
+"""A target with wrong replies: `tidelock replicate` waits, or ends with a status of its own and a reason. When the replies are right
+again it copies everything.
 
-What the target really answers is changed on its way: cut, emptied, of another type, with more or less in it, redirected, without an end. More by hand:
+A proxy changes the target's replies: truncated, emptied, of another type, with more or fewer members, redirected, endless. More seeds:
 TIDELOCK_SEEDS=FIRST,COUNT python3 tests/e2e/replicate_hostile_test.py
 """
 import json
@@ -71,7 +72,7 @@ class Hostile(Copy):
         self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d","routing":"%d"}}\n{"n":%d}\n' % (("a", "b")[i % 2], i, i % 3, i) for i in range(600)))
 
     def run_some(self, options, enough):
-        """Runs it until it ends or enough() is true; then SIGTERM ends it. Returns: its status, and what it said."""
+        """Runs it until it ends or enough() is true; then SIGTERM ends it. Returns: its status and its output."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(self.command(*options, to=self.meddler.url), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             try:
@@ -91,7 +92,7 @@ class Hostile(Copy):
         return process.returncode, said
 
     def run_beside(self, spoil, where, *options):
-        """Runs it while the answers to some requests are lies, until two were told, of which one was heard. Returns: its status, and what it said."""
+        """Runs it while the replies to some requests are wrong, until two were sent, of which one was read. Returns: its status and its output."""
         lies = []
 
         def lie(method, path, answer):
@@ -103,7 +104,7 @@ class Hostile(Copy):
         return self.run_some(options, lambda: len(lies) > 1)
 
     def assert_copies(self, *options):
-        """When the lies have ended. What they made of the target is not the copy's fault."""
+        """Copies with right replies again. Damage that the wrong ones did to the target is not the copy's fault."""
         self.meddler.spoil = None
         for index in self.target.must("GET", "/_settings"):
             self.target.must("DELETE", "/" + index)
@@ -111,7 +112,7 @@ class Hostile(Copy):
         self.assert_equal()
 
     def test_each_lie(self):
-        """Of every request, or of some kind only, in the middle of what is right."""
+        """Wrong replies to every request, or only to one kind, among right ones."""
         places = ("", "/_bulk", "/_search", "/_mapping")
         for i, (what, spoil) in enumerate(SPOILS.items()):
             for where in places if ALL else (places[i % len(places)],):
@@ -120,7 +121,7 @@ class Hostile(Copy):
         self.assert_copies()
 
     def test_compared(self):
-        """Who compares says that both are equal only when they are."""
+        """A comparison reports equality only if both are equal."""
         self.once()
         self.target.must("DELETE", "/a/_doc/2?routing=2")
         places = ("/_search", "/_mget")
@@ -132,7 +133,7 @@ class Hostile(Copy):
         self.assert_copies()
 
     def test_slow(self):
-        """An answer that comes byte by byte: it ends when it is told to, and not when the answer does, after 10,000 s."""
+        """A reply that arrives byte by byte, for 10,000 s: the program still ends at SIGTERM."""
         self.meddler.drip = 100
         self.run_some(("--once",), lambda: self.meddler.asked > 0)
 

@@ -22,7 +22,7 @@ from waiting import until  # noqa: E402
 
 
 class Host:
-    """Passes requests on to a port of this host; `answer(request)` says what is answered instead, as bytes, or None."""
+    """Forwards requests to a port of this host; `answer(request)` returns a reply to send instead, as bytes, or None."""
     def __init__(self, port, answer=lambda request: None):
         self.target, self.answer, self.connections = port, answer, []
 
@@ -132,7 +132,7 @@ class Lagging(replicate_test.Copy):
         self.assertGreater(asked[0], timestamp, "the timestamp that it must have reached")
         self.assert_equal()
 
-    def test_answers_all_the_same(self):
+    def test_stale_answers_are_discarded(self):
         """It answers with an older state: the answer is discarded, and the place does not pass the change that it lacks."""
         self.source.must("PUT", "/fs/_doc/1", {"n": 1})
         old = self.source.request("POST", "/_mget?any_routing=true", {"docs": [{"_index": "fs", "_type": "_doc", "_id": "1"}]})
@@ -220,7 +220,7 @@ class Dies(unittest.TestCase):
 
     @unittest.skipUnless(replicate_test.LONG, "a host is left when most of the lease is over without a line from it")
     def test_silent(self):
-        """A host that stands still is left before the lease ends; when it continues, the attachment that it had does not end the session."""
+        """A host that is stopped is replaced before the lease ends; when it continues, its old attach stream does not end the session."""
         (a, b), copy, process, put, awaited = self.begin(fast=True)
         a.process.send_signal(signal.SIGSTOP)
         try:

@@ -153,7 +153,7 @@ class Stories(Real, standin_test.Stories):
             self.pause(self.target.process, chance.random() / 2)
         self.let_go()
 
-    def test_stories(self):
+    def test_random_faults(self):
         first, count = (int(number) for number in os.environ.get("TIDELOCK_SEEDS", FEW).split(","))
         seeds = list(range(first, first + count)) + ([] if "TIDELOCK_SEEDS" in os.environ else [random.randrange(1 << 30)])
         for number, seed in enumerate(seeds):
@@ -168,7 +168,7 @@ class Stories(Real, standin_test.Stories):
 
 
 class Routings(Real, standin_test.Routings):
-    """Documents whose routing changes. What is of the stand-in's inside is left out."""
+    """Documents whose routing changes, without checks of the stand-in's internal state."""
     test_found_and_mended = test_history_gone = None
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The stand-in for Elasticsearch (lib/standin.py) beside a recording of a real 7.10, clause by clause; and copies into it, which forgets deletes.
+"""The stand-in for Elasticsearch (lib/standin.py) compared with a recording of a real 7.10, clause by clause; and copies into it while it forgets deletes.
 
 Recorded anew by: TIDELOCK_TARGET_RESTART="COMMAND" python3 tests/e2e/replicate_standin_test.py --record http://127.0.0.1:PORT, of a server all of whose indices are deleted.
 """
@@ -97,7 +97,7 @@ def ask(url, method, path, body=None):
 
 
 def play(url, restart, quick):
-    """Returns: what was answered, by clause."""
+    """Returns: the replies by clause."""
     answers = {}
     for name, steps in CLAUSES.items():
         answers[name] = []
@@ -234,7 +234,7 @@ class Routings(replicate_test.Copy):
         self.assert_same()
 
     def test_deleted_in_a_later_page(self):
-        """What was read as deleted, before the page came that tells of that, is deleted under its routing."""
+        """A document that was read as deleted, before the page with the delete was read, is deleted under its routing."""
         self.put("d", "a")
         self.put("e", "a")
         self.once()
@@ -248,7 +248,7 @@ class Routings(replicate_test.Copy):
         self.once()
         self.assertEqual([it for it in self.there() if it[0] in "de"], [("e", "c", 3)])
 
-    def test_over_what_is_there(self):
+    def test_copy_over_existing_documents(self):
         """A target that has documents under other routings, when it is copied first."""
         self.put("d", "a")
         self.put("e", None)
@@ -260,7 +260,7 @@ class Routings(replicate_test.Copy):
         self.assert_same()
 
     def test_found_and_mended(self):
-        """--verify names what lies under another routing as extra, once, and what only has another one as different."""
+        """--verify reports a document under another routing as extra, once, and one that only has another routing as different."""
         shards = self.target.indices
         for id in ("d", "e", "f"):
             self.put(id, "a")
@@ -277,7 +277,7 @@ class Routings(replicate_test.Copy):
         self.assert_same()
 
     def test_history_gone(self):
-        """The feed reaches further back than the history: where a document was is not told, and is found by comparing."""
+        """The feed is longer than the history: it does not have a document's former routing, which is found by comparing."""
         for i in range(5):
             self.put("d%d" % i, "a")
         self.once()
@@ -301,14 +301,14 @@ class Routings(replicate_test.Copy):
 
 class RoutingsWithTombstones(Routings):
     TOMBSTONES = True
-    test_deleted_in_a_later_page = test_history_gone = test_over_what_is_there = None  # as without
+    test_deleted_in_a_later_page = test_history_gone = test_copy_over_existing_documents = None  # as without
 
 
 class Refusals(replicate_test.Copy):
     new_target = Target
 
-    def test_what_is_too_large_is_refused_alone(self):
-        """413 halves a request; a document that is too large by itself is put aside, and the others go on."""
+    def test_oversized_document_is_refused_alone(self):
+        """413 halves a request; a single document that is too large is recorded as refused, and the others are copied."""
         self.target.most_bytes = 10000
         self.fill(500)
         self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20000})
@@ -386,7 +386,7 @@ class Forgets(Target):
 class MoreThanItHolds(replicate_test.Copy):
     new_target = Forgets
 
-    def test_more_than_it_holds_differs_for_good(self):
+    def test_more_differences_than_limit(self):
         """More documents than a comparison holds differ, whatever is sent: the copy says so, and ends with 1."""
         for begin in range(0, 100500, 25125):
             self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))

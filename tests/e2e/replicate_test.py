@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A copy that follows the feed: `tidelock replicate`, killed, stopped and started again, beside clients, with a target that refuses.
+"""A copy that follows the feed: `tidelock replicate`, killed, stopped and restarted while clients write, and with a target that refuses.
 
 The target is another server of ours; with TIDELOCK_TARGET=http://127.0.0.1:PORT it is a real Elasticsearch or OpenSearch from 6.8 on, all of whose indices are
 deleted. That both sides are equal is found by reading both, here, and not by what the program says.
@@ -26,9 +26,9 @@ from waiting import until  # noqa: E402
 
 TARGET = os.environ.get("TIDELOCK_TARGET")
 LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
-RESTART = os.environ.get("TIDELOCK_TARGET_RESTART")  # a command that ends that server and starts it again; in stories (Seeds) it forgets deletes besides
+RESTART = os.environ.get("TIDELOCK_TARGET_RESTART")  # a command that restarts that server; in runs of Seeds it also forgets deletes
 OURS = (".tidelock-replicate", ".tidelock-replicate-refused")
-FAST = 4  # times that the clock of a fast copy runs: what it does every second it does four times a second
+FAST = 4  # speed of a fast copy's clock: periodic work of one second is done four times a second
 
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "sleep_shim.so")
@@ -66,7 +66,7 @@ class Real(Server):
         return self
 
     def ask(self, *request):
-        """Shards of an index that was just made answer 503 for a moment, and who was started anew has hung up."""
+        """Repeats a request: shards of a new index reply 503 for a short time, and a restarted server has closed the connection."""
         asked = []
 
         def is_answered():
@@ -130,7 +130,7 @@ class Copy(unittest.TestCase):
         return run.stderr
 
     def follow(self, *options, to=None, fast=False):
-        """`fast`: its clock runs fast, so what it does from time to time comes soon, and its lease seems to it shorter than it is."""
+        """`fast`: its clock runs fast, so its periodic work is done soon, and it considers its lease shorter than it is."""
         errors = tempfile.TemporaryFile("w+")
         environment = self.fast() if fast and os.path.exists(clock.SHIM) else None
         process = subprocess.Popen(self.command("--quiet", *options, to=to), stderr=errors, env=environment)
@@ -192,8 +192,8 @@ class Copy(unittest.TestCase):
 
 
 class First(Copy):
-    def test_all_and_what_follows(self):
-        """Everything as it is, mappings, settings and aliases too; then what was changed meanwhile, and only that."""
+    def test_first_copy_and_changes(self):
+        """Copies all documents, with mappings, settings and aliases; then only the later changes."""
         self.source.must("PUT", "/fs", {"settings": {"number_of_shards": 3, "analysis": {"analyzer": {"mine": {"type": "custom", "tokenizer": "path_hierarchy"}}}},
                                         "mappings": {"properties": {"t": {"type": "text", "analyzer": "mine"}}}, "aliases": {"all": {"filter": {"term": {"n": 1}}}}})
         self.fill()
@@ -225,8 +225,8 @@ class First(Copy):
         self.assertLessEqual(version, self.source.must("GET", "/_timestamp")["timestamp"])
         self.assertEqual(self.target.ask("PUT", "/fs/_doc/1?version_type=external&version=%d" % (before - 1), {"old": 1})[0], 409)
 
-    def test_place(self):
-        """It stands in the target, and is the source's; a copy of another source under the same name is refused."""
+    def test_position_in_target(self):
+        """The position is stored in the target and names the source; a copy of another source under the same name is refused."""
         self.fill(3)
         self.once("--prefix", "live-")
         place = self.target.must("GET", "/.tidelock-replicate/_doc/default")
@@ -237,7 +237,7 @@ class First(Copy):
             self.assertEqual(run.returncode, 1)
             self.assertIn("a copy of another source", run.stderr)
 
-    def test_over_what_is_there(self):
+    def test_copy_over_existing_index(self):
         """A target that has the index already keeps nothing that the source has not."""
         self.fill(10)
         self.target.must("PUT", "/fs/_doc/3", {"n": "old"})
@@ -262,7 +262,7 @@ class First(Copy):
         self.assertNotIn("gc_deletes", self.once())
 
     def test_types(self):
-        """An index with several types is an index a type where there are none."""
+        """An index with several types becomes one index for each type in a target without types."""
         for type in ("file", "lock"):
             self.source.must("PUT", "/fs/%s/1" % type, {"type": type})
         self.once()
@@ -408,7 +408,7 @@ class Following(Copy):
         self.await_equal()
 
     def test_one_at_a_time(self):
-        """Another one of the same name is told so; with a name of its own it runs beside it."""
+        """A second copy with the same name is refused; one with another name runs concurrently."""
         self.fill(3)
         process = self.follow()
         self.await_equal()
@@ -424,8 +424,8 @@ class Following(Copy):
     def assert_equal_besides(self, prefix):
         self.assertEqual({key: value for key, value in documents(self.target.must, prefix=prefix).items()}, documents(self.source.must))
 
-    def test_place_of_another_life(self):
-        """Who finds that the place has moved on without it stops."""
+    def test_newer_position_stops_copy(self):
+        """A copy stops when it finds a newer position than its own."""
         self.fill(3)
         process = self.follow(fast=True)
         self.await_equal()
@@ -446,7 +446,7 @@ class Following(Copy):
         self.assertEqual(self.ended(process), 76, self.told(process))
 
     def test_refused(self):
-        """What the target does not take is put aside, told, and holds nothing up."""
+        """Documents that the target refuses are recorded and reported, and do not delay others."""
         self.target.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "date", "format": "yyyy"}}}})
         self.source.must("PUT", "/fs/_doc/good", {"n": 2020})
         self.source.must("PUT", "/fs/_doc/bad", {"n": 7})
@@ -458,8 +458,8 @@ class Following(Copy):
         self.assertEqual((aside["name"], aside["index"], aside["id"]), ("default", "fs", "bad"))
         self.assertIn("failed to parse", aside["error"])
 
-    def test_target_away(self):
-        """A target that is killed and comes again, a source too: nobody has to look after it."""
+    def test_target_and_source_restarts(self):
+        """The copy continues without an operator after restarts of the target and of the source."""
         self.fill(50)
         process = self.follow()
         self.await_equal()
@@ -493,7 +493,7 @@ class Following(Copy):
         self.assertIsNone(process.poll(), self.told(process))
 
     def test_feed_cut(self):
-        """The place is older than the feed: all is compared, and what was deleted meanwhile goes."""
+        """The position is older than the feed: everything is compared, and documents deleted meanwhile are deleted."""
         self.fill(20)
         self.once()
         self.source.must("DELETE", "/fs/_doc/1")
@@ -510,10 +510,10 @@ class Following(Copy):
 
 
 class Odd(Copy):
-    """What is rare, and has to go right all the same."""
+    """Rare conditions."""
 
     def test_killed_while_an_index_is_copied_again(self):
-        """It was deleted in the target: what it had before the place comes again, also where who began with that was killed."""
+        """The index was deleted in the target: its documents are copied again, also if the program that began with it was killed."""
         self.fill(50)
         self.once()
         self.target.must("DELETE", "/fs")
@@ -549,7 +549,7 @@ class Odd(Copy):
         self.assertIn("it begins again", run.stderr)
 
     def test_ids_with_every_byte(self):
-        """And NUL, quotes, slashes, what is no letter anywhere; each is another document, copied, changed, compared, deleted."""
+        """Ids with NUL, quotes, slashes and unassigned characters; each document is copied, changed, compared and deleted."""
         ids = [chr(n) for n in range(0x180)] + ["a\0b", "a\0c", "a", "\u2028", "\U0001f600", "../x", "_all", "%00", "x" * 512]
         ids = [id for id in ids if not id.startswith("_") or len(id) > 1]
 
@@ -601,7 +601,7 @@ class Odd(Copy):
 
 
 class Suspects(Copy):
-    """A request whose answer was lost may be worked off again, late: what was in it is compared when some time has passed, by another life, too."""
+    """A request whose reply was lost may be executed again, late: its documents are compared after some time, by a restarted program, too."""
     def setUp(self):
         super().setUp()
         self.meddler = Meddler(self.target.port)
@@ -650,7 +650,7 @@ class Suspects(Copy):
         return process
 
     def test_mended(self):
-        """When the time has passed, by the same life; what is not suspect is not looked at."""
+        """After the time has passed, by the same process; only suspects are compared."""
         self.fill(3)
         self.once()
         seen = self.lose_once("a")
@@ -689,7 +689,7 @@ class Suspects(Copy):
                     self.target.must("DELETE", "/" + index)
 
     def test_first_copy(self):
-        """Of what was lost then the feed does not tell: all is compared."""
+        """The feed does not have the requests lost during the first copy: everything is compared."""
         self.fill(300)
         self.lose_once("7")
         run = subprocess.run(self.command("--once", "--suspect-time", "1h", to=self.meddler.url), capture_output=True, text=True, env=without_rests())
@@ -711,7 +711,7 @@ class Verify(Copy):
         return run.stdout
 
     def lie(self):
-        """What somebody else does to the target. Returns: what it is, as it is to be told."""
+        """Changes the target as another client would. Returns: the expected report."""
         told = []
         for i in range(0, 2500, 250):
             id, what = "%d" % i, i // 250 % 3
@@ -744,8 +744,8 @@ class Verify(Copy):
         self.fill(20)
         self.assertIn("of 20 documents 20 are missing", self.verify("--verify", expect=1))
 
-    def test_beside_a_copy(self):
-        """What is on its way is not told."""
+    def test_verify_during_copy(self):
+        """Changes in transit are not reported."""
         self.fill(500)
         self.follow()
         self.await_equal()
@@ -832,7 +832,7 @@ class Hostile(Copy):
         self.assertEqual(self.risen, [])
 
     def test_killed(self):
-        """kill -9 at any moment, and SIGSTOP; the next one goes on from the place."""
+        """kill -9 at any time, and SIGSTOP; the next process continues from the position."""
         self.fill(20)
         process = [self.follow()]
         self.await_equal()
@@ -851,7 +851,7 @@ class Hostile(Copy):
         self.run_hostile(1, disturb)
 
     def test_answers_lost(self):
-        """Connections to the target break in the middle of answers: a batch is sent again, and what it did the first time is found done."""
+        """Connections to the target break during replies: a batch is sent again, and its items are found done."""
         with Proxy(self.target.port) as proxy:
             self.fill(20)
             process = self.follow(to="http://127.0.0.1:%d" % proxy.port)
@@ -870,8 +870,8 @@ class Seeds(Copy):
     them: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`; with a target that forgets deletes after a second, 200 of them:
     `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`
 
-    With TIDELOCK_TARGET_RESTART too, "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10" say, the real target is started anew in each story, and keeps versions of deletes for
-    a second: what was late then can bring a deleted document back for as long as it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
+    With TIDELOCK_TARGET_RESTART, such as "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10", the real target is restarted in each run, and keeps versions of deletes for
+    a second: a late request can restore a deleted document then while it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
     DISTURBANCES = 40 if LONG else 12
     SECONDS = 4  # within which a real target is started anew
     TOMBSTONES = bool(os.environ.get("TIDELOCK_TOMBSTONES"))
@@ -888,7 +888,7 @@ class Seeds(Copy):
         return there == documents(self.source.must)
 
     def ask_until(self, server, method, path, body=None):
-        """Asks until there is an answer, however often the server is killed. Returns: the status, 404 of a tombstone; None: the story ended before."""
+        """Repeats a request until there is a reply, however often the server is killed. Returns: the status, 404 of a tombstone; None: the run ended before."""
         while True:
             connection = server.connect()
             try:
@@ -1025,7 +1025,7 @@ class Seeds(Copy):
                 process.kill()
                 process.wait()
 
-    def test_stories(self):
+    def test_random_faults(self):
         first, count = (int(number) for number in os.environ.get("TIDELOCK_SEEDS", "1,1").split(","))
         for seed in range(first, first + count):
             with self.subTest(seed):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What copies tell of themselves: GET /_changes/_consumers, /_cat/copies, `tidelock status`; of copies that run, have ended, are silent or stand still."""
+"""The reported status of copies: GET /_changes/_consumers, /_cat/copies, `tidelock status`; of copies that run, have ended, are silent or stopped."""
 import json
 import os
 import signal
@@ -30,8 +30,8 @@ class Told(unittest.TestCase):
         self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n' % (i, i) for i in range(count)))
         return self.source.must("GET", "/_timestamp")["timestamp"]
 
-    def test_by_hand(self):
-        """Any consumer of the feed may tell of itself."""
+    def test_consumer_without_copy(self):
+        """Any consumer of the feed may report its status."""
         self.assertEqual(self.source.must("GET", "/_changes/_consumers")["consumers"], [])
         place = self.put(3)
         self.assertEqual(self.tell("mine", target="http://es:9200", state="following", place=place, sent=7)[0], 200)
@@ -68,7 +68,7 @@ class Told(unittest.TestCase):
             self.assertEqual(self.source.ask(method, path)[0], 404)
 
     def test_without_a_feed(self):
-        """How far it is behind cannot be known."""
+        """Its lag is unknown."""
         self.source.stop()
         self.source.options = (*self.source.options, "--feed", "off")
         self.source.start()
@@ -76,7 +76,7 @@ class Told(unittest.TestCase):
         self.assertEqual(self.tell("c", target="x", state="following", place=place - 1)[0], 200)
         self.assertEqual((self.copies()["c"]["lag_changes"], self.copies()["c"]["lag_ms"]), (None, None))
 
-    def test_what_is_refused(self):
+    def test_invalid_reports(self):
         for body, word in [({}, "target"), ({"target": "x"}, "state"), ({"target": "x", "state": "well"}, "state"), ({"target": "", "state": "ended"}, "target"),
                            ({"target": "x", "state": "ended", "place": -1}, "place"), ({"target": "x", "state": "ended", "sent": "7"}, "sent"),
                            ({"target": "x", "state": "ended", "why": 1}, "why"), ({"target": "x" * 5000, "state": "ended"}, "bytes")]:
@@ -87,7 +87,7 @@ class Told(unittest.TestCase):
         self.assertEqual(self.copies(), {})
 
     def test_of_a_copy(self):
-        """One that follows, stands still, ends, is compared; and what an operator sees."""
+        """A copy that follows, is stopped, ends, is compared; and its display for operators."""
         self.put(100)
         with Server() as target:
             command = [PROGRAM, "replicate", "--from", self.source.url, "--to", "http://me:secret@" + target.url[len("http://"):]]
@@ -123,7 +123,7 @@ class Told(unittest.TestCase):
             self.assertEqual(self.copies()["default"]["verified_differences"], 0)
 
     def test_compares_by_itself(self):
-        """What somebody else has done to the target is found and mended, while what comes is followed."""
+        """Foreign changes of the target are found and repaired, while the feed is followed."""
         self.put(50)  # it compares at a hundredth of its speed
         with Server() as target, tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=errors)

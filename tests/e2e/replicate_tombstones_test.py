@@ -33,7 +33,7 @@ class Tombstones(Copy):
             self.assertEqual(self.seen(name), self.seen(name, self.source.must))
 
     def test_deletes_stay(self):
-        """Also where an old request comes after the target has forgotten what it knew of deletes."""
+        """Also if an old request arrives after the target has forgotten the versions of deletes."""
         self.source.must("PUT", "/fs", {"mappings": {"dynamic": "strict", "properties": {"n": {"type": "long"}}}, "aliases": {"odd": {"filter": {"term": {"n": 7}}}, "all": {}}})
         self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n' % (i, i) for i in range(20)))
         self.once()
@@ -71,7 +71,7 @@ class Tombstones(Copy):
         self.assert_seen("fs")
         self.assertEqual(subprocess.run(self.command("--verify"), capture_output=True).returncode, 0)
 
-    def test_from_the_beginning_again(self):
+    def test_copy_after_lost_position(self):
         """A copy whose place is lost goes over what there is: tombstones stay as they are, what the source has no more becomes one."""
         self.fill(10)
         self.once()
@@ -85,7 +85,7 @@ class Tombstones(Copy):
         self.assertEqual(self.seen("fs-copy")["1"], before)
         self.assert_seen("fs")
 
-    def test_their_end(self):
+    def test_old_tombstones_are_deleted(self):
         self.fill(10)
         sent = []
 
@@ -120,7 +120,7 @@ class Tombstones(Copy):
         self.assertEqual((self.seen("live-two-lock"), self.seen("live-two-file")), ({}, {"1": {"type": "file"}}))
         self.assertEqual(self.seen("live-one-copy"), {"2": {"n": "other"}})
 
-    def test_what_is_refused(self):
+    def test_changed_tombstones_option_is_refused(self):
         self.fill(3)
         self.once()
         plain = [PROGRAM, "replicate", "--from", self.source.url, "--to", self.target.url]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Replies as a 7.10.2 gave them, where a recording would be too long, or what is told depends on what was done before."""
+"""Replies compared with those of a 7.10.2, for cases where a recording would be too long, or the reply depends on earlier requests."""
 import json
 import os
 import sys
@@ -72,7 +72,7 @@ class Immense(unittest.TestCase):
         for field in ("below", "none", "words"):
             self.assertIsNone(self.put({field: long}), field)
 
-    def test_bytes_and_places(self):
+    def test_byte_counts_and_offsets(self):
         for text in ("é" * 16384, "€" * 10923, "a\U0001F600" * 8000):
             self.assertEqual(self.put({"plain": text}), immense("plain", text))
         self.assertIsNone(self.put({"plain": "é" * 16383}))

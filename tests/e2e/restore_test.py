@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md, "To a moment"): of a backup and the log since then comes what there was at any moment."""
+"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md): a backup and the log since then give the state of any
+later timestamp.
+"""
 import json
 import os
 import random
@@ -16,7 +18,7 @@ from server import PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
 
-LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))  # more moments
+LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))  # more timestamps
 
 
 class Case(unittest.TestCase):
@@ -85,7 +87,7 @@ class Restore(Case):
         else:
             self.write_much(server, 200, rng)
 
-    def test_to_any_moment(self):
+    def test_restore_to_any_timestamp(self):
         rng = random.Random(17)
         moments, backups = [], []
         with self.server() as server:
@@ -131,7 +133,7 @@ class Restore(Case):
             server.start()  # and so is what the original has
             self.assertEqual(documents(server), end)
 
-    def test_what_is_missing(self):
+    def test_gaps_in_log_are_reported(self):
         with self.server() as server:
             server.must("PUT", "/a/_doc/1", {})
             server.must("POST", "/_backup/b")
@@ -154,8 +156,8 @@ class Restore(Case):
             server.start()
 
 
-class Strangers(Case):
-    """Store and log belong together: the store knows the log that made it, and a start beside another is refused with what to do."""
+class WrongLog(Case):
+    """The store records the identity of its log: a start with another log is refused with the remedy."""
 
     def refused(self, data, reason):
         done = subprocess.run([PROGRAM, "serve", "--data", data, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
@@ -181,7 +183,7 @@ class Strangers(Case):
         with Server(data=mine) as server:
             self.assertEqual(server.must("GET", "/w/_count")["count"], 5)
 
-    def test_a_log_that_went_another_way(self):
+    def test_diverged_log(self):
         """A backup that was served has the log's identity, and entries of its own."""
         with self.server() as server:
             server.must("PUT", "/a/_doc/1", {})
@@ -222,7 +224,7 @@ class Strangers(Case):
             other.start()
 
     def test_a_backup_of_a_backup(self):
-        """It goes on from the backup, and the log of that makes what came after it."""
+        """A served backup continues from its state, and its own log has the later changes."""
         with self.server() as server:
             server.must("PUT", "/a/_doc/1", {})
             server.must("POST", "/_backup/first")
@@ -252,7 +254,7 @@ class Replay(Case):
         server.must("PUT", "/b/_doc/1?transaction=%s" % transaction, {"n": by})
         server.must("POST", "/_transaction/%s/_commit" % transaction)
 
-    def test_it(self):
+    def test_replay_equals_store(self):
         with self.server() as server:
             self.play(server, 40, 1)
             server.must("POST", "/_backup/b")
@@ -305,7 +307,7 @@ class Replay(Case):
 
 
 class Archive(Case):
-    def test_how_much_is_kept(self):
+    def test_retention(self):
         with self.server("--log-keep", "20mb") as server:
             self.write_until(server, lambda: self.numbers()[-1:] >= [4])
             until(lambda: len(self.numbers()) == 2, "the oldest have gone")
@@ -316,8 +318,8 @@ class Archive(Case):
     def numbers(self):
         return [int(name.split(".")[0], 16) for name in self.segments(self.archive)]
 
-    def test_an_archive_that_is_full(self):
-        """It is on another disk. The log grows until it takes segments again; nobody is held up, nothing is missing then."""
+    def test_full_archive(self):
+        """The archive is on another disk. While it is full the log grows; no request is delayed, and no segment is missing later."""
         with SmallDisk() as disk:
             self.archive = os.path.join(disk.folder, "archive")
             with self.server() as server:

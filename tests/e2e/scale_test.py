@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many owners: sessions with many locks each, many waiters on one lock, many idle transactions, and a start after a crash.
 
-What each of them costs is measured: memory by the server's resident size, threads by their number, the start by the clock. With
---full the numbers are those of the promise and the limits are asserted; the small form of the test suite asserts only what
-does not depend on them: that waiters cost no thread, are served in order, and that everything ends.
+The cost of each is measured: memory by the server's resident size, threads by their number, the start by the clock. With
+--full the numbers are those of the documentation and the limits are asserted. The small form of the test suite asserts only what
+does not depend on them: waiters need no threads, are served in order, and everything ends.
 
     scale_test.py [--full] [--sessions N] [--locks N] [--waiters N] [--transactions N]
 """
@@ -25,7 +25,7 @@ WAITER_BYTES = 2048  # its HTTP exchange included
 IDLE_TRANSACTIONS_BYTES = 20 << 20
 START_SECONDS = 2.0
 FULL = "--full" in sys.argv
-# Small caches of the store, so that its buffers do not drown what is measured.
+# Small caches of the store, so that its buffers do not dominate the measured memory.
 OPTIONS = ("--cache", "8m", "--write-buffer", "8m", "--idle-timeout", "1h")
 
 
@@ -137,7 +137,7 @@ def waiters_on_one_lock(scale):
         threads, before = status(server, "Threads"), resident(server)
         for line, session in zip(lines, sessions):
             line.send("POST", "/_lock", {"session": session, "wait": "1h", "locks": [lock]})
-        for session in sessions:  # one by one: an answer that lists all of them leaves memory behind that is not theirs
+        for session in sessions:  # one by one: a reply that lists all of them would allocate memory that does not belong to them
             while not server.must("GET", "/_session/" + session)["waiting"]:
                 time.sleep(0.01)
         after = resident(server)
@@ -152,7 +152,7 @@ def waiters_on_one_lock(scale):
 
 
 def pass_on(server, holder, lines, waiting):
-    """Everyone gives the lock back as soon as he has it. They get it in the order in which they stood."""
+    """Each holder releases the lock at once. It is granted in the order of the queue."""
     by_socket = {line.socket.fileno(): session for session, line in lines.items()}
     poll = select.epoll()
     for descriptor in by_socket:

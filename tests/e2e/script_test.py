@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts beside their language: files that are watched, and the bounds that the settings set.
+"""Scripts apart from their language: files that are watched, and the limits set by options.
 
-A file is added, changed, broken and taken away while the server runs; each is in force a few seconds later, and what is called is
-always one whole file. Then each bound is set so low that a script passes it which the defaults let through; the refusal names the
-setting, and the document stays as it was.
+A file is created, changed, made invalid and deleted while the server runs. Each change is effective a few seconds later, and a
+call always uses one complete version of the file. Then each limit is set so low that a script exceeds it which the default
+permits: the refusal names the option, and the document is unchanged.
 """
 import os
 import sys
@@ -46,7 +46,7 @@ class FileScripts(unittest.TestCase):
                 return reply
             time.sleep(0.02)
 
-    def test_are_watched(self):
+    def test_file_scripts_are_reloaded(self):
         with Server() as self.server:
             self.server.must("PUT", "/fs/file/1", {"n": 1})
             self.assertEqual(self.call()[0], 400)
@@ -68,7 +68,7 @@ class FileScripts(unittest.TestCase):
 
 
 class Execute(unittest.TestCase):
-    def test_what_has_no_effect_is_refused(self):
+    def test_parameters_without_effect_are_refused(self):
         with Server() as server:
             run = {"script": {"source": "params.a + 1", "params": {"a": 1}}}
             self.assertEqual(server.must("POST", "/_scripts/painless/_execute", dict(run, context="painless_test"))["result"], "2")

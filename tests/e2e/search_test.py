@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Searches over HTTP: the shapes of replies, what scrolls and points in time see, searches inside transactions and in the
-past, and the by-query calls while others write.
+"""Searches over HTTP: the shapes of replies, the state that scrolls and points in time see, searches inside transactions and at past
+timestamps, and the by-query calls while other clients write.
 """
 import json
 import os
@@ -116,7 +116,7 @@ class Search(unittest.TestCase):
             reply = self.ok("POST", "/_search/scroll", {"scroll": "1m", "scroll_id": reply["_scroll_id"]})
             self.assertEqual(reply["hits"]["total"]["value"], total)
 
-    def test_scroll_sees_its_beginning(self):
+    def test_scroll_reads_one_timestamp(self):
         self.fill("s", 100)
         everything = ["%05d" % i for i in range(100)]
         for body in ({"size": 7}, {"size": 7, "sort": ["_doc"]}, {"size": 7, "sort": [{"n": "asc"}]},
@@ -129,7 +129,7 @@ class Search(unittest.TestCase):
             self.assertEqual(found, everything, body)
             self.server.must("PUT", "/s/_doc/00099", {"n": 99})
 
-    def test_slices_part_the_hits(self):
+    def test_slices_partition_the_hits(self):
         self.fill("s", 60)
         found = []
         for i in range(3):
@@ -155,7 +155,7 @@ class Search(unittest.TestCase):
         self.assertEqual(len(ids(self.ok("GET", "/s/_search"))), 4)
         self.assertEqual(self.ok("DELETE", "/_pit", {"id": pit}), {"succeeded": True, "num_freed": 1})
 
-    def test_the_past(self):
+    def test_search_at_past_timestamp(self):
         self.fill("s", 3)
         before = self.ok("GET", "/_timestamp")["timestamp"]
         self.server.must("PUT", "/s/_doc/new", {"n": 9})
@@ -183,7 +183,7 @@ class Search(unittest.TestCase):
         self.assertEqual(ids(self.ok("GET", "/s/_search")), ["00002", "mine"])
 
     def test_directories(self):
-        """The directories of paths have no entries; whatever reads by them finds what lies below all the same."""
+        """Directories of paths have no secondary index entries; each kind of query on them finds the documents below."""
         self.server.must("PUT", "/s", {
             "settings": {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}}}},
             "mappings": {"properties": {"path": {"type": "keyword", "fields": {"tree": {"type": "text", "analyzer": "paths"}}}}}})
@@ -254,7 +254,7 @@ class Search(unittest.TestCase):
         self.assertEqual(self.ok("GET", "/d/_doc/00010")["_source"], {"mine": True})
 
     def test_by_query_loses_no_update(self):
-        """Deletes what was 'old' when it began; documents that others change meanwhile are conflicts or wait, never lost."""
+        """Deletes the documents that were 'old' at its start; concurrent changes cause conflicts or wait, and are never lost."""
         self.fill("s", 3000, state="old")
         changed = []
 

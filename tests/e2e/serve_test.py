@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock serve`: how it begins, what it keeps from one life to the next, and how it ends in good order.
+"""`tidelock serve`: its start, the state that it keeps over restarts, and its orderly stop.
 
-A stop is orderly when the exit status is 0 and the server did not have to give up on work in flight, for which it waits ten seconds: a
-connection that only listens, or a request that waits for a lock that can no longer be released, is no work.
+A stop is orderly when the exit status is 0 and the server did not have to abort requests in flight, for which it waits ten
+seconds. Open streams, and requests that wait for a lock that cannot be released any more, do not delay it.
 """
 import fcntl
 import json
@@ -24,7 +24,7 @@ PATIENT = ("--grace", "1h")  # a server that waits for a connection without work
 
 
 def attach(server, session):
-    """A connection that is the session's life line. Returns: connection, response."""
+    """Opens the session's attach stream. Returns: connection, response."""
     connection = server.connect()
     connection.request("GET", "/_session/%s/_attach" % session)
     response = connection.getresponse()
@@ -66,7 +66,7 @@ class Begin(unittest.TestCase):
                 self.assertEqual(server.must("GET", "/")["tidelock"]["time_zones"], release)
                 self.assertEqual(server.must("POST", "/_scripts/painless/_execute", script)["result"], "Europe/Berlin")
 
-    def test_scripts_may_be_laid_out_first(self):
+    def test_scripts_folder_may_exist_before_start(self):
         data = tempfile.mkdtemp(prefix="tidelock-test-")
         try:
             os.mkdir(os.path.join(data, "scripts"))
@@ -80,7 +80,7 @@ class Begin(unittest.TestCase):
         finally:
             shutil.rmtree(data)
 
-    def test_the_present_is_there_however_short_the_history(self):
+    def test_current_reads_work_with_minimal_history(self):
         with ClockedServer("--history", "50ms") as server:
             server.must("PUT", "/fs/_doc/1", {"n": 1})
             for _ in range(20):  # several rounds of upkeep, while nothing is written
@@ -91,7 +91,7 @@ class Begin(unittest.TestCase):
             run = subprocess.run([PROGRAM, "check", "--data", server.data], capture_output=True, text=True, timeout=HANGS)
             self.assertEqual((run.returncode, run.stderr), (0, ""))
 
-    def test_a_folder_of_something_else_is_left_alone(self):
+    def test_foreign_folder_is_refused(self):
         data = tempfile.mkdtemp(prefix="tidelock-test-")
         try:
             with open(os.path.join(data, "letter"), "w", encoding="utf-8") as letter:
@@ -107,7 +107,7 @@ class Begin(unittest.TestCase):
         finally:
             shutil.rmtree(data)
 
-    def test_a_format_of_the_future(self):
+    def test_newer_format_is_refused(self):
         with Server() as server:
             server.stop()
             with open(os.path.join(server.data, "FORMAT"), "w", encoding="ascii") as file:
@@ -128,8 +128,8 @@ class Merge(unittest.TestCase):
                     pass
         return total
 
-    def test_forcemerge_gives_disk_back(self):
-        """Beside those who read and write, twice at once, and whatever else the store does then is as before."""
+    def test_forcemerge_frees_disk_space(self):
+        """During reads and writes, two at once; later operations of the store work as before."""
         with Server() as server:
             for part in range(10):
                 lines = ('{"index":{"_id":"%d"}}\n{"n":%d,"note":"%s"}\n' % (n, n, "x" * 6000) for n in range(part * 1000, part * 1000 + 1000))
@@ -143,7 +143,7 @@ class Merge(unittest.TestCase):
                 merge.join()
                 self.assertEqual(merge.status, 200, merge.reply)
             server.must("POST", "/fs/_forcemerge?max_num_segments=1")
-            self.assertLess(self.size(server), written / 3)  # a segment of the log stays, or two, whatever lies in them
+            self.assertLess(self.size(server), written / 3)  # one or two segments of the log remain, with any content
             row = json.loads(server.request("GET", "/_cat/indices/fs?format=json&bytes=b").body)[0]
             self.assertGreater(int(row["store.size"]), 100000)
             self.assertEqual(server.must("GET", "/fs/_count")["count"], 10000)
@@ -174,8 +174,8 @@ class UnreadLog(unittest.TestCase):
         for n in range(self.PUTS):
             self.server.must("PUT", "/i/_doc/%d?filter_path=%s" % (n, "x" * 100), {"n": 1})
 
-    def test_what_is_left_out_is_counted(self):
-        """Puts are answered meanwhile. What is read then are the first ones, in order, how many lines are missing behind them, and what comes later."""
+    def test_omitted_log_lines_are_counted(self):
+        """Puts are answered meanwhile. The pipe has the first lines, in order, then the number of omitted lines, then later ones."""
         self.put()
         told, left_out = [], []
         with open(self.pipe, encoding="utf-8", closefd=False) as log:
@@ -190,7 +190,7 @@ class UnreadLog(unittest.TestCase):
         self.assertEqual(told, [*range(len(told) - 1), self.PUTS])
         self.assertEqual(left_out, [self.PUTS + 1 - len(told)])
 
-    def test_the_server_ends(self):
+    def test_server_stops_with_unread_log(self):
         self.put()
         self.server.hang_up()
         self.assertEqual(self.server.stop(), 0)
@@ -219,7 +219,7 @@ class Stop(unittest.TestCase):
             self.assertEqual(len(server.must("GET", "/_lock")["locks"]), 20)
 
     def test_with_requests_that_wait_for_locks(self):
-        """Who waits is told at once that the server stops, and can ask again once it is back."""
+        """A waiting request is answered at once that the server stops, and can be repeated after the restart."""
         with Server(*PATIENT) as server:
             server.must("PUT", "/fs/_doc/1", {"n": 1})
             holder, waiter = (server.must("POST", "/_session")["session"] for _ in range(2))
@@ -240,7 +240,7 @@ class Stop(unittest.TestCase):
             self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
 
     def test_with_a_task_whose_result_waits_for_a_lock(self):
-        """It begins to wait when the others have been told already: it is told, too, and the end waits for no lock."""
+        """A request that begins to wait after the others were answered is answered, too: the stop waits for no lock."""
         with Server(*PATIENT) as server:
             server.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":1}\n' % i for i in range(3)))
             session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
@@ -251,7 +251,7 @@ class Stop(unittest.TestCase):
             self.stop(server)
 
     def restarts(self, server):
-        """In order and by kill -9: what is durable goes on, what is not done yet too."""
+        """Orderly and by kill -9: durable changes are kept, and unfinished cleanups continue."""
         yield "stopped"
         self.stop(server)
         server.start()
@@ -261,7 +261,7 @@ class Stop(unittest.TestCase):
         yield "killed"
 
     def test_with_open_transactions(self):
-        """They go on where they were, with what they wrote and the locks that they hold."""
+        """They continue with their writes and the locks that they hold."""
         with Server(*PATIENT) as server:
             server.must("PUT", "/fs/_doc/1", {"n": 1})
             transaction = server.must("POST", "/_transaction", {"timeout": "10m"})["transaction"]
@@ -296,7 +296,7 @@ class Stop(unittest.TestCase):
                 server.must("PUT", "/fs/_doc/1", {"n": n + 2})
                 self.assertEqual(server.must("GET", "/fs/_doc/1?transaction=" + transaction)["_source"], {"n": n + 1})
 
-    def test_its_absence_counts_against_nobody(self):
+    def test_downtime_does_not_expire_leases(self):
         """Sessions, locks and transactions whose time would have run out while the server was away are there after it."""
         with ClockedServer() as server:
             session = server.must("POST", "/_session", {"ttl": "1m"})["session"]
@@ -310,7 +310,7 @@ class Stop(unittest.TestCase):
             server.must("POST", "/_transaction/%s/_commit" % transaction)
             self.assertEqual(len(server.must("GET", "/_lock")["locks"]), 1)
 
-    def test_after_the_machine_went_down(self):
+    def test_machine_crash_rolls_back_open_transactions(self):
         """Requests of open transactions may be missing then, so they are rolled back and say why. Sessions and locks stay."""
         with Server(*PATIENT) as server:
             server.must("PUT", "/fs/_doc/1", {"n": 1})

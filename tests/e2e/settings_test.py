@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each setting of the two tables (src/core/catalog/*_settings.def) is enforced, or refused with a remedy, or listed in docs/compatibility.md as
-one that no reply depends on."""
+"""Each setting of the two tables (src/core/catalog/*_settings.def) is enforced, or refused with a remedy, or listed in
+docs/compatibility.md as one that no reply depends on.
+"""
 import os
 import re
 import sys
@@ -10,9 +11,9 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import ROOT, Server  # noqa: E402
 
-# A value of each kind that is nobody's default.
+# A value of each kind that is no setting's default.
 VALUES = {"TEXT": "1", "NUMBER": "7", "REAL": "30", "BOOLEAN": "true", "TIME": "90s", "BYTES": "5mb", "PRIVATE": "1"}
-# Of settings of texts that must be one of a few, one of them.
+# A valid value of each text setting that permits only a few.
 CHOICES = {"index.auto_expand_replicas": "0-1", "index.codec": "best_compression", "index.fielddata.cache": "node", "index.indexing.slowlog.level": "info",
            "index.recovery.type": "", "index.routing.allocation.enable": "all", "index.routing.rebalance.enable": "none", "index.shard.check_on_startup":
            "checksum", "index.store.fs.fs_lock": "simple", "index.store.type": "niofs", "index.translog.durability": "async",
@@ -267,7 +268,7 @@ class Settings(unittest.TestCase):
         self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "DEBUG")
 
     def of_hosts(self, key):
-        """tests/e2e/reads_test.py has what it does in a cluster."""
+        """tests/e2e/reads_test.py tests their effect in a cluster."""
         self.refused("PUT", "/_cluster/settings", {"transient": {key: "fast"}}, reason="this server is in no cluster")
 
 

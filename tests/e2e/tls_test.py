@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""TLS (docs/security.md): what works over plain HTTP works over it; who has no business there is told so; files are read again at SIGHUP.
+"""TLS (docs/security.md): all calls work as over plain HTTP; unauthorized clients are refused with a reason; files are reloaded at SIGHUP.
 
-Certificates are made by `tidelock cert`, and by openssl where they are to be wrong. Clients are Python's (OpenSSL), curl, and ours.
+Certificates are made by `tidelock cert`, invalid ones by openssl. Clients are Python's (OpenSSL), curl, and Tidelock's own.
 """
 import http.client
 import json
@@ -91,7 +91,7 @@ class Begin(unittest.TestCase):
         self.assertEqual(run.stdout, "")
         return run.stderr
 
-    def test_files_that_are_not_what_they_should_be(self):
+    def test_invalid_tls_files(self):
         cert, key = ("--tls-cert", file("server")), ("--tls-key", file("server-key"))
         self.assertIn("--tls-cert needs --tls-key", self.refused(*cert))
         self.assertIn("--tls-key needs --tls-cert", self.refused(*key))
@@ -101,7 +101,7 @@ class Begin(unittest.TestCase):
         self.assertIn("PEM", self.refused(*cert, "--tls-key", os.path.abspath(__file__)))
         self.assertIn("--tls-ca", self.refused(*cert, *key, "--tls-ca", file("client-key")))
 
-    def test_cert_keeps_what_there_is(self):
+    def test_cert_keeps_existing_files(self):
         self.assertEqual(made("own"), [])
         names = made("own", "--client", "ann")
         self.assertEqual([os.path.basename(name) for name in names], ["ann.pem", "ann-key.pem"])
@@ -135,7 +135,7 @@ class Same(unittest.TestCase):
             self.assertEqual(sorted(found), list(range(250)))
 
     def test_pipelined_requests_in_one_record(self):
-        """What is left in the buffers of TLS behind the first request is no event of the socket's."""
+        """Requests left in the TLS buffers after the first one cause no event of the socket."""
         with serving() as server, socket.create_connection(("127.0.0.1", server.port)) as plain:
             with server.tls.wrap_socket(plain, server_hostname="localhost") as secure:
                 secure.sendall(b"GET /_timestamp HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
@@ -209,7 +209,7 @@ class Same(unittest.TestCase):
             self.assertIn("2 documents created", run("import", tree, "--index", "fs", "--root", "/r", "--quiet", *trust))
             self.assertIn("a.txt", run("ls", "fs:/r", *trust))
             self.assertIn("cluster tidelock", run("status", *trust))
-            # The child's own commands find what the parent was told.
+            # Commands in the child use the parent's TLS options.
             self.assertIn("/r", run("lock", *trust, "fs:/r", "--", PROGRAM, "locks"))
             environment.update(TIDELOCK_CACERT=file("ca"), TIDELOCK_CERT=file("client"), TIDELOCK_KEY=file("client-key"))
             self.assertIn("a.txt", run("ls", "fs:/r"))
@@ -217,7 +217,7 @@ class Same(unittest.TestCase):
             self.assertIn("speaks TLS", run("status", "--url", server.url.replace("https", "http"), status=1))
             self.assertEqual(run("status", "--cert", file("client", "foreign"), "--key", file("client-key", "foreign"), status=69).count("\n"), 1)
 
-    def test_end_in_good_order(self):
+    def test_stop_does_not_wait_for_unfinished_handshake(self):
         """A connection that has not said a word is not waited for: the grace is longer than the test may take."""
         with serving("--grace=1h") as server:
             server.must("PUT", "/fs/_doc/1", {"a": 1})
@@ -283,7 +283,7 @@ class Refused(unittest.TestCase):
                     self.assertIn("unknown ca", results["foreign"].lower().replace("_", " "))
                     self.assertIn("expired", results["expired"].lower())
 
-    def test_handshakes_that_do_not_end(self):
+    def test_unfinished_handshakes(self):
         """They have a share of the places, and make room for each other, not for those that are done."""
         with serving("--max-connections", "64") as server:
             self.assertEqual(server.ask("GET", "/_timestamp")[0], 200)  # this connection stays
@@ -315,8 +315,8 @@ class Refused(unittest.TestCase):
 
 
 class Reload(unittest.TestCase):
-    def test_under_load(self):
-        """Connections that are open go on without one failure, new ones see the new certificate, and what is bad in the files changes nothing."""
+    def test_certificate_reload_under_load(self):
+        """Open connections continue without a failure, new ones get the new certificate, and invalid files change nothing."""
         made("load")
         shutil.copytree(os.path.join(FOLDER, "own"), os.path.join(FOLDER, "load"), dirs_exist_ok=True)
         with serving(which="load", clients=True, tls=client("client")) as server:
@@ -367,8 +367,8 @@ class Reload(unittest.TestCase):
                 thread.join()
             self.assertEqual(failures, [])
 
-    def test_who_may_come_changes(self):
-        """Those that are in stay; who comes then is judged by the new CA."""
+    def test_client_ca_reload(self):
+        """Open connections stay; new clients are verified with the new CA."""
         made("change")
         with serving(which="change", clients=True) as server:
             self.assertEqual(server.ask("GET", "/_timestamp")[0], 200)
@@ -384,7 +384,7 @@ class Reload(unittest.TestCase):
             own.load_cert_chain(file("client", "change"), file("client-key", "change"))
             self.assertIsInstance(asks(server, own), str)
 
-    def test_without_tls(self):
+    def test_reload_without_tls(self):
         with Server() as server:
             server.process.send_signal(signal.SIGHUP)
             until(lambda: "nothing to be read again" in server.errors(), "the log says so")

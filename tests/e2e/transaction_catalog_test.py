@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a transaction asks of the catalog stays as it was told, or is refused by name: every route there is, from the route table.
+"""Catalog data read by a transaction stays the same until its end, or the read is refused by name: each route of the route table.
 
-Each row of routes.def, with each of its methods, is tried in a fresh update transaction, named by the parameter and by the header. What it
-must come to there is in WITHIN, by its handler: a route that is added has to be added there. Some reads of the catalog are tried with the
-stranger's changes that would make the answer another.
+Each row of routes.def, with each of its methods, is called in a fresh update transaction, named by the parameter and by the
+header. WITHIN has the expected result of each handler: a new route must be added there. Some reads of the catalog are combined
+with changes by other clients that would change the reply.
 """
 import os
 import re
@@ -19,9 +19,12 @@ PARTS = {"index": "fs", "type": "_doc", "id": "1", "name": "a", "metric": "_all"
          "task_id": "x:1", "scroll_id": "x", "transaction": "none"}
 ACTION = '{"index": {"_index": "fs", "_id": "2"}}\n{"n": 2}\n'
 ALL = {"query": {"match_all": {}}}
-# What each handler comes to in an update transaction. LOCKED: what it reads or writes is locked. REFUSED: 400, since no lock guards it, or
-# it takes effect at once, or is not there at all. APART: it is part of none, which is said where the parameter names one; by the header, which
-# a client may send with all it asks, it is answered as outside. FREES: what was opened is let go of at once, in one or not. Behind that a body.
+# The expected effect of each handler in an update transaction, and a body. LOCKED: the objects that
+# it reads or writes are locked. REFUSED: 400, since no lock protects the object, or the call takes
+# effect at once, or the API does not exist. APART: the call is part of no transaction: named by the
+# parameter it is refused with that reason; with the header, which a client may send with every
+# request, it is executed as outside. FREES: the opened object is released at once, inside and
+# outside.
 LOCKED, REFUSED, APART, FREES = "locked", "refused", "apart", "frees"
 WITHIN = {
     "doc_get": (LOCKED, None), "doc_source": (LOCKED, None), "doc_delete": (LOCKED, None), "doc_index": (LOCKED, {"n": 1}),
@@ -34,7 +37,7 @@ WITHIN = {
     "index_exists": (LOCKED, None), "index_get": (LOCKED, None), "settings_get": (LOCKED, None), "mapping_get": (LOCKED, None),
     "mapping_get_field": (LOCKED, None), "field_caps": (LOCKED, None), "validate_query": (LOCKED, None), "type_exists": (LOCKED, None), "alias_get": (LOCKED, None), "cat_aliases": (LOCKED, None),
     "script_get": (LOCKED, None),
-    # Of the transaction that opened it alone, which is tried below.
+    # Only for the transaction that opened it; tested below.
     "scroll": (REFUSED, {"scroll_id": "x"}), "scroll_clear": (FREES, {"scroll_id": ["x"]}), "pit_close": (FREES, {"id": "x"}),
     "pit_close_other": (FREES, None),
     "unlock": (REFUSED, None), "absent": (REFUSED, None),
@@ -60,7 +63,7 @@ WITHIN = {
     "copies": (APART, None), "cat_copies": (APART, None), "copy_told": (APART, {}), "copy_forget": (APART, None),
 }
 NEEDED = {"pit_open": "keep_alive=1m&", "pit_open_other": "keep_alive=1m&", "mapping_get": "include_type_name=true&", "field_caps": "fields=*&", "task_rethrottle": "requests_per_second=1&", "events": "once=true&"}
-# What is told, the part of the path, and strangers' changes that would make it another.
+# The path of a read, and changes by other clients that would change its reply.
 KEPT = [
     ("/fs", [("PUT", "/fs/_mapping", {"properties": {"m": {"type": "long"}}}), ("PUT", "/fs/_alias/x", None), ("DELETE", "/fs", None),
              ("PUT", "/fs/_settings", {"index.number_of_replicas": 3})]),
@@ -164,7 +167,7 @@ class Catalog(unittest.TestCase):
                 with self.subTest(method=method, path=path, handler=handler):
                     self.judge(method, path, handler)
 
-    def test_head_of_what_is_read(self):
+    def test_head_requests(self):
         """Where GET is answered HEAD may be, and then it is a read as any other."""
         for methods, path, handler in routes():
             if "GET" in methods and "HEAD" not in methods and handler != "session_attach":
@@ -175,8 +178,8 @@ class Catalog(unittest.TestCase):
                         self.assertGreater(self.locks() + self.names_held(), 0, reply)
                     self.server.ask("POST", "/_transaction/%s/_rollback" % self.transaction)
 
-    def test_what_another_opened(self):
-        """Scrolls and points in time are of the transaction that opened them; they are let go of by anybody, at once."""
+    def test_contexts_of_another_transaction(self):
+        """Scrolls and points in time belong to the transaction that opened them; any client can release them, at once."""
         scroll = self.server.must("GET", "/fs/_search?scroll=1m&size=1")["_scroll_id"]
         point = self.server.must("POST", "/fs/_pit?keep_alive=1m")["id"]
         for method, path, body in (("POST", "/_search/scroll", {"scroll_id": scroll}), ("POST", "/_search", {"pit": {"id": point}})):
@@ -191,14 +194,14 @@ class Catalog(unittest.TestCase):
         self.assertEqual(self.server.ask("POST", self.inside("/_transaction/%s/_commit" % other))[0], 400)
         self.server.must("POST", "/_transaction/%s/_commit?transaction=%s" % (other, other))
 
-    def test_by_the_header_what_is_no_part_of_it_is_answered(self):
+    def test_independent_calls_with_header_are_executed(self):
         for path in ("/", "/_cluster/health", "/_nodes", "/_tasks", "/_cat/health"):
             self.assertEqual(self.server.request("GET", path, headers={"Tidelock-Transaction": self.transaction}).status, 200, path)
         for path in ("/_cat/indices", "/_cat/count", "/_stats", "/_template/a", "/_cluster/settings"):
             response = self.server.request("GET", path, headers={"Tidelock-Transaction": self.transaction})
             self.assertEqual(response.status, 400, path)
 
-    def test_what_was_told_stays(self):
+    def test_catalog_reads_are_repeatable(self):
         for path, changes in KEPT:
             for method, change, body in changes:
                 with self.subTest(path=path, change=change):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an update transaction has read stays so, by whichever way it read it: over HTTP, with what only requests know of.
+"""Data that an update transaction has read stays the same until its end, for each way to read it over HTTP.
 
-A read is done in a transaction; then a stranger's write that would have changed its answer must be refused (timeout 0s), one that would
-not must go through, and the same read in the transaction finds the same. The isolation specs names-* have the interleavings.
+A read is done in a transaction. Then a write of another client that would change the reply must be refused (timeout 0s), one that
+would not must succeed, and the same read in the transaction has the same reply. The isolation specs txn-* have the interleavings.
 """
 import os
 import sys
@@ -81,14 +81,14 @@ class Reads(Case):
                            [("PUT", "/_template/t", {"index_patterns": ["zz*"]})])
                 self.tearDown()
 
-    def test_a_pattern_lets_documents_elsewhere_through(self):
+    def test_pattern_does_not_block_other_indices(self):
         self.stays(("GET", "/log-*/_count"), [("PUT", "/log-1/_doc/2", {})], [("PUT", "/lists/_doc/3", {})])
 
     def test_all_indices(self):
         for path in ("/_search", "/_count"):
             self.stays(("GET", path), [("PUT", "/log-3/_doc/1", {}), ("PUT", "/lists/_doc/9", {})])
 
-    def test_closed_ones(self):
+    def test_closed_indices(self):
         self.server.must("POST", "/log-2/_close")
         self.stays(("GET", "/log-*/_search"), [("POST", "/log-2/_open")])
         self.tearDown()
@@ -105,7 +105,7 @@ class Reads(Case):
                            [("PUT", "/log-2/_alias/other"), ("PUT", "/log-9")])
                 self.tearDown()
 
-    def test_an_alias_that_is_not_written_to(self):
+    def test_alias_without_write_index(self):
         """As outside of a transaction: 200."""
         self.assertEqual(self.server.ask("GET", "/read/_doc/1")[0], 200)
         status, reply = self.inside("GET", "/read/_doc/1")
@@ -121,7 +121,7 @@ class Reads(Case):
         answer = self.stays(("GET", "/logs/_doc/1"), [("DELETE", "/log-2/_alias/logs")])
         self.assertEqual(answer[0], 400)
 
-    def test_what_is_missing(self):
+    def test_missing_names(self):
         for path in ("/new/_doc/1", "/new/_search", "/new/_count", "/new,log-1/_search?ignore_unavailable=true"):
             with self.subTest(path=path):
                 self.setUp()
@@ -135,14 +135,14 @@ class Reads(Case):
                    [("DELETE", "/log-1/_alias/logs"), ("PUT", "/new"), ("PUT", "/log-2/_doc/5", {}), ("PUT", "/log-1/_doc/1", {})],
                    [("PUT", "/log-2/_doc/6", {})])
 
-    def test_whichever_type(self):
+    def test_reads_of_any_type(self):
         answer = self.stays(("GET", "/old/_all/2"), [("PUT", "/old/a/2", {}), ("PUT", "/old/b/2", {})], [("PUT", "/old/a/3", {})])
         self.assertEqual(answer[0], 404)
         locked = [lock for lock in self.server.must("GET", "/_lock")["locks"]]
         self.assertNotIn("_all", [lock.get("type") for lock in locked])
         self.stays(("GET", "/old/_all/1"), [("PUT", "/old/a/1", {}), ("DELETE", "/old/a/1"), ("PUT", "/old/b/1", {})])
 
-    def test_no_type_yet(self):
+    def test_index_without_type(self):
         self.server.must("PUT", "/bare")
         for path in ("/bare/_doc/1", "/bare/file/1"):
             with self.subTest(path=path):
@@ -158,7 +158,7 @@ class Reads(Case):
                                [("PUT", "/lists/_doc/2", {"n": 1})])
                     self.tearDown()
 
-    def test_a_lookup_of_what_is_missing(self):
+    def test_lookup_of_missing_document(self):
         query = {"terms": {"n": {"index": "lists", "id": "9", "path": "n"}}}
         self.stays(("POST", "/log-1/_search", {"query": query}), [("PUT", "/lists/_doc/9", {"n": 1})])
         query = {"terms": {"n": {"index": "none", "id": "9", "path": "n"}}}
@@ -223,13 +223,13 @@ class Writes(Case):
         self.assertEqual(self.inside("POST", "/log-*/_delete_by_query", {"query": {"match_all": {}}})[1]["deleted"], 2)
         self.assertEqual(self.stranger(("PUT", "/log-3/_doc/1", {}))[0], 409)
 
-    def test_an_index_that_it_makes(self):
+    def test_index_created_in_transaction(self):
         self.assertEqual(self.inside("GET", "/log-*/_search")[0], 200)
         self.assertEqual(self.inside("PUT", "/log-7/_doc/1", {})[0], 201)
         self.assertEqual(self.stranger(("PUT", "/log-7/_doc/2", {}))[0], 409)
 
-    def test_a_by_query_call_of_its_own(self):
-        """atomic=true waits for who keeps the names, and nobody makes an index that it would have had to change."""
+    def test_atomic_by_query_waits_for_name_locks(self):
+        """atomic=true waits for the transactions that hold its names, and no index can be created that it would have to change."""
         self.inside("PUT", "/log-9/_doc/1", {"n": 1})
         status, reply = self.server.ask("POST", "/log-*/_update_by_query?atomic=true&timeout=200ms", {"script": {"id": "w"}})
         self.assertEqual(status, 409, reply)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every document call inside a transaction, looked at from inside and from outside, before the commit and after it.
+"""Every document call inside a transaction, seen from inside and from outside, before the commit and after it.
 
-A call in a transaction sees what the transaction has written, whichever way it reads; nobody else sees any of it before the
-commit, and everybody all of it from then on, at one timestamp.
+A call in a transaction sees the transaction's writes, for each way to read. Other clients see none of them before the commit,
+and all of them after it, at one timestamp.
 """
 import os
 import sys
@@ -104,7 +104,7 @@ class Case(unittest.TestCase):
 
 
 class OwnWrites(Case):
-    def test_seen_by_every_call_inside_and_by_none_outside(self):
+    def test_own_writes_are_visible_inside_only(self):
         added = self.write_everything()
         after = self.after(added)
         names = sorted(set(after) | set(self.BEFORE))
@@ -124,20 +124,20 @@ class OwnWrites(Case):
         for how, seen in self.read_everything("timestamp=%d" % (committed - 1), names).items():
             self.assertEqual(seen, self.BEFORE, how)
 
-    def test_gone_after_a_roll_back(self):
+    def test_rollback_discards_writes(self):
         names = sorted(set(self.after(self.write_everything())) | set(self.BEFORE))
         self.server.must("POST", "/_transaction/%s/_rollback" % self.transaction)
         for how, seen in self.read_everything(self.outside, names).items():
             self.assertEqual(seen, self.BEFORE, how)
 
-    def test_what_an_update_deletes_is_told(self):
-        """What it shows are fields of the source before, which lies in what the transaction writes over."""
+    def test_update_returns_deleted_source(self):
+        """The fields are of the previous source, which the transaction overwrites."""
         self.server.must("PUT", "/fs/_doc/gone?" + self.inside, {"v": 5, "text": "x" * 500})
         reply = self.server.must("POST", "/fs/_doc/gone/_update?fields=v,text&" + self.inside, {"script": {"source": "ctx.op = 'delete'", "lang": "painless"}})
         self.assertEqual((reply["result"], reply["get"]["fields"]), ("deleted", {"v": [5], "text": ["x" * 500]}))
 
     def test_version_history(self):
-        """What is not committed is a version from no timestamp yet, seen inside only."""
+        """An uncommitted version has no timestamp yet and is visible inside only."""
         path = "/fs/_doc/0?version_history=true"
         before = self.server.must("GET", path)["versions"]
         self.assertEqual(self.server.must("GET", path + "&" + self.inside)["versions"], before)
@@ -155,7 +155,7 @@ class OwnWrites(Case):
 
 
 class NamedOnEveryRequest(Case):
-    def test_what_is_no_part_of_it_does_not_wait_for_it(self):
+    def test_independent_calls_do_not_wait_for_the_transaction(self):
         """While a request of it waits for a lock, its session is kept alive, and it can be looked at and given up."""
         holder = self.server.must("POST", "/_session", {"ttl": "10m"})["session"]
         own = self.server.must("POST", "/_session", {"ttl": "10m"})["session"]
@@ -193,7 +193,7 @@ class Queries(unittest.TestCase):
         self.assertEqual((found, reply["error"]["type"]), (status, kind + "_exception"), reply)
         self.assertIn(says, reply["error"]["reason"])
 
-    def test_of_a_session(self):
+    def test_query_transaction_of_session(self):
         opened = self.server.must("POST", "/_session", {"ttl": "10m"})
         session, other = opened["session"], self.server.must("POST", "/_session", {"ttl": "10m"})["session"]
         begun = self.begin(session=session)
@@ -220,7 +220,7 @@ class Queries(unittest.TestCase):
         self.assertEqual((shown[0]["commit_timestamp"], shown[1]["cause"]), (committed["timestamp"], "it was ended by force"))
         self.assertEqual(self.server.must("GET", "/_transaction")["transactions"], [])
 
-    def test_it_writes_nothing_to_the_log(self):
+    def test_query_transaction_writes_no_log_entry(self):
         def applied():
             page = self.server.request("GET", "/_metrics").body.decode()
             return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith('tidelock_commands_total{command="txn_'))
@@ -249,7 +249,7 @@ class IdleTime(unittest.TestCase):
     def lives(self, transaction):
         return self.server.must("GET", "/_transaction/" + transaction)["state"] == "active"
 
-    def test_each_read_counts(self):
+    def test_each_read_restarts_idle_timeout(self):
         for mode in ("query", "update"):
             with self.subTest(mode=mode):
                 read, silent = [[self.server.must("POST", "/_transaction", {"mode": mode, "timeout": "5m"})["transaction"] for _ in range(count)]
@@ -274,7 +274,7 @@ class Contexts(Case):
     def go_on(self, scroll, who=""):
         return self.server.ask("POST", "/_search/scroll?" + who, {"scroll": "1m", "scroll_id": scroll})
 
-    def test_a_scroll_keeps_what_it_began_with(self):
+    def test_scroll_keeps_its_timestamp(self):
         self.server.must("PUT", "/fs/_doc/new?" + self.inside, {"n": -1})
         scroll = self.begin(self.inside)
         self.server.must("PUT", "/fs/_doc/later?" + self.inside, {"n": 0.5})
@@ -294,7 +294,7 @@ class Contexts(Case):
             self.transaction = self.server.must("POST", "/_transaction")["transaction"]
             self.inside = "transaction=" + self.transaction
 
-    def test_a_scroll_of_others_is_not_read_inside(self):
+    def test_scroll_of_another_owner_is_refused_inside(self):
         """It would show what the transaction has no lock on."""
         scroll = self.begin(self.outside)
         found, reply = self.go_on(scroll, self.inside)
@@ -316,7 +316,7 @@ class Contexts(Case):
         self.assertEqual(self.search(other)[1]["hits"]["hits"], [])
         found, reply = self.search(other, self.inside)
         self.assertEqual((found, "did not open the point in time" in reply["error"]["reason"]), (400, True), reply)
-        # What it ranges over is locked, as by any search of a transaction.
+        # Its range is locked, as by any search of a transaction.
         self.assertEqual(self.server.ask("PUT", "/fs/_doc/phantom?timeout=0s", {"k": "new"})[0], 409)
         self.commit()
         found, reply = self.search(pit)

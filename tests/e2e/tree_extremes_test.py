@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trees as nobody means them: very wide, very deep, with every name there can be, renamed again and again, emptied by hand.
+"""Extreme trees: very wide, very deep, with every possible name, renamed many times, emptied document by document.
 
     tree_extremes_test.py [--full]
 
@@ -26,7 +26,7 @@ INDEX = {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "in
 
 class Extremes(unittest.TestCase):
     def setUp(self):
-        history = "1s" if self.id().endswith("test_back_and_forth") else "10m"  # the pages of a long listing are of one moment
+        history = "1s" if self.id().endswith("test_renames_back_and_forth") else "10m"  # the pages of a long listing have one timestamp
         self.server = Server("--history", history).start()
         self.addCleanup(self.server.close)
         self.server.must("PUT", "/fs", INDEX)
@@ -122,7 +122,7 @@ class Extremes(unittest.TestCase):
         self.assertEqual((status, "itself" in reply["error"]["reason"] or "levels" in reply["error"]["reason"]), (400, True), reply)
         status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/1", "to": "/y" * (DEPTH + 1)})
         self.assertEqual((status, "[4096] levels" in reply["error"]["reason"]), (400, True), reply)
-        for i in range(40):  # what lies below may come to lie deeper than any path that is written
+        for i in range(40):  # renames can move descendants deeper than the limit of written paths
             self.server.must("PUT", "/fs/_doc/t%d" % i, {"path": "/t%d" % i + "/d" * 1000 + "/f"})
         for i in range(1, 40):
             self.rename("/t%d" % (i - 1), "/t%d" % i + "/d" * 3 + "/t%d" % (i - 1))
@@ -150,7 +150,7 @@ class Extremes(unittest.TestCase):
         self.assertEqual(self.path(0), "/n/" + names[0])
         self.sound()
 
-    def test_names_that_are_kept_and_moved_along(self):
+    def test_empty_and_dot_names(self):
         """Empty names, '.' and '..' are plain in documents, move along, are listed; and cannot be named in a rename."""
         paths = ["/a//b", "/a/./c", "/a/../d", "/a/", "//", "/", "", "a/b", "/a//", "/a/e\u0000f"]
         self.load(paths)
@@ -169,8 +169,8 @@ class Extremes(unittest.TestCase):
 
     # --- Again and again ---
 
-    def test_back_and_forth(self):
-        """Versions only grow, by one each; what is stored does not grow with renames once their history has passed."""
+    def test_renames_back_and_forth(self):
+        """Each rename raises versions by one; the store does not grow with renames whose history has been purged."""
         self.load(["/a/f%d" % i for i in range(100)] + ["/a/sub/g"])
         seen = self.server.must("GET", "/fs/_doc/0")
         for i in range(RENAMES):
@@ -187,8 +187,8 @@ class Extremes(unittest.TestCase):
         self.assertEqual(self.path(100), "/a/sub/g")
         self.sound()
 
-    def test_emptied_by_hand(self):
-        """A directory from which everything was deleted, or moved one by one, is free; until something lies there again."""
+    def test_directory_emptied_by_single_deletes(self):
+        """A directory whose documents were all deleted, or moved one by one, is free until a document is written there."""
         paths = ["/a/f%d" % i for i in range(500)]
         self.load(paths)
         self.load(["/b" + path[2:] for path in paths])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real tree whose directories are renamed at all levels, while others write and read, and the server is killed in between.
+"""A real tree whose directories are renamed at all levels, while other clients write and read, and the server is killed meanwhile.
 
-Part of this machine's /usr is imported. One client renames at random, some write (fields of documents, new files), some read (documents, searches,
-listings). Everything that was answered has a timestamp; in their order the same moves are done on a plain map of paths, and every read must be what that map
-was at its moment. After each kill -9 all that was answered is there, and what was not is wholly there, or not at all.
+Part of this machine's /usr is imported. One client renames at random, some write (fields of documents, new files), some read
+(documents, searches, listings). Every acknowledged operation has a timestamp. In that order the same operations are applied to a
+plain map of paths, and every read must equal the map at its timestamp. After each kill -9 all acknowledged operations are
+applied, and each other one completely or not at all.
 
     tree_real_test.py [--seed N] [--rounds N] [--seconds N] [--documents N] [--clients N] [--verbose]
 """
@@ -49,14 +50,14 @@ def import_some(server, wanted):
 
 
 class Stopped(Exception):
-    """The server was killed under a request: nobody knows what became of it."""
+    """The server was killed during a request, whose outcome is unknown."""
 
 
 KINDS = {"rename": 4, "update": 20, "put": 8, "read": 30, "list": 10}  # requests, and how many of a round have to be answered
 
 
 class Client(threading.Thread):
-    """Asks until it is told to stop, or the server is gone. What it knows: `log`, and `unknown`, the request that had no answer."""
+    """Sends requests until it is stopped or the server has ended. Its results: `log`, and `unknown`, the request without a reply."""
 
     def __init__(self, test, seed):
         super().__init__(daemon=True)
@@ -135,7 +136,7 @@ class Writer(Client):
 
 
 class Reader(Client):
-    """Its log: (timestamp, what was asked, id -> path or names)."""
+    """Its log: (timestamp, request, id -> path or names)."""
 
     def step(self):
         what = self.random.random()
@@ -165,7 +166,7 @@ class RealTree(unittest.TestCase):
         self.server = Server().start()
         self.addCleanup(self.server.close)
         import_some(self.server, OPTIONS.documents)
-        self.model = self.paths()  # as it was a while ago, for whom asks; the judge has his own
+        self.model = self.paths()  # a recent state, to choose names from; judge() has its own model
         self.ids = sorted(self.model)
         self.mutex = threading.Lock()
         self.last_target = None
@@ -181,7 +182,7 @@ class RealTree(unittest.TestCase):
         return paths
 
     def play(self, judge):
-        """One round: all clients at work until the kill. Returns: what they know, what nobody knows."""
+        """One round: all clients send requests until the kill. Returns: their logs, and the requests without a reply."""
         self.stopping = False
         clients = [Renamer(self, self.random.random())]
         for _ in range(OPTIONS.clients):
@@ -246,7 +247,7 @@ class RealTree(unittest.TestCase):
 
     @staticmethod
     def may_be_at(put, renames):
-        """Returns: the paths at which what was put may lie, since each of the renames may have come before or after it."""
+        """Returns: the possible paths of a put document, since each of the renames may have been before or after it."""
         paths = list(put[2])
         for _, source, target in renames:
             paths += [target + path[len(source):] for path in paths if within(path, source)]
@@ -261,7 +262,7 @@ class RealTree(unittest.TestCase):
             judge[request[1]], = request[2]
 
     def replay(self, judge, log, unknown):
-        """Does in `judge` what was answered, in its order, and looks at what was read. Takes from `unknown` what the reads show to have been done."""
+        """Applies the acknowledged operations to `judge`, in their order, and checks the reads. Removes from `unknown` the operations that the reads show as done."""
         for entry in ((*entry, None)[:4] for entry in log):
             ts, kind, what, where = entry
             if kind in ("read", "list"):
@@ -284,7 +285,7 @@ class RealTree(unittest.TestCase):
                 judge[request[1]] = found[request[1]]
         self.assertEqual(judge, found)
 
-    def test_it(self):
+    def test_renames_of_real_tree_match_model(self):
         judge = dict(self.model)
         for _ in range(OPTIONS.rounds):
             unknown = self.play(judge)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /_ui/ in a real browser.
 
-What happens on the server is done by other clients, and waited for on the page; nothing is judged by a clock. The keyboard does what the mouse could, and
-names that would be markup, commands or mirrored text are shown as what they are.
+Other clients change the server's state, and the test waits until the page shows it; no time is measured. The keyboard can do what
+the mouse can. Names that would be markup, commands or reversed text are shown as plain text.
 """
 import json
 import os
@@ -38,7 +38,7 @@ class Page(OwnersCase):
         self.page.until("document.querySelector('#live .good')", "live")
 
     def tearDown(self):
-        """Nothing was thrown, and nothing was against the policy. A call that is not there and what a test has refused is told by the browser as well."""
+        """There were no exceptions and no violations of the policy. The browser also reports missing calls and refusals that a test expects."""
         said = [line for line in self.page.said if "Failed to load resource" not in line]
         self.page.close()
         super().tearDown()
@@ -47,7 +47,7 @@ class Page(OwnersCase):
     def focused(self):
         return self.page.value("document.activeElement.innerText || document.activeElement.id")
 
-    def test_a_fight_a_deadlock_and_a_death(self):
+    def test_contention_deadlock_and_holder_death(self):
         page = self.page
         page.until("document.querySelector('#blocked .calm')", "calm")
         ann, bob = self.session("ann"), self.session("bob")
@@ -60,7 +60,7 @@ class Page(OwnersCase):
         page.until("document.querySelector('#tab-blocked .chip').innerText === '2'", "two wait")
         # a deadlock
         self.lock(self.session("dan"), exclusive(index="bank", id="1"))
-        dan, eve = self.session("dan-two"), self.session("eve")  # the younger one gives way
+        dan, eve = self.session("dan-two"), self.session("eve")  # the younger one is the deadlock victim
         self.lock(dan, exclusive(index="bank", id="2"))
         self.lock(eve, exclusive(index="bank", id="3"))
         waits = self.wait(dan, exclusive(index="bank", id="3"))
@@ -71,7 +71,7 @@ class Page(OwnersCase):
         page.until("document.querySelector('.story[data-kind=deadlock] svg.ring .victim')", "the circle")
         self.assertEqual(page.value("document.querySelectorAll('.ring g').length"), 2)
         self.assertIn("eve", page.value("document.querySelector('.ring .victim').textContent"))
-        # a holder dies: his connection breaks
+        # a holder dies: its connection breaks
         attached = socket.create_connection(("127.0.0.1", self.server.port))
         attached.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % ann.encode())
         attached.recv(1000)
@@ -86,7 +86,7 @@ class Page(OwnersCase):
         page.press("1")
         page.until("document.querySelector('#blocked [data-blocker]') && /bob/.test(document.querySelector('#blocked .root').innerText)", "bob blocks carl now")
 
-    def test_by_the_keyboard_alone(self):
+    def test_keyboard_only(self):
         page, holder = self.page, self.session("holder")
         self.server.must("POST", "/_transaction", {"session": holder, "mode": "update"})
         txn = self.server.must("POST", "/_transaction", {"session": holder, "mode": "update"})["transaction"]
@@ -165,7 +165,7 @@ class Page(OwnersCase):
         self.assertTrue(refused, "markup from text")
         del page.said[:]  # of that
 
-    def test_the_past(self):
+    def test_past_timestamps(self):
         page = self.page
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/one", "text": "first"})
         holder = self.session("holder")
@@ -190,7 +190,7 @@ class Page(OwnersCase):
         page.value("setMoment(%d)" % then)
         page.until("document.querySelector('[data-blocker] li')", "the chain of then")
         self.assertRegex(page.text("[data-blocker]"), r"(?s)holder session.*fs:/a.*waiter session")
-        self.assertNotIn("End session", page.text("#blocked"))  # what is past cannot be changed
+        self.assertNotIn("End session", page.text("#blocked"))  # a past state has no actions
         page.value("show('history'); document.getElementById('then-index').value = 'fs'; lookThen()")
         page.until("/a\\//.test(document.getElementById('then').innerText)", "the directory of then")
         page.value("document.getElementById('then-id').value = '1'; lookThen()")
@@ -201,7 +201,7 @@ class Page(OwnersCase):
         page.value("document.getElementById('now').click()")
         page.until("state.asOf === null && document.querySelector('#blocked') && document.getElementById('now').hidden", "now")
 
-    def test_the_console_takes_what_the_docs_have(self):
+    def test_console_accepts_examples_of_docs(self):
         with open(os.path.join(ROOT, "docs", "locking.md"), encoding="utf-8") as file:
             blocks = re.findall(r"```console\n(.*?)```", file.read(), re.S)
         block = next(block for block in blocks if "nightly-rename" in block and "S=$(" in block)
@@ -221,7 +221,7 @@ class Page(OwnersCase):
         page.value("document.getElementById('request').value = 'what is this'; send()")
         page.until("/not a request/.test(document.getElementById('answers').innerText)", "a refusal")
 
-    def test_stale_and_polling(self):
+    def test_stale_page_and_polling(self):
         page = self.page
         polls = self.browser.open(self.server.url + "/_ui/#poll")
         polls.until("/asked every/.test(document.getElementById('live').innerText)", "polling")

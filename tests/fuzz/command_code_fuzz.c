@@ -12,24 +12,24 @@
 
 enum { COMMANDS_MAX = 50 };
 
-struct box {
+struct codec_fixture {
     struct store *store;
     struct core *core;
     struct effects effects;
     tl_ts now;
 };
 
-static void open_box(struct box *box)
+static void open_box(struct codec_fixture *box)
 {
     struct core_limits limits = core_limits_default();
 
     limits.script.steps_max = 10000;
-    *box = (struct box){.store = store_open_mem(), .now = 1000 * TL_SECOND};
+    *box = (struct codec_fixture){.store = store_open_mem(), .now = 1000 * TL_SECOND};
     effects_init(&box->effects);
     MUST(core_open(box->store, &limits, &box->core) == 0);
 }
 
-static void free_completed(struct box *box)
+static void free_completed(struct codec_fixture *box)
 {
     while (!list_empty(&box->effects.completed)) {
         struct command *command = list_entry(box->effects.completed.next, struct command, link);
@@ -40,7 +40,7 @@ static void free_completed(struct box *box)
     }
 }
 
-static void close_box(struct box *box)
+static void close_box(struct codec_fixture *box)
 {
     uint64_t digest;
 
@@ -51,7 +51,7 @@ static void close_box(struct box *box)
     store_close(box->store);
 }
 
-static void step(struct box *box, struct command *command)
+static void step(struct codec_fixture *box, struct command *command)
 {
     box->now = (core_last_ts(box->core) > box->now ? core_last_ts(box->core) : box->now) + 1000;
     command->ts = box->now;
@@ -60,7 +60,7 @@ static void step(struct box *box, struct command *command)
     free_completed(box);
 }
 
-static void check(struct box *box, struct slice bytes)
+static void check(struct codec_fixture *box, struct slice bytes)
 {
     struct command *command;
     struct buf again = BUF_INIT(BUF_UNLIMITED);
@@ -78,7 +78,7 @@ static void check(struct box *box, struct slice bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice rest = slice_make(data, size);
-    struct box box;
+    struct codec_fixture box;
 
     open_box(&box);
     for (int i = 0; i < COMMANDS_MAX && rest.len >= 2; i++) {

@@ -13,12 +13,12 @@
 
 enum { PATTERNS_MAX = 32, PATTERN_BYTES_MAX = 64, SOURCE_BYTES_MAX = 4096 };
 
-struct list {
+struct filter_list {
     struct slice items[PATTERNS_MAX];
     size_t count;
 };
 
-static void take_list(struct slice *input, struct list *list)
+static void take_list(struct slice *input, struct filter_list *list)
 {
     size_t end = slice_find_byte(*input, '\n');
     struct slice line = slice_make(input->data, end);
@@ -32,7 +32,7 @@ static void take_list(struct slice *input, struct list *list)
     }
 }
 
-static void check_path(struct arena *arena, yyjson_val *root, const struct list *list)
+static void check_path(struct arena *arena, yyjson_val *root, const struct filter_list *list)
 {
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
     struct json_doc doc;
@@ -44,8 +44,8 @@ static void check_path(struct arena *arena, yyjson_val *root, const struct list 
     buf_deinit(&second);
 }
 
-static void check_source(struct arena *arena, yyjson_val *root, const struct list *one, const struct list *two,
-                         size_t len)
+static void check_source(struct arena *arena, yyjson_val *root, const struct filter_list *one,
+                         const struct filter_list *two, size_t len)
 {
     struct json_filter both = {one->items, one->count, two->items, two->count};
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = ARENA_INIT;
     struct slice input = slice_make(data, size);
-    struct list one, two;
+    struct filter_list one, two;
     struct json_doc doc;
     struct problem problem = {0};
     take_list(&input, &one);

@@ -33,7 +33,7 @@ static const char *const keys[] = {"\"session\":\"", "\"transaction\":\"", "\"_s
 
 struct play {
     struct api_box box;
-    struct connection {
+    struct fuzz_connection {
         struct box_exchange *sent; /* NULL: none under way */
         char *text;
     } connections[CONNECTIONS];
@@ -69,7 +69,7 @@ static void check_answer(const struct exchange *exchange)
 }
 
 /* Waits for what a connection asked; where it is not answered, it leaves. */
-static void finish(struct play *play, struct connection *connection, bool leaves)
+static void finish(struct play *play, struct fuzz_connection *connection, bool leaves)
 {
     struct box_exchange *sent = connection->sent;
     if (sent == NULL)
@@ -84,7 +84,7 @@ static void finish(struct play *play, struct connection *connection, bool leaves
     }
     box_exchange_free(sent);
     mem_free(connection->text);
-    *connection = (struct connection){NULL, NULL};
+    *connection = (struct fuzz_connection){NULL, NULL};
 }
 
 /* The request with names in the place of their letters. NUL-terminated. */
@@ -106,7 +106,7 @@ static char *expand(const struct play *play, struct slice text)
     return out.data;
 }
 
-static void ask(struct play *play, struct connection *connection, struct slice text)
+static void ask(struct play *play, struct fuzz_connection *connection, struct slice text)
 {
     connection->text = expand(play, text);
     char *target = strchr(connection->text, ' '), *body = strchr(connection->text, '\n');
@@ -146,7 +146,7 @@ static void *run(void *context)
         size_t line = slice_find_byte(rest, '\n');
         if (rest.data[0] != '=' || line < 2)
             break;
-        struct connection *connection = &play.connections[(unsigned char)rest.data[1] % CONNECTIONS];
+        struct fuzz_connection *connection = &play.connections[(unsigned char)rest.data[1] % CONNECTIONS];
         finish(&play, connection, line > 2 && rest.data[2] == '!');
         rest = slice_from_offset(rest, line + 1);
         size_t end = 0;

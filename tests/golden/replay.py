@@ -32,7 +32,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
-import ties  # noqa: E402,F401
+import process_guard  # noqa: E402,F401
 
 ABSENT = object()
 JAVA_FRAME = re.compile(r"\((\w+\.(java|groovy)(:\d+)?|Native Method|Unknown Source)\)$")

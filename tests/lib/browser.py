@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser for tests: Debian's chromium without a screen, told what to do by its DevTools protocol over a WebSocket of the standard library's sockets.
+"""A real browser for tests: Debian's chromium, headless, controlled by its DevTools protocol over a WebSocket on the standard library's sockets.
 
     with Browser() as browser:
         page = browser.open("http://127.0.0.1:9200/_ui/")
         page.until("document.querySelector('#blocked .card')", "a chain")
         page.press("Tab")
 
-It ends with the test itself (ties.py). What the page writes to its console and what it throws is kept in page.said.
+It ends with the test itself (process_guard.py). Console messages and exceptions of the page are collected in page.said.
 """
 import base64
 import itertools
@@ -21,7 +21,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import ties  # noqa: E402,F401
+import process_guard  # noqa: E402,F401
 
 PROGRAM = shutil.which("chromium")
 PATIENCE = 600  # seconds after which something that should be there is missed; the test's own timeout comes before

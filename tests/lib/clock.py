@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clocks of a program under test (clock_shim.c): set them, stop them, let time pass at once.
+"""The clocks of a program under test (clock_shim.c): sets, stops and advances them.
 
     server = ClockedServer().start()
-    server.clock.step(3600)        # the clock of the machine is set forward
-    server.pass_time(60)           # a minute passes in which the server works: leases of a minute run out
-    server.clock.jump(60)          # a minute passes in which it did not work
+    server.clock.step(3600)        # sets the wall clock forward
+    server.pass_time(60)           # advances both clocks by a minute of normal operation: leases of a minute expire
+    server.clock.jump(60)          # advances both clocks at once: to the server, a stall of a minute
 
-A server that reads a clock which has gone on by more than half a second takes the rest for time in which it did not work, and
-counts it against no lease (journal/times.h, RUN_CLOCK_STALL_US). So pass_time() goes in small steps, with a request after each. A lease that
-has run out ends with the server's next beat, a quarter of a second later: wait for it.
+If the clock advances by more than half a second between two reads, the server treats the rest as a stall, which counts against
+no lease (journal/times.h, RUN_CLOCK_STALL_US). So pass_time() advances in small steps, with a request after each. A lease that has
+expired is ended by the server's next poll, a quarter of a second later: wait for it.
 """
 import os
 import struct
@@ -40,27 +40,28 @@ class Clock:
             file.write(struct.pack("=qdqqdq", *self.wall, *self.boot))
 
     def environment(self):
-        # The preloaded library comes before the sanitizer's, and must: it needs nothing of it.
+        # The library must be loaded before the sanitizer's, so the sanitizer's check of the order
+        # is off.
         return {"LD_PRELOAD": SHIM, "TIDELOCK_TEST_CLOCK": self.name,
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def step(self, seconds):
-        """The clock of the machine is set."""
+        """Sets the wall clock forward, or back."""
         self.wall[0] += int(seconds * 1e6)
         self.set()
 
     def run(self, rate):
-        """From now on the clock of the machine runs wrong."""
+        """Lets the wall clock run at `rate` times real time from now on."""
         self.wall[1:] = [rate, int(time.time() * 1e6)]
         self.set()
 
     def stand(self):
-        """From now on time passes by jump() only. Not for a server, which waits by this clock when it stops."""
+        """Stops the boot clock: it advances only by jump(). Not for a server, whose stop waits by this clock."""
         self.boot[1:] = [0.0, self.machine_boot()]
         self.set()
 
     def jump(self, seconds):
-        """Time passes, by both clocks."""
+        """Advances both clocks at once."""
         self.wall[0] += int(seconds * 1e6)
         self.boot[0] += int(seconds * 1e6)
         self.set()
@@ -76,7 +77,7 @@ class ClockedServer(Server):
         self.environment.update(self.clock.environment())
 
     def pass_time(self, seconds):
-        """Time passes while the server works."""
+        """Advances both clocks in steps that the server does not take for a stall."""
         while seconds > 0:
             self.clock.jump(min(seconds, STEP))
             self.ask("POST", "/_unlock", {"session": "none"})  # a command: the clock is read before it

@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-struct setting {
+struct clock_setting {
     volatile int64_t offset_us;
     volatile double rate;
     volatile int64_t base_us;
 };
 
-static struct setting *settings; /* of CLOCK_REALTIME, of CLOCK_BOOTTIME */
+static struct clock_setting *settings; /* of CLOCK_REALTIME, of CLOCK_BOOTTIME */
 
 __attribute__((constructor)) static void map_setting(void)
 {
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void map_setting(void)
     close(fd);
 }
 
-static void set(struct timespec *now, const struct setting *setting)
+static void set(struct timespec *now, const struct clock_setting *setting)
 {
     int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000;
     us = setting->base_us + (int64_t)((double)(us - setting->base_us) * setting->rate) + setting->offset_us;

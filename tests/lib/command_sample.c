@@ -5,7 +5,7 @@
 #include "core/catalog/catalog.h"
 
 /* Visits the inputs of a command, to fill or to print them. */
-struct walk {
+struct sample_walk {
     struct buf *text;    /* for printing; NULL: filling */
     struct rng *rng;     /* for filling at random */
     struct arena *arena; /* for filling */
@@ -14,12 +14,12 @@ struct walk {
     size_t at;           /* index in the enclosing array */
 };
 
-static bool is_printing(const struct walk *walk)
+static bool is_printing(const struct sample_walk *walk)
 {
     return walk->text != NULL;
 }
 
-static void print_name(struct walk *walk, const char *name)
+static void print_name(struct sample_walk *walk, const char *name)
 {
     if (walk->in != NULL)
         buf_printf(walk->text, "%s %zu ", walk->in, walk->at);
@@ -38,7 +38,7 @@ static uint64_t odd_number(struct rng *rng)
     }
 }
 
-static void on_number(struct walk *walk, const char *name, uint64_t *value)
+static void on_number(struct sample_walk *walk, const char *name, uint64_t *value)
 {
     if (!is_printing(walk)) {
         *value = walk->rng != NULL ? odd_number(walk->rng) : 1000 + ++walk->count;
@@ -48,7 +48,7 @@ static void on_number(struct walk *walk, const char *name, uint64_t *value)
     buf_printf(walk->text, "%llu\n", (unsigned long long)*value);
 }
 
-static void on_signed(struct walk *walk, const char *name, int64_t *value)
+static void on_signed(struct sample_walk *walk, const char *name, int64_t *value)
 {
     if (!is_printing(walk)) {
         *value = walk->rng != NULL ? (int64_t)odd_number(walk->rng) : -1000 - (int64_t)++walk->count;
@@ -58,7 +58,7 @@ static void on_signed(struct walk *walk, const char *name, int64_t *value)
     buf_printf(walk->text, "%lld\n", (long long)*value);
 }
 
-static unsigned on_enum(struct walk *walk, const char *name, unsigned value, unsigned first, unsigned count)
+static unsigned on_enum(struct sample_walk *walk, const char *name, unsigned value, unsigned first, unsigned count)
 {
     if (!is_printing(walk))
         return walk->rng != NULL ? first + (unsigned)rng_below(walk->rng, count - first) : count - 1;
@@ -67,12 +67,12 @@ static unsigned on_enum(struct walk *walk, const char *name, unsigned value, uns
     return value;
 }
 
-static void on_bool(struct walk *walk, const char *name, bool *value)
+static void on_bool(struct sample_walk *walk, const char *name, bool *value)
 {
     *value = on_enum(walk, name, *value, 0, 2) != 0;
 }
 
-static struct slice odd_slice(struct walk *walk)
+static struct slice odd_slice(struct sample_walk *walk)
 {
     /* Names that commands may share, and values that some inputs require. */
     static const char *const known[] = {
@@ -111,7 +111,7 @@ static struct slice odd_slice(struct walk *walk)
     return arena_copy(walk->arena, slice_make(bytes, len));
 }
 
-static void on_slice(struct walk *walk, const char *name, struct slice *value)
+static void on_slice(struct sample_walk *walk, const char *name, struct slice *value)
 {
     if (!is_printing(walk)) {
         *value = walk->rng != NULL ? odd_slice(walk) : slice_from(name);
@@ -127,7 +127,7 @@ static void on_slice(struct walk *walk, const char *name, struct slice *value)
     buf_lit(walk->text, "'\n");
 }
 
-static void *on_array(struct walk *walk, const char *name, void *items, size_t *count, size_t size)
+static void *on_array(struct sample_walk *walk, const char *name, void *items, size_t *count, size_t size)
 {
     if (!is_printing(walk)) {
         *count = walk->rng != NULL ? (size_t)rng_below(walk->rng, 4) : 2;
@@ -140,7 +140,7 @@ static void *on_array(struct walk *walk, const char *name, void *items, size_t *
 
 /* --- What commands have ------------------------------------------------------------------------------------------- */
 
-static void on_update(struct walk *walk, struct write_update *update)
+static void on_update(struct sample_walk *walk, struct write_update *update)
 {
     on_slice(walk, "doc", &update->doc);
     on_slice(walk, "upsert", &update->upsert);
@@ -158,7 +158,7 @@ static void on_update(struct walk *walk, struct write_update *update)
 }
 
 /* Returns: whether an item is a plain one, as half of the items are. */
-static bool is_plain(struct walk *walk, struct write_item *item)
+static bool is_plain(struct sample_walk *walk, struct write_item *item)
 {
     if (is_printing(walk) || walk->rng == NULL || rng_below(walk->rng, 2) == 0)
         return false;
@@ -167,7 +167,7 @@ static bool is_plain(struct walk *walk, struct write_item *item)
     return true;
 }
 
-static void on_demands(struct walk *walk, struct write_item *item)
+static void on_demands(struct sample_walk *walk, struct write_item *item)
 {
     on_slice(walk, "routing", &item->routing);
     on_slice(walk, "lease", &item->lease);
@@ -176,7 +176,7 @@ static void on_demands(struct walk *walk, struct write_item *item)
     on_signed(walk, "if_primary_term", &item->if_primary_term);
 }
 
-static void on_item(struct walk *walk, struct write_item *item)
+static void on_item(struct sample_walk *walk, struct write_item *item)
 {
     item->op = (enum write_op)on_enum(walk, "op", item->op, 0, WRITE_OP_COUNT);
     if (!is_printing(walk) && walk->rng == NULL && walk->at == 0)
@@ -201,7 +201,7 @@ static void on_item(struct walk *walk, struct write_item *item)
         memcpy((void *)(uintptr_t)item->update, &update, sizeof(update));
 }
 
-static void on_items(struct walk *walk, const char *name, struct write_item **items, size_t *count)
+static void on_items(struct sample_walk *walk, const char *name, struct write_item **items, size_t *count)
 {
     *items = on_array(walk, name, *items, count, sizeof(**items));
     walk->in = name;
@@ -210,13 +210,13 @@ static void on_items(struct walk *walk, const char *name, struct write_item **it
     walk->in = NULL;
 }
 
-static void on_write(struct walk *walk, struct write_command *write)
+static void on_write(struct sample_walk *walk, struct write_command *write)
 {
     on_bool(walk, "atomic", &write->atomic);
     on_items(walk, "items", &write->items, &write->item_count);
 }
 
-static void on_index(struct walk *walk, struct index_command *index)
+static void on_index(struct sample_walk *walk, struct index_command *index)
 {
     on_slice(walk, "name", &index->name);
     on_slice(walk, "body", &index->body);
@@ -227,7 +227,7 @@ static void on_index(struct walk *walk, struct index_command *index)
     on_bool(walk, "preserve_existing", &index->preserve_existing);
 }
 
-static void on_aliases(struct walk *walk, struct aliases_command *aliases)
+static void on_aliases(struct sample_walk *walk, struct aliases_command *aliases)
 {
     aliases->actions = on_array(walk, "actions", aliases->actions, &aliases->action_count, sizeof(*aliases->actions));
     walk->in = "actions";
@@ -241,7 +241,7 @@ static void on_aliases(struct walk *walk, struct aliases_command *aliases)
     walk->in = NULL;
 }
 
-static void on_object(struct walk *walk, struct object_command *object)
+static void on_object(struct sample_walk *walk, struct object_command *object)
 {
     on_slice(walk, "name", &object->name);
     on_slice(walk, "body", &object->body);
@@ -251,7 +251,7 @@ static void on_object(struct walk *walk, struct object_command *object)
     object->context = (enum script_context)on_enum(walk, "context", object->context, 0, SCRIPT_CONTEXT_COUNT);
 }
 
-static void on_file_scripts(struct walk *walk, struct file_scripts_command *files)
+static void on_file_scripts(struct sample_walk *walk, struct file_scripts_command *files)
 {
     files->scripts = on_array(walk, "scripts", files->scripts, &files->script_count, sizeof(*files->scripts));
     walk->in = "scripts";
@@ -263,7 +263,7 @@ static void on_file_scripts(struct walk *walk, struct file_scripts_command *file
     walk->in = NULL;
 }
 
-static void on_session(struct walk *walk, struct session_command *session)
+static void on_session(struct sample_walk *walk, struct session_command *session)
 {
     on_slice(walk, "id", &session->id);
     on_slice(walk, "name", &session->name);
@@ -273,7 +273,7 @@ static void on_session(struct walk *walk, struct session_command *session)
     on_items(walk, "on_expire", &session->on_expire, &session->on_expire_count);
 }
 
-static void on_options(struct walk *walk, const struct catalog_options **options)
+static void on_options(struct sample_walk *walk, const struct catalog_options **options)
 {
     bool there = *options != NULL;
 
@@ -295,7 +295,7 @@ static void on_options(struct walk *walk, const struct catalog_options **options
     *options = made;
 }
 
-static void on_targets(struct walk *walk, struct lock_target **targets, size_t *count)
+static void on_targets(struct sample_walk *walk, struct lock_target **targets, size_t *count)
 {
     *targets = on_array(walk, "targets", *targets, count, sizeof(**targets));
     walk->in = "targets";
@@ -312,17 +312,17 @@ static void on_targets(struct walk *walk, struct lock_target **targets, size_t *
     walk->in = NULL;
 }
 
-static void on_lock(struct walk *walk, struct lock_command *lock)
+static void on_lock(struct sample_walk *walk, struct lock_command *lock)
 {
     on_targets(walk, &lock->targets, &lock->target_count);
 }
 
-static void on_txn_lock(struct walk *walk, struct txn_lock_command *lock)
+static void on_txn_lock(struct sample_walk *walk, struct txn_lock_command *lock)
 {
     on_targets(walk, &lock->targets, &lock->target_count);
 }
 
-static void on_txn(struct walk *walk, struct txn_command *txn)
+static void on_txn(struct sample_walk *walk, struct txn_command *txn)
 {
     on_slice(walk, "id", &txn->id);
     on_bool(walk, "force", &txn->force);
@@ -332,7 +332,7 @@ static void on_txn(struct walk *walk, struct txn_command *txn)
     on_bool(walk, "of_host", &txn->of_host);
 }
 
-static void on_rename(struct walk *walk, struct rename_command *rename)
+static void on_rename(struct sample_walk *walk, struct rename_command *rename)
 {
     on_slice(walk, "index", &rename->index);
     on_slice(walk, "from", &rename->from);
@@ -341,25 +341,25 @@ static void on_rename(struct walk *walk, struct rename_command *rename)
     on_signed(walk, "if_primary_term", &rename->if_primary_term);
 }
 
-static void on_cancel(struct walk *walk, struct cancel_command *cancel)
+static void on_cancel(struct sample_walk *walk, struct cancel_command *cancel)
 {
     on_number(walk, "request", &cancel->request);
     on_bool(walk, "whole", &cancel->single_step);
 }
 
-static void on_status(struct walk *walk, struct status_command *status)
+static void on_status(struct sample_walk *walk, struct status_command *status)
 {
     (void)walk;
     (void)status;
 }
 
-static void on_places(struct walk *walk, struct places_command *places)
+static void on_places(struct sample_walk *walk, struct places_command *places)
 {
     (void)walk;
     (void)places;
 }
 
-static void on_maintain(struct walk *walk, struct maintain_command *maintain)
+static void on_maintain(struct sample_walk *walk, struct maintain_command *maintain)
 {
     uint64_t keys_max = maintain->keys_max;
 
@@ -378,12 +378,12 @@ static void on_maintain(struct walk *walk, struct maintain_command *maintain)
     walk->in = NULL;
 }
 
-static void on_tick(struct walk *walk, struct tick_command *tick)
+static void on_tick(struct sample_walk *walk, struct tick_command *tick)
 {
     on_number(walk, "heard", &tick->barrier_clock);
 }
 
-static void on_size(struct walk *walk, const char *name, size_t *value)
+static void on_size(struct sample_walk *walk, const char *name, size_t *value)
 {
     uint64_t number = *value;
 
@@ -391,7 +391,7 @@ static void on_size(struct walk *walk, const char *name, size_t *value)
     *value = (size_t)number;
 }
 
-static void on_limits(struct walk *walk, struct limits_command *command)
+static void on_limits(struct sample_walk *walk, struct limits_command *command)
 {
     struct core_limits *limits = &command->limits;
     uint64_t depth = limits->script.depth_max;
@@ -414,13 +414,13 @@ static void on_limits(struct walk *walk, struct limits_command *command)
     limits->script.depth_max = (unsigned)depth;
 }
 
-static void on_feed(struct walk *walk, struct feed_command *feed)
+static void on_feed(struct sample_walk *walk, struct feed_command *feed)
 {
     on_bool(walk, "off", &feed->off);
     on_number(walk, "cut", &feed->cut);
 }
 
-static void on_mark(struct walk *walk, struct mark_command *mark)
+static void on_mark(struct sample_walk *walk, struct mark_command *mark)
 {
     on_number(walk, "mark", &mark->ceiling);
     on_slice(walk, "kept", &mark->payload);
@@ -433,25 +433,25 @@ static void on_mark(struct walk *walk, struct mark_command *mark)
         mark->build = SLICE_LIT("");
 }
 
-static void on_tried(struct walk *walk, struct tried_command *tried)
+static void on_tried(struct sample_walk *walk, struct tried_command *tried)
 {
     on_slice(walk, "session", &tried->session);
     on_number(walk, "kept", &tried->deferred);
     on_number(walk, "action", &tried->action);
 }
 
-static void on_skip(struct walk *walk, struct skip_command *skip)
+static void on_skip(struct sample_walk *walk, struct skip_command *skip)
 {
     on_number(walk, "position", &skip->position);
 }
 
-static void on_aside(struct walk *walk, struct aside_command *aside)
+static void on_aside(struct sample_walk *walk, struct aside_command *aside)
 {
     on_number(walk, "number", &aside->number);
     on_bool(walk, "again", &aside->retry);
 }
 
-static void on_join(struct walk *walk, struct join_command *join)
+static void on_join(struct sample_walk *walk, struct join_command *join)
 {
     struct limits_command limits = {.limits = join->limits};
 
@@ -465,7 +465,7 @@ static void on_join(struct walk *walk, struct join_command *join)
     on_bool(walk, "whole", &join->single_step);
 }
 
-static void on_gone(struct walk *walk, struct gone_command *gone)
+static void on_gone(struct sample_walk *walk, struct gone_command *gone)
 {
     on_slice(walk, "name", &gone->name);
     on_number(walk, "life", &gone->life);
@@ -473,7 +473,7 @@ static void on_gone(struct walk *walk, struct gone_command *gone)
     on_bool(walk, "whole", &gone->single_step);
 }
 
-static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)
+static void on_heartbeat(struct sample_walk *walk, struct heartbeat_command *heartbeat)
 {
     on_number(walk, "heard", &heartbeat->barrier_clock);
     on_number(walk, "low", &heartbeat->low);
@@ -481,12 +481,12 @@ static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)
     on_number(walk, "chain", &heartbeat->chain);
 }
 
-static void on_restart(struct walk *walk, struct restart_command *restart)
+static void on_restart(struct sample_walk *walk, struct restart_command *restart)
 {
     on_bool(walk, "whole", &restart->single_step);
 }
 
-static void on_terms(struct walk *walk, struct command_owner *terms)
+static void on_terms(struct sample_walk *walk, struct command_owner *terms)
 {
     on_slice(walk, "session", &terms->session);
     on_slice(walk, "transaction", &terms->transaction);
@@ -494,7 +494,7 @@ static void on_terms(struct walk *walk, struct command_owner *terms)
     on_number(walk, "timeout_us", &terms->timeout_us);
 }
 
-static void on_command(struct walk *walk, struct command *command)
+static void on_command(struct sample_walk *walk, struct command *command)
 {
     command->dialect = (enum dialect)on_enum(walk, "dialect", command->dialect, 0, DIALECT_COUNT);
     on_number(walk, "request", &command->request);
@@ -514,7 +514,7 @@ static void on_command(struct walk *walk, struct command *command)
 struct command *sample_command(enum command_type type, struct rng *rng)
 {
     struct command *command = command_new(type, DIALECT_7);
-    struct walk walk = {.rng = rng, .arena = &command->arena};
+    struct sample_walk walk = {.rng = rng, .arena = &command->arena};
 
     on_command(&walk, command);
     return command;
@@ -522,7 +522,7 @@ struct command *sample_command(enum command_type type, struct rng *rng)
 
 void sample_print(const struct command *command, struct buf *text)
 {
-    struct walk walk = {.text = text};
+    struct sample_walk walk = {.text = text};
     struct command copy = *command;
 
     buf_printf(text, "%s\n", command_name(command->type));

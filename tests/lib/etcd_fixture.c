@@ -23,14 +23,14 @@
 
 enum { MEMBERS_MAX = 3, ARGUMENTS_MAX = 40, TEXT_MAX = 512 };
 
-struct member {
+struct etcd_member {
     pid_t pid;
     int client_port, peer_port;
 };
 
 struct etcd_fixture {
     int count;
-    struct member members[MEMBERS_MAX];
+    struct etcd_member members[MEMBERS_MAX];
     char directory[64];
     pid_t janitor;
     int janitor_fd; /* the write end of its pipe; at end of file it removes the directory */

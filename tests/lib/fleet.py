@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many client processes that may be killed, stopped and continued at any instruction, and a server that may be, too.
+"""Many client processes and a server that may be killed, stopped and continued at any instruction.
 
-A client is a forked process. What it does it notes in a file of its own, one line of JSON a note, with one write() each: what
-was noted is there however the process ends. The parent stays without threads, so that forking is safe.
+A client is a forked process. It notes its actions in a file of its own, one line of JSON a note, with one write() each: notes
+are not lost, however the process ends. The parent has no threads, so that forking is safe.
 
     with Server() as server, Fleet(server) as fleet:
         fleet.start(32, work)          # work(client) runs in the child
-        fleet.rage(seconds=10, seed=1, chances=...)
+        fleet.inject_faults(seconds=10, seed=1, chances=...)
         fleet.end()
         for note in fleet.notes(): ...
 """
@@ -22,7 +22,7 @@ import tempfile
 import time
 import traceback
 
-import ties
+import process_guard
 from server import HANGS
 
 
@@ -31,7 +31,7 @@ class Away(Exception):
 
 
 class Client:
-    """What a client process has: a connection that comes back, and its notes."""
+    """The state of a client process: a connection that is reopened when it breaks, and its notes."""
 
     def __init__(self, port, number, life, seed, path):
         self.port = port
@@ -47,7 +47,7 @@ class Client:
         os.write(self.file, line.encode() + b"\n")
 
     def name(self):
-        """Returns: a name for what is done next, never used before."""
+        """Returns: a name for the next operation, never used before."""
         self.count += 1
         return "%d.%d.%d" % (self.number, self.life, self.count)
 
@@ -74,9 +74,18 @@ class Client:
         return response.status, json.loads(data)
 
     def attach(self, session):
-        """Returns: a socket that is the session's life line, or None when the session is gone."""
+        """Returns: the socket of the session's attach stream, or None when the session has ended."""
+        line, answer = self.open_attach_stream("127.0.0.1", self.port, session, HANGS)
+        if answer.startswith(b"HTTP/1.1 200"):
+            return line
+        line.close()
+        return None
+
+    @staticmethod
+    def open_attach_stream(address, port, session, timeout):
+        """Returns: the socket, and the answer as far as it has arrived. Raises Away without an answer."""
         try:
-            line = socket.create_connection(("127.0.0.1", self.port), HANGS)
+            line = socket.create_connection((address, port), timeout)
             line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
             answer = b""
             while b'"session"' not in answer and b'"error"' not in answer:
@@ -86,14 +95,11 @@ class Client:
                 answer += part
         except OSError as error:
             raise Away(str(error)) from error
-        if answer.startswith(b"HTTP/1.1 200"):
-            return line
-        line.close()
-        return None
+        return line, answer
 
 
 class Fleet:
-    client = Client  # what its processes have
+    client = Client  # the class of its processes' state
 
     def __init__(self, server, seed=1):
         self.server = server
@@ -121,7 +127,7 @@ class Fleet:
         if pid == 0:
             status = 1
             try:
-                ties.die_with_parent()
+                process_guard.die_with_parent()
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 path = os.path.join(self.folder, "%d" % number)
                 client = self.client(self.server.port, number, self.lives[number], seed, path)
@@ -174,10 +180,10 @@ class Fleet:
                 found += sum(line.startswith(begins) for line in file)
         return found
 
-    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None, enough=None):
+    def inject_faults(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None, enough=None):
         """
-        For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each; and on
-        until the server was killed once, and enough() says that enough was tried.
+        Kills clients and the server and stops clients at random, about so many times a second each, for so many seconds without the
+        starts of the server. Continues until the server was killed once and enough() returns true.
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end or server_kills > 0 and self.counts["server"] == 0 or enough is not None and not enough():

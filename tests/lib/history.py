@@ -5,7 +5,7 @@ A history is what elle-cli's model list-append takes: a list of events {"index",
 is invoke, ok, fail (it did not happen) or info (not known), and value a list of ["append", key, element] and
 ["r", key, list]. Each element is appended to its key once at most, so a list shows the order of its writers.
 
-The rules are those of Adya's dependences, as Elle (Kingsbury and Alvaro, VLDB 2020) draws them from such histories:
+The rules are those of Adya's dependencies, as Elle (Kingsbury and Alvaro, VLDB 2020) draws them from such histories:
 one transaction appended directly before another (ww), read an element of another (wr), did not read it yet (rw), or
 that one had ended before another began (time). A cycle of these is an impossible order.
 """
@@ -28,7 +28,7 @@ class Transaction:
         return [(key, element) for kind, key, element in self.operations if kind == "append"]
 
     def reads(self):
-        """(key, list) of what was there before: own appends, which must be at the end, are taken off."""
+        """Returns: (key, list) of the previous values: own appends, which must be at the end, are removed."""
         own, seen = {}, []
         for kind, key, value in self.operations:
             if kind == "append":
@@ -46,7 +46,7 @@ class Transaction:
 
 
 def transactions(events):
-    """Pairs what began with what it came to."""
+    """Pairs the beginning of each operation with its outcome."""
     under_way, found = {}, []
     for event in events:
         if event["type"] == "invoke":
@@ -98,7 +98,7 @@ def check_whole(committed, writers):
                 raise Anomaly("%s read %s of %s in the middle of %s" % (transaction.name, value, key, writer.name))
 
 
-def dependences(committed, writers, longest):
+def dependencies(committed, writers, longest):
     """Yields (from, kind, to)."""
     for key, value in longest.items():
         for before, after in zip(value, value[1:]):
@@ -132,8 +132,8 @@ def real_time(committed, precede):
         point = following
 
 
-def find_circle(edges):
-    """Returns: a circle as a list of (node, kind), or None. Depth first, without recursion."""
+def find_cycle(edges):
+    """Returns: a cycle as a list of (node, kind), or None. Depth first, without recursion."""
     following = {}
     for source, kind, target in edges:
         if source is not target:
@@ -161,9 +161,9 @@ def find_circle(edges):
     return None
 
 
-def tell(circle):
+def describe(cycle):
     words = []
-    for node, kind in circle:
+    for node, kind in cycle:
         name = node.name if isinstance(node, Transaction) else "later"
         words.append(name if not words else "-%s-> %s" % (kind, name))
     return " ".join(words)
@@ -182,24 +182,24 @@ def check(events, order="all"):
     """
     Raises Anomaly unless the history is serializable in an order that agrees with time as `order` says:
 
-    all         a transaction that began after another had ended comes after it: strictly serializable
-    writers     the same, after a transaction that appended: its appends are seen
-    clients     the same, after a transaction of the same process
+    all         a transaction that began after another had ended follows it: strictly serializable
+    writers     only if the earlier transaction appended: its appends are seen
+    clients     only if both are of the same process
 
     Returns: how many transactions took part.
     """
-    everybody = transactions(events)
-    writers = writers_of(everybody)
-    committed = [t for t in everybody if t.state == "ok"]
+    every = transactions(events)
+    writers = writers_of(every)
+    committed = [t for t in every if t.state == "ok"]
     longest = orders(committed, writers)
     seen = {id(writers[key, element]) for key, value in longest.items() for element in value}
-    committed += [t for t in everybody if t.state == "info" and id(t) in seen]
+    committed += [t for t in every if t.state == "info" and id(t) in seen]
     for transaction in committed:
         if transaction.state == "info":  # it happened; its reads are unknown
             transaction.operations = [operation for operation in transaction.operations if operation[0] == "append"]
     check_whole(committed, writers)
-    edges = list(dependences(committed, writers, longest)) + list(times(committed, order))
-    circle = find_circle(edges)
-    if circle is not None:
-        raise Anomaly("a circle: " + tell(circle))
+    edges = list(dependencies(committed, writers, longest)) + list(times(committed, order))
+    cycle = find_cycle(edges)
+    if cycle is not None:
+        raise Anomaly("a cycle: " + describe(cycle))
     return len(committed)

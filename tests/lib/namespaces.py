@@ -20,12 +20,11 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import unittest
 
-import ties  # noqa: F401
+import process_guard  # noqa: F401
 from clock import Clock
 from fleet import Away, Client, Fleet
 from server import BUILD, PROGRAM, REPORTS, Server
@@ -267,7 +266,7 @@ class Cluster:
                 node.close()
 
     def heal(self):
-        """Ends all faults and starts what has ended; members first, without which no host starts."""
+        """Ends all faults and starts programs that have ended: members first, since hosts need them."""
         for member in self.members:
             member.heal()
         until(lambda: all(member.serves() for member in self.members), "etcd serves")
@@ -323,7 +322,7 @@ class ClusterClient(Client):
         self.connections = {}
         self.newest = 0
         self.homes = {}  # of query transactions, which are one host's: the host's address
-        self.lines = []  # that keep sessions alive: a cut one is noticed at the next step
+        self.lines = []  # attach streams; a broken one is detected at the next step
 
     def check_lines(self):
         self.lines = [line for line in self.lines if line.fileno() >= 0]
@@ -334,7 +333,7 @@ class ClusterClient(Client):
                 cut = True
             if cut:
                 self.lines.remove(line)
-                raise Away("a life line was cut")
+                raise Away("an attach stream was closed")
 
     def home_of(self, path):
         named = [address for transaction, address in self.homes.items() if transaction in path]
@@ -382,17 +381,7 @@ class ClusterClient(Client):
             self.newest = max(self.newest, timestamp)
 
     def attach(self, session):
-        try:
-            line = socket.create_connection((self.random.choice(self.addresses), 9200), CLIENT_TIMEOUT)
-            line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
-            answer = b""
-            while b'"session"' not in answer and b'"error"' not in answer:
-                part = line.recv(4096)
-                if not part:
-                    raise OSError("it hung up")
-                answer += part
-        except OSError as error:
-            raise Away(str(error)) from error
+        line, answer = self.open_attach_stream(self.random.choice(self.addresses), 9200, session, CLIENT_TIMEOUT)
         if answer.startswith(b"HTTP/1.1 200"):
             self.lines.append(line)
             return line

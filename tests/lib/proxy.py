@@ -8,7 +8,7 @@ import time
 
 
 class Proxy:
-    """Passes bytes on to a port of this host; cut() breaks all connections, with what was asked passed on and the answer lost."""
+    """Forwards bytes to a port of this host; cut() breaks all connections: requests have been forwarded, and their replies are lost."""
     def __init__(self, port):
         self.target = port
         self.sockets = set()
@@ -66,9 +66,10 @@ class Proxy:
 
 
 class Meddler:
-    """Passes whole HTTP requests on to a port of this host. `judge(method, path, body)` says what is done with each: "pass"; "lose": it is worked off and its
-    answer lost; "twice": worked off twice, before the answer; "late": the connection breaks, and it is worked off when `self.late` are let go. `spoil(method, path, answer)`
-    gives another (status, content type, body) than the answer; with `drip` its bytes come one by one, so many seconds apart."""
+    """Forwards whole HTTP requests to a port of this host. `judge(method, path, body)` chooses the treatment of each: "pass"; "lose": it
+    is executed and its reply lost; "twice": executed twice, before the reply; "late": the connection breaks, and the request is executed
+    when `self.late` are released. `spoil(method, path, answer)` replaces the reply by another (status, content type, body); with `drip`
+    its bytes are sent one by one, so many seconds apart."""
     def __init__(self, port, judge=lambda *_: "pass"):
         self.target = port
         self.judge = judge
@@ -121,7 +122,7 @@ class Meddler:
             connection.close()
 
     def let_go(self):
-        """What was late arrives."""
+        """Sends the delayed requests."""
         late, self.late = self.late, []
         for request in late:
             self.forward(*request)

@@ -27,13 +27,13 @@
 
 enum { PARTS_MAX = 16 };
 
-struct plan {
+struct send_plan {
     _Atomic uint64_t port;
     _Atomic int64_t calls;
     _Atomic int64_t bytes;
 };
 
-static struct plan *plan;
+static struct send_plan *plan;
 
 __attribute__((constructor)) static void map_plan(void)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Tidelock server for tests: started, killed, restarted, asked; ended by its pid, and at the latest with the test itself (ties.py).
+"""A Tidelock server for tests: starts, kills, restarts and sends requests; ends it by its pid, at the latest with the test itself (process_guard.py).
 
-It has one port for all its life, restarts included (ports.py).
+It has the same port over restarts (ports.py).
 
     with Server() as server:
         status, body = server.ask("PUT", "/fs/_doc/1", {"a": 1})
@@ -22,13 +22,13 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ports  # noqa: E402
-import ties  # noqa: E402,F401
+import process_guard  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("TIDELOCK_BUILD", os.path.join(ROOT, "build"))
 PROGRAM = os.path.join(BUILD, "src", "cli", "tidelock")
-HANGS = 300  # seconds: a server that takes longer to answer a request, or to end, hangs
-FOR_THE_PORT = 30  # seconds for another process to give the port back
+HANGS = 300  # seconds; a server that takes longer to answer a request, or to end, hangs
+FOR_THE_PORT = 30  # seconds to wait until another process has released the port
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
 REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")  # all, some, none: see replay()
@@ -43,16 +43,16 @@ class Server:
         self.options = list(options)
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
-        self.port_wanted = port  # 0: one that is reserved at the first start
+        self.port_wanted = port  # 0: reserves a free one at the first start
         self.reserved = None
-        self.tls = tls  # an ssl.SSLContext to ask it with; its options say what it speaks
+        self.tls = tls  # the ssl.SSLContext of requests; None: without TLS
         self.environment = dict(os.environ, **(environment or {}))
         self.process = None
         self.connection = None
         self.log = open(os.path.join(self.data + ".log"), "ab")
         given = [option.split("=")[0] for option in options]
         replay = replay and self.is_replayed() and self.own_data and "--log-archive" not in given and "--cluster" not in given
-        self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
+        self.archive = self.data + ".archive" if replay else None  # log archive for replay(); None: disabled, or done
 
     def __enter__(self):
         self.start()
@@ -104,7 +104,7 @@ class Server:
             self.connection = None
 
     def check_for_crash(self):
-        """Fails when the program ended by itself, with a signal that the system sends for a fault: no test asks for that."""
+        """Fails if the program ended by a signal of CRASHES: a fault of the program."""
         status = self.process.poll()
         assert status is None or -status not in CRASHES, "the server ended with status %d: %s" % (status, self.last_errors())
 
@@ -174,19 +174,19 @@ class Server:
             os.unlink(self.data + ".log")
 
     def errors(self, first=0):
-        """Returns: what it wrote to standard error so far, from byte `first` on."""
+        """Returns: its standard error so far, from byte `first` on."""
         with open(self.data + ".log", encoding="utf-8", errors="replace") as log:
             log.seek(first)
             return log.read()
 
     def last_errors(self):
-        """Returns: the end of what it wrote to standard error, or what a sanitizer reported, from the head of the report on."""
+        """Returns: the end of its standard error, or the report of a sanitizer, from its head on."""
         errors = self.errors()
         heads = [errors.index(report) for report in REPORTS if report in errors]
         return errors[min(heads):][:20000] if heads else errors[-4000:]
 
     def request(self, method, path, body=None, headers=None, connection=None):
-        """One request as it stands. Returns: the response with its body read into .body."""
+        """Sends a request unchanged. Returns: the response with its body read into .body."""
         if connection is None:
             if self.connection is None:
                 self.connection = self.connect()
@@ -208,7 +208,7 @@ class Server:
             raise
 
     def ask(self, method, path, body=None, headers=None):
-        """Returns: (status, parsed JSON, or the bytes where it is none)."""
+        """Returns: (status, parsed JSON, or the bytes of any other body)."""
         response = self.request(method, path, body, headers)
         try:
             return response.status, json.loads(response.body)
@@ -233,7 +233,7 @@ class Server:
         return self.must("GET", "/_transaction/" + transaction)["number"]
 
     def end_owners(self):
-        """Ends all sessions and transactions, whoever's they are."""
+        """Ends all sessions and transactions of all owners."""
         for session in self.must("GET", "/_session")["sessions"]:
             status, reply = self.ask("DELETE", "/_session/%d?force=true" % session["session"])
             assert status in (200, 404), reply  # it may have ended meanwhile
@@ -263,6 +263,6 @@ class Server:
 
 
 def check(data):
-    """tidelock check. Returns: (exit status, what it printed)."""
+    """Runs tidelock check. Returns: (exit status, its output)."""
     run = subprocess.run([PROGRAM, "check", "--data", data], capture_output=True, text=True, timeout=600)
     return run.returncode, run.stdout + run.stderr

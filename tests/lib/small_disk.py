@@ -29,7 +29,7 @@ class SmallDisk:
         os.rmdir(self.folder)
 
     def fill(self, leave=0):
-        """Takes what is left, to the last byte, or but for so many."""
+        """Fills the free space completely, or except for `leave` bytes."""
         if leave > 0:
             free = os.statvfs(self.folder)
             with open(os.path.join(self.folder, "filler"), "ab", buffering=0) as filler:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terminals for tests. Where there are none (a container, a chroot whose /dev/pts is not mounted) the test is skipped."""
+"""Terminals for tests. Without pseudo-terminals (a container, a chroot whose /dev/pts is not mounted) the test is skipped."""
 import os
 import pty
 import unittest

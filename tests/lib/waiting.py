@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait for their answer in a thread of their own, and waiting for what must come about."""
+"""Requests in threads of their own, and waiting for conditions."""
 import http.client
 import json
 import sys
@@ -10,7 +10,7 @@ REPORT_SECONDS = 20
 
 
 class Waiting(threading.Thread):
-    """One request on a connection of its own: `status` and `reply` when it has ended, the error as `reply` when it broke."""
+    """One request on a connection of its own. After its end: `status` and `reply`; the error as `reply` if the connection broke."""
 
     def __init__(self, server, method, path, body=None):
         super().__init__()
@@ -30,8 +30,8 @@ class Waiting(threading.Thread):
 
 
 def until(condition, what):
-    """Asks again and again until the condition holds. The only bound is the time limit of the test; a long wait is reported on
-    standard error, so that the output of a test that ran out of time names it."""
+    """Waits until the condition holds, without a limit but the test's timeout. A long wait is reported on standard error, so that
+    the output of a test that timed out names the condition."""
     begin = time.monotonic()
     report = begin + REPORT_SECONDS
     while not condition():

@@ -23,7 +23,7 @@
 
 enum { DOCS = 10, READERS = 3 };
 
-struct run {
+struct core_thread {
     struct store *store;
     struct core *core;
     uint64_t steps;
@@ -35,7 +35,7 @@ struct run {
 };
 
 struct reader {
-    struct run *run;
+    struct core_thread *run;
     uint64_t seed;
 };
 
@@ -66,7 +66,7 @@ static struct command *make_command(uint64_t number)
     return command;
 }
 
-static void publish(struct run *run)
+static void publish(struct core_thread *run)
 {
     struct catalog *next = core_catalog(run->core), *before;
 
@@ -77,7 +77,7 @@ static void publish(struct run *run)
     catalog_unref(before);
 }
 
-static struct catalog *take(struct run *run)
+static struct catalog *take(struct core_thread *run)
 {
     pthread_mutex_lock(&run->lock);
     struct catalog *catalog = catalog_ref(run->published);
@@ -85,7 +85,7 @@ static struct catalog *take(struct run *run)
     return catalog;
 }
 
-static void write_all(struct run *run)
+static void write_all(struct core_thread *run)
 {
     struct effects effects;
 
@@ -104,7 +104,7 @@ static void write_all(struct run *run)
     atomic_store(&run->done, true);
 }
 
-static void read_docs(struct run *run, const struct view *view, const struct catalog_index *index)
+static void read_docs(struct core_thread *run, const struct view *view, const struct catalog_index *index)
 {
     const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT("_doc"));
     char expected[32], id[8];
@@ -131,7 +131,7 @@ static void read_docs(struct run *run, const struct view *view, const struct cat
 static void *read_all(void *context)
 {
     struct reader *reader = context;
-    struct run *run = reader->run;
+    struct core_thread *run = reader->run;
     struct rng rng;
 
     rng_init(&rng, reader->seed);
@@ -150,7 +150,7 @@ static void *read_all(void *context)
     return NULL;
 }
 
-static void live(struct run *run)
+static void live(struct core_thread *run)
 {
     struct core_limits limits = core_limits_default();
     struct reader readers[READERS];
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 {
     uint64_t steps = argc == 3 && slice_is(slice_from(argv[1]), "--steps") ? strtoull(argv[2], NULL, 10) : 600;
     struct store_options options = {.in_memory = true, .directory = SLICE_LIT("/threads")};
-    struct run twin = {.steps = steps, .store = store_open_mem()}, rocks = {.steps = steps};
+    struct core_thread twin = {.steps = steps, .store = store_open_mem()}, rocks = {.steps = steps};
     char *reason = NULL;
 
     live(&twin);

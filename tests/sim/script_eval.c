@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second opinion: what a random script comes to, worked out straight from its tree; see script_tree.h.
+ * The oracle: evaluates a random script directly from its tree; see script_tree.h.
  *
  * Arithmetic is the Java Language Specification's: §15.17 to §15.22 for operators, §5.1.3 for narrowing, §5.6 for promotion.
  */
@@ -26,7 +26,7 @@ struct val {
 enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE, FLOW_THROW };
 
 struct machine {
-    const struct tree *tree;
+    const struct script_tree *tree;
     struct arena *arena;
     struct val variables[VARIABLES + LOCALS];
     struct result *result;
@@ -60,7 +60,10 @@ static int64_t narrow(enum type type, uint64_t bits)
     return type == TYPE_INT ? to_int(bits) : to_long(bits);
 }
 
-/* Floating to integral: NaN is 0, what is too large is the largest. */
+/*
+ * Converts a floating-point number to an integer: NaN becomes 0, a number out of range the nearest
+ * limit.
+ */
 static int64_t from_double(enum type type, double d)
 {
     double least = type == TYPE_INT ? -2147483648.0 : -9223372036854775808.0;
@@ -354,7 +357,7 @@ static bool exec(struct machine *m, const struct stmt *s, enum flow *ret_flow);
 
 static bool call(struct machine *m, const struct expr *e, struct val *ret)
 {
-    const struct function *f = &m->tree->functions[e->variable];
+    const struct script_function *f = &m->tree->functions[e->variable];
     struct val arguments[2], outer[LOCALS];
     if (!eval(m, e->a, &arguments[0]) || !eval(m, e->b, &arguments[1]))
         return false;
@@ -476,7 +479,7 @@ static bool change_field(struct machine *m, const struct stmt *s)
     return true;
 }
 
-/* A loop's body. Returns: false when it threw; *ret_go: whether the loop goes on. */
+/* Executes a loop's body. Returns: false if it threw; *ret_go: whether the loop continues. */
 static bool turn(struct machine *m, const struct stmt *s, bool *ret_go)
 {
     enum flow flow;
@@ -575,7 +578,7 @@ static bool exec(struct machine *m, const struct stmt *s, enum flow *ret_flow)
     return true;
 }
 
-void tree_evaluate(const struct tree *tree, struct arena *arena, struct result *ret_result)
+void tree_evaluate(const struct script_tree *tree, struct arena *arena, struct result *ret_result)
 {
     struct machine m = {.tree = tree, .arena = arena, .result = ret_result};
     enum flow flow;

@@ -15,7 +15,7 @@
 struct maker {
     struct rng *rng;
     struct arena *arena;
-    struct tree *tree;
+    struct script_tree *tree;
     int function; /* in whose body we are; -1: the script */
     int loops;    /* around us */
     int walking;  /* loops over the list around us */
@@ -82,7 +82,7 @@ static struct expr *literal(struct maker *m, enum type type)
     return e;
 }
 
-/* A variable in reach; functions have only their own. Returns: NULL where there is none of the type. */
+/* Chooses a variable in scope; functions see only their own. Returns: NULL if none has the type. */
 static struct expr *variable(struct maker *m, enum type type)
 {
     struct expr *e = expr_new(m, EXPR_VARIABLE, type);
@@ -206,7 +206,7 @@ static struct expr *call(struct maker *m, enum type type, int depth)
 {
     int count = m->function >= 0 ? m->function : m->tree->function_count;
     for (int i = count - 1; i >= 0; i--) {
-        const struct function *f = &m->tree->functions[i];
+        const struct script_function *f = &m->tree->functions[i];
         if (f->result != type)
             continue;
         struct expr *e = expr_new(m, EXPR_CALL, type);
@@ -483,7 +483,7 @@ static void make_functions(struct maker *m)
 {
     int count = roll(m->rng, FUNCTIONS_MAX + 1);
     for (m->function = 0; m->function < count; m->function++) {
-        struct function *f = &m->tree->functions[m->function];
+        struct script_function *f = &m->tree->functions[m->function];
         f->result = (enum type)roll(m->rng, 3);
         f->parameters[0] = (enum type)roll(m->rng, 3);
         f->parameters[1] = (enum type)roll(m->rng, 3);
@@ -498,7 +498,7 @@ static void make_functions(struct maker *m)
 static void make_document(struct maker *m)
 {
     static const char *const keys[] = {"a", "key", "b", "ab"};
-    struct tree *tree = m->tree;
+    struct script_tree *tree = m->tree;
     for (int i = 0; i < FIELDS; i++) { /* a number that fits an int is an int when it is read from JSON */
         int64_t large = INT64_C(1) << (32 + roll(m->rng, 30));
         tree->fields[i] = field_type(i) == TYPE_INT ? odd_integer(m->rng, TYPE_INT) : large + roll(m->rng, 1000);
@@ -513,9 +513,9 @@ static void make_document(struct maker *m)
     }
 }
 
-struct tree *tree_generate(struct rng *rng, int size, struct arena *arena)
+struct script_tree *tree_generate(struct rng *rng, int size, struct arena *arena)
 {
-    struct tree *tree = arena_zalloc(arena, sizeof *tree);
+    struct script_tree *tree = arena_zalloc(arena, sizeof *tree);
     struct maker m = {.rng = rng, .arena = arena, .tree = tree, .function = -1};
     struct stmt **end = &tree->body;
     make_document(&m);

@@ -261,7 +261,7 @@ static void print_if(struct printer *p, const struct stmt *s)
     }
 }
 
-/* What goes into a collection or a field has the class of what was there. */
+/* Prints a change of a collection or a field, with a cast that keeps the class of its value. */
 static void print_change(struct printer *p, const struct stmt *s)
 {
     const char *type = s->kind == STMT_FIELD ? types[s->variable < FIELDS / 2 ? TYPE_INT : TYPE_LONG] : "int";
@@ -308,7 +308,7 @@ static void print_stmts(struct printer *p, const struct stmt *s)
         print_stmt(p, s);
 }
 
-static void print_function(struct printer *p, const struct function *f, int number)
+static void print_function(struct printer *p, const struct script_function *f, int number)
 {
     buf_printf(p->out, "%s f%d(%s p, %s q) {\nint r = 0;\n", types[f->result], number, types[f->parameters[0]],
                types[f->parameters[1]]);
@@ -329,7 +329,7 @@ static void print_keep(struct printer *p, int variable)
         buf_printf(p->out, "ctx._source.%s = %s;\n", name, name);
 }
 
-void tree_print(const struct tree *tree, struct rng *rng, struct buf *out)
+void tree_print(const struct script_tree *tree, struct rng *rng, struct buf *out)
 {
     struct printer p = {.out = out, .rng = rng};
     for (int i = 0; i < tree->function_count; i++)
@@ -343,7 +343,7 @@ void tree_print(const struct tree *tree, struct rng *rng, struct buf *out)
         print_keep(&p, i);
 }
 
-void tree_print_document(const struct tree *tree, struct buf *out)
+void tree_print_document(const struct script_tree *tree, struct buf *out)
 {
     buf_byte(out, '{');
     for (int i = 0; i < FIELDS; i++)

@@ -32,8 +32,8 @@ struct sim {
     struct buf document;
     struct result expected;
     struct slice have;  /* the product's document, or NULL */
-    struct slice error; /* what it threw */
-    struct slice place; /* what is left of `have` to compare */
+    struct slice error; /* the exception it threw */
+    struct slice place; /* the rest of `have`, not compared yet */
 };
 
 static void failed(struct sim *sim, const char *what)
@@ -156,7 +156,7 @@ static void run(uint64_t seed, int size, struct counts *counts)
     struct sim sim = {
         .seed = seed, .arena = ARENA_INIT, .source = BUF_INIT(BUF_UNLIMITED), .document = BUF_INIT(BUF_UNLIMITED)};
     rng_init(&rng, seed);
-    struct tree *tree = tree_generate(&rng, size, &sim.arena);
+    struct script_tree *tree = tree_generate(&rng, size, &sim.arena);
     tree_evaluate(tree, &sim.arena, &sim.expected);
     if (sim.expected.outcome == OUTCOME_TOO_LONG) {
         counts->skipped++;

@@ -23,12 +23,12 @@
 enum { KEY_BYTES_MAX = 4, VALUE_BYTES_MAX = 40, WALKS = 4, STEPS_DEFAULT = 1500 };
 
 /* One iterator of each store, moved together; some views have an overlay. */
-struct walk {
+struct diff_walk {
     struct view_iter *twin;
     struct view_iter *rocks;
 };
 
-struct run {
+struct diff_run {
     uint64_t seed;
     int step;
     struct rng rng;
@@ -39,13 +39,13 @@ struct run {
     struct store_batch *twin_batch;
     struct store_batch *rocks_batch;
     struct overlay *overlay; /* shared by both; constant while a walk uses it */
-    struct walk walks[WALKS];
+    struct diff_walk walks[WALKS];
     tl_ts now;
     uint64_t reads;
     bool compacted;
 };
 
-static _Noreturn void fail(const struct run *run, const char *what)
+static _Noreturn void fail(const struct diff_run *run, const char *what)
 {
     fprintf(stderr, "store_diff: seed %llu, step %d: %s differs\n", (unsigned long long)run->seed, run->step, what);
     char *reason = store_reason(run->rocks);
@@ -54,18 +54,18 @@ static _Noreturn void fail(const struct run *run, const char *what)
     exit(1);
 }
 
-static void expect(const struct run *run, bool equal, const char *what)
+static void expect(const struct diff_run *run, bool equal, const char *what)
 {
     if (!equal)
         fail(run, what);
 }
 
-static uint64_t below(struct run *run, uint64_t bound)
+static uint64_t below(struct diff_run *run, uint64_t bound)
 {
     return rng_below(&run->rng, bound);
 }
 
-static enum store_space random_space(struct run *run)
+static enum store_space random_space(struct diff_run *run)
 {
     return (enum store_space)below(run, SPACE_COUNT);
 }
@@ -74,7 +74,7 @@ static enum store_space random_space(struct run *run)
  * Short keys of few different bytes, including NUL and 0xff, so that keys repeat and are prefixes
  * of others.
  */
-static struct slice random_key(struct run *run, char *ret_bytes)
+static struct slice random_key(struct diff_run *run, char *ret_bytes)
 {
     static const char bytes[] = {'\0', '\1', 'a', 'b', '\x7f', '\x80', '\xff'};
     size_t len = below(run, KEY_BYTES_MAX + 1);
@@ -83,7 +83,7 @@ static struct slice random_key(struct run *run, char *ret_bytes)
     return slice_make(ret_bytes, len);
 }
 
-static struct slice random_value(struct run *run, char *ret_bytes)
+static struct slice random_value(struct diff_run *run, char *ret_bytes)
 {
     size_t len = below(run, VALUE_BYTES_MAX);
     for (size_t i = 0; i < len; i++)
@@ -92,7 +92,7 @@ static struct slice random_value(struct run *run, char *ret_bytes)
 }
 
 /* Mostly readable timestamps; some below the history limit, some in the future. */
-static tl_ts random_ts(struct run *run)
+static tl_ts random_ts(struct diff_run *run)
 {
     tl_ts low = store_history_low(run->twin);
     if (below(run, 20) == 0)
@@ -103,7 +103,7 @@ static tl_ts random_ts(struct run *run)
 }
 
 /* Deletes a range in an unversioned space. */
-static void delete_range(struct run *run)
+static void delete_range(struct diff_run *run)
 {
     char a_bytes[KEY_BYTES_MAX], b_bytes[KEY_BYTES_MAX];
     enum store_space space = below(run, 2) == 0 ? SPACE_FEED : SPACE_SYSTEM;
@@ -115,7 +115,7 @@ static void delete_range(struct run *run)
     store_batch_delete_range(run->rocks_batch, space, order < 0 ? a : b, order < 0 ? b : a);
 }
 
-static void write_batch(struct run *run)
+static void write_batch(struct diff_run *run)
 {
     struct arena kept = ARENA_INIT; /* holds the values that the batch does not copy */
     run->now += 1 + below(run, 5);
@@ -146,7 +146,7 @@ static void write_batch(struct run *run)
     arena_deinit(&kept);
 }
 
-static void compare_get(struct run *run)
+static void compare_get(struct diff_run *run)
 {
     char key_bytes[KEY_BYTES_MAX];
     enum store_space space = random_space(run);
@@ -163,14 +163,14 @@ static void compare_get(struct run *run)
 
 /* Walks */
 
-static void walk_close(struct walk *walk)
+static void walk_close(struct diff_walk *walk)
 {
     view_iter_free(walk->twin);
     view_iter_free(walk->rocks);
-    *walk = (struct walk){NULL, NULL};
+    *walk = (struct diff_walk){NULL, NULL};
 }
 
-static void walk_open(struct run *run, struct walk *walk)
+static void walk_open(struct diff_run *run, struct diff_walk *walk)
 {
     char lower_bytes[KEY_BYTES_MAX], upper_bytes[KEY_BYTES_MAX];
     struct slice lower = random_key(run, lower_bytes), upper = random_key(run, upper_bytes);
@@ -183,7 +183,7 @@ static void walk_open(struct run *run, struct walk *walk)
     walk->rocks = view_iter_new(&view, space, lower, upper);
 }
 
-static void compare_position(struct run *run, const struct walk *walk)
+static void compare_position(struct diff_run *run, const struct diff_walk *walk)
 {
     run->reads++;
     expect(run, view_iter_status(walk->twin) == view_iter_status(walk->rocks), "status of an iterator");
@@ -195,7 +195,7 @@ static void compare_position(struct run *run, const struct walk *walk)
     expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)), "value of an iterator");
 }
 
-static void walk_seek(struct run *run, struct walk *walk)
+static void walk_seek(struct diff_run *run, struct diff_walk *walk)
 {
     char key_bytes[KEY_BYTES_MAX];
     struct slice key = random_key(run, key_bytes);
@@ -217,7 +217,7 @@ static void walk_seek(struct run *run, struct walk *walk)
     compare_position(run, walk);
 }
 
-static void walk_move(struct run *run, struct walk *walk)
+static void walk_move(struct diff_run *run, struct diff_walk *walk)
 {
     uint64_t forward_of_ten = below(run, 2) ? 9 : 1;
     for (uint64_t moves = below(run, 30); moves > 0 && view_iter_valid(walk->twin); moves--) {
@@ -232,9 +232,9 @@ static void walk_move(struct run *run, struct walk *walk)
     }
 }
 
-static void walk_some(struct run *run)
+static void walk_some(struct diff_run *run)
 {
-    struct walk *walk = &run->walks[below(run, WALKS)];
+    struct diff_walk *walk = &run->walks[below(run, WALKS)];
     if (walk->twin != NULL && below(run, 3) == 0)
         walk_close(walk);
     if (walk->twin == NULL)
@@ -243,13 +243,13 @@ static void walk_some(struct run *run)
     walk_move(run, walk);
 }
 
-static void close_walks(struct run *run)
+static void close_walks(struct diff_run *run)
 {
     for (int i = 0; i < WALKS; i++)
         walk_close(&run->walks[i]);
 }
 
-static void change_overlay(struct run *run)
+static void change_overlay(struct diff_run *run)
 {
     close_walks(run); /* an overlay must not be written while a view of it is in use */
     if (below(run, 4) == 0)
@@ -267,7 +267,7 @@ static void change_overlay(struct run *run)
 
 /* Maintenance */
 
-static struct store *open_rocks(const struct run *run)
+static struct store *open_rocks(const struct diff_run *run)
 {
     /* small buffers, for more flushes and compactions */
     struct store_options options = {.directory = slice_from(run->directory),
@@ -283,7 +283,7 @@ static struct store *open_rocks(const struct run *run)
     return store;
 }
 
-static void reopen(struct run *run)
+static void reopen(struct diff_run *run)
 {
     if (!run->on_disk)
         return;
@@ -298,7 +298,7 @@ static void reopen(struct run *run)
     expect(run, store_set_history_low(run->rocks, low) == 0, "cut-off");
 }
 
-static void raise_history_low(struct run *run)
+static void raise_history_low(struct diff_run *run)
 {
     tl_ts low = store_history_low(run->twin);
     low += below(run, run->now - low + 1);
@@ -309,7 +309,7 @@ static void raise_history_low(struct run *run)
 }
 
 /* Compacts both stores, once in a run: RocksDB takes seconds. */
-static void compact(struct run *run)
+static void compact(struct diff_run *run)
 {
     if (run->compacted || !run->on_disk)
         return;
@@ -318,7 +318,7 @@ static void compact(struct run *run)
     expect(run, store_compact(run->twin) == store_compact(run->rocks), "compaction");
 }
 
-static void maintain(struct run *run)
+static void maintain(struct diff_run *run)
 {
     switch (below(run, 6)) {
     case 0: settle(run->rocks); break;
@@ -330,7 +330,7 @@ static void maintain(struct run *run)
     }
 }
 
-static void step(struct run *run)
+static void step(struct diff_run *run)
 {
     uint64_t choice = below(run, 100);
     if (choice < 35)
@@ -368,7 +368,7 @@ static void remove_tree(const char *path)
 static uint64_t run_seed(uint64_t seed, int steps, bool on_disk)
 {
     char directory[] = "/tmp/store_diff.XXXXXX";
-    struct run run = {.seed = seed, .on_disk = on_disk, .now = 1};
+    struct diff_run run = {.seed = seed, .on_disk = on_disk, .now = 1};
     if (on_disk)
         run.directory = mkdtemp(directory);
     rng_init(&run.rng, seed);

@@ -19,7 +19,7 @@
 
 enum { KEYS = 12, READERS = 3, HISTORY = 300 };
 
-struct run {
+struct store_thread {
     struct store *store;
     uint64_t batches;
     _Atomic uint64_t newest; /* newest batch that readers may use; its number is its timestamp */
@@ -30,7 +30,7 @@ struct run {
 };
 
 struct reader {
-    struct run *run;
+    struct store_thread *run;
     uint64_t seed;
 };
 
@@ -45,7 +45,7 @@ static struct slice key_of(uint64_t number, char ret_key[4])
     return slice_make(ret_key, (size_t)snprintf(ret_key, 4, "k%02d", (int)number));
 }
 
-static void write_batch(struct run *run, struct store_batch *batch, uint64_t number)
+static void write_batch(struct store_thread *run, struct store_batch *batch, uint64_t number)
 {
     char text[24], key[4];
     snprintf(text, sizeof text, "%llu", (unsigned long long)number);
@@ -63,7 +63,7 @@ static void write_batch(struct run *run, struct store_batch *batch, uint64_t num
 
 static void *write_all(void *argument)
 {
-    struct run *run = argument;
+    struct store_thread *run = argument;
     struct store_batch *batch = store_batch_new(run->store);
     for (uint64_t number = 1; number <= run->batches; number++) {
         write_batch(run, batch, number);
@@ -83,7 +83,7 @@ static void *write_all(void *argument)
 /* Waits until a checkpoint is durable, so that the writer may begin the next one. */
 static void *watch_checkpoints(void *argument)
 {
-    struct run *run = argument;
+    struct store_thread *run = argument;
     while (!atomic_load(&run->done)) {
         int r = atomic_load(&run->on_disk) ? 0 : store_checkpointed(run->store);
         if (r < 0)
@@ -95,7 +95,7 @@ static void *watch_checkpoints(void *argument)
 }
 
 /* Counts a refused read; its timestamp must be below the history limit. */
-static void note_refused(struct run *run, tl_ts ts)
+static void note_refused(struct store_thread *run, tl_ts ts)
 {
     if (ts >= store_history_low(run->store))
         fail("refused though above the cut-off", ts);
@@ -109,7 +109,7 @@ static void check_number(struct slice value, tl_ts ts)
         fail("a read sees another batch", ts);
 }
 
-static void read_one(struct run *run, const struct view *view, uint64_t number)
+static void read_one(struct store_thread *run, const struct view *view, uint64_t number)
 {
     char key[4];
     struct store_value value;
@@ -124,7 +124,7 @@ static void read_one(struct run *run, const struct view *view, uint64_t number)
     store_value_release(&value);
 }
 
-static void scan_all(struct run *run, const struct view *view, bool backward)
+static void scan_all(struct store_thread *run, const struct view *view, bool backward)
 {
     struct view_iter *iter = view_iter_new(view, SPACE_TREE, SLICE_NONE, SLICE_NONE);
     uint64_t count = 0;
@@ -145,7 +145,7 @@ static void scan_all(struct run *run, const struct view *view, bool backward)
 static void *read_all(void *argument)
 {
     struct reader *reader = argument;
-    struct run *run = reader->run;
+    struct store_thread *run = reader->run;
     struct rng rng;
     rng_init(&rng, reader->seed);
     while (!atomic_load(&run->done)) {
@@ -165,7 +165,7 @@ static void *read_all(void *argument)
 
 static void run_threads(struct store *store, const char *name, uint64_t batches)
 {
-    struct run run = {.store = store, .batches = batches, .on_disk = true};
+    struct store_thread run = {.store = store, .batches = batches, .on_disk = true};
     pthread_t threads[READERS + 2];
     struct reader readers[READERS];
     pthread_create(&threads[0], NULL, write_all, &run);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The gate is green when nothing is wrong or one test failed by accident, and red otherwise.
+"""The gate passes when all tests pass or one fails once, and fails otherwise.
 
-Method: tools/run-tests in a small project of its own, whose tests fail in the ways that are to be told apart.
+Method: tools/run-tests in a small project of its own, whose tests fail in each way that the gate distinguishes.
 """
 import os
 import re
@@ -43,7 +43,7 @@ class Gate(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="tidelock-gate-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        for name in ("tools/run-tests", "tools/run-measured", "tests/lib/ties.py"):
+        for name in ("tools/run-tests", "tools/run-measured", "tests/lib/process_guard.py"):
             os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(cls.folder, name))
         os.makedirs(os.path.join(cls.folder, "src", "cli"))
@@ -88,7 +88,7 @@ class Gate(unittest.TestCase):
             self.assertIn(text, output)
 
     def test_sound(self):
-        """The processor time of a test is beside its seconds, that of a process it started included; a part has that of its tests."""
+        """A test's row has its processor time, including that of its child processes, next to its seconds; a part has the sum of its tests."""
         burn = "while time.process_time() < 0.3: pass"
         output, passed = self.green(busy=("'e2e'", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n%s" % ("import time\n" + burn, burn)))
         self.assertEqual(passed, 8, output)  # the one with threads runs twice

@@ -199,7 +199,10 @@ static bool is_event(struct slice word)
     return false;
 }
 
-/* What may be waited for, beyond what comes to be true of one node. */
+/*
+ * Validates the parameters that make a health request wait. Conditions about other nodes have no
+ * effect.
+ */
 static int check_waits(struct request *request, const struct health_wait *wait)
 {
     int64_t value;
@@ -261,7 +264,10 @@ int handle_cluster_health(struct request *request)
         return r;
     for (size_t i = 0; i < set.count; i++)
         cluster_health_add(&health, set.targets[i].index);
-    /* Nothing that a client may wait for would come about by waiting: it is told at once what it would hear later. */
+    /*
+     * Waiting cannot make a condition true: the reply is sent at once, with timed_out where one is
+     * false.
+     */
     bool missing = names_missing_index(request);
     write_health(request, &set, &health, missing, missing || !wait_is_over(&wait, &health));
     return REQUEST_DONE;

@@ -142,14 +142,14 @@ static size_t text_width(struct slice text)
 
 /* --- Order -------------------------------------------------------------------------------------------------------- */
 
-struct sort_key {
+struct cat_sort_key {
     size_t column;
     bool descending;
 };
 
 struct sort_order {
     const struct cat_table *table;
-    struct sort_key keys[8];
+    struct cat_sort_key keys[8];
     size_t count;
 };
 
@@ -189,7 +189,7 @@ static int read_order(struct request *request, const struct cat_table *table, st
         if (i == table->column_count)
             return request_refuse(request, PROBLEM_UNSUPPORTED_OPERATION, "Unable to sort by unknown sort key `%.*s`",
                                   SLICE_ARG(name));
-        order->keys[order->count++] = (struct sort_key){i, slice_is(slice_from_offset(key, colon + 1), "desc")};
+        order->keys[order->count++] = (struct cat_sort_key){i, slice_is(slice_from_offset(key, colon + 1), "desc")};
         list = slice_from_offset(list, len + 1);
     }
     return 0;

@@ -18,7 +18,7 @@
 #include "api/request/place.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
-#include "api/request/tell.h"
+#include "api/request/access_log.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
@@ -360,7 +360,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /* A submitted command's way back; in the command's arena. */
-struct submission {
+struct command_submission {
     struct request *request;
     request_completion *then;
     bool takes_refusals;
@@ -376,7 +376,7 @@ void request_clock(struct request *request)
 
 static void command_done(struct command *command)
 {
-    struct submission *submission = command->context;
+    struct command_submission *submission = command->context;
     struct request *request = submission->request;
     journal_waiter_completed(&request->waiter);
     request_clock(request);
@@ -442,7 +442,7 @@ static bool only_reads(const struct command *command)
     return command->type == COMMAND_TXN_LOCK || command_is(command->type, COMMAND_UNLOGGED);
 }
 
-static int submit(struct request *request, struct command *command, struct submission how)
+static int submit(struct request *request, struct command *command, struct command_submission how)
 {
     if (memory_refused(request)) {
         command_free(command);
@@ -457,7 +457,7 @@ static int submit(struct request *request, struct command *command, struct submi
         fill_change(request, command);
     if (!only_reads(command))
         memory_committed(request);
-    struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
+    struct command_submission *submission = arena_alloc(&command->arena, sizeof *submission);
     *submission = how;
     command->context = submission;
     command->on_done = command_done;
@@ -470,12 +470,12 @@ static int submit(struct request *request, struct command *command, struct submi
 
 int request_submit(struct request *request, struct command *command, request_completion *then)
 {
-    return submit(request, command, (struct submission){request, then, false});
+    return submit(request, command, (struct command_submission){request, then, false});
 }
 
 int request_submit_all(struct request *request, struct command *command, request_completion *then)
 {
-    return submit(request, command, (struct submission){request, then, true});
+    return submit(request, command, (struct command_submission){request, then, true});
 }
 
 /* A thread that waits for its command. */
@@ -680,7 +680,7 @@ void request_settle(struct request *request, int result)
     }
     reply_finish(request);
     request_count(request);
-    tell_request(request);
+    access_log_request(request);
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);

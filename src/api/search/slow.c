@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/request/tell.h"
+#include "api/request/access_log.h"
 #include "base/log.h"
 #include "core/catalog/catalog.h"
 #include "query/search.h"
@@ -62,7 +62,7 @@ static const struct level *level_of(const struct settings *settings, const char 
     return NULL;
 }
 
-struct told {
+struct slow_log_entry {
     struct request *request;
     struct slice source;
     uint64_t total;
@@ -70,19 +70,22 @@ struct told {
     unsigned shards;
 };
 
-static void tell_phase(const struct told *told, const struct catalog_index *index, const char *phase)
+static void log_phase(const struct slow_log_entry *entry, const struct catalog_index *index, const char *phase)
 {
-    const struct level *level = level_of(index->settings, phase, told->took_us);
+    const struct level *level = level_of(index->settings, phase, entry->took_us);
     if (level == NULL || !log_is_enabled(level->ours))
         return;
-    char who[TELL_WHO_BYTES];
-    size_t len = told->source.len < SOURCE_BYTES_TOLD ? told->source.len : SOURCE_BYTES_TOLD;
-    log_line(level->ours, "index.search.slowlog.%s: [%.*s] took[%.1fms], took_millis[%" PRIu64 "], total_hits[%" PRIu64
-             " hits], total_shards[%u], source[%.*s], by %s", phase, SLICE_ARG(index->name), (double)told->took_us / 1e3,
-             told->took_us / TL_MS, told->total, told->shards, (int)len, told->source.data == NULL ? "" : told->source.data, tell_who(told->request, who));
+    char who[ACCESS_LOG_CLIENT_BYTES];
+    size_t len = entry->source.len < SOURCE_BYTES_TOLD ? entry->source.len : SOURCE_BYTES_TOLD;
+    log_line(level->ours,
+             "index.search.slowlog.%s: [%.*s] took[%.1fms], took_millis[%" PRIu64 "], total_hits[%" PRIu64
+             " hits], total_shards[%u], source[%.*s], by %s",
+             phase, SLICE_ARG(index->name), (double)entry->took_us / 1e3, entry->took_us / TL_MS, entry->total,
+             entry->shards, (int)len, entry->source.data == NULL ? "" : entry->source.data,
+             access_log_client(entry->request, who));
 }
 
-/* Most indices have no such setting, and are done with here. They are in order. */
+/* Whether a threshold is set; most indices have none. The settings are sorted by key. */
 static bool has_thresholds(const struct settings *settings)
 {
     const struct slice prefix = SLICE_LIT("index.search.slowlog.threshold.");
@@ -100,14 +103,15 @@ static bool has_thresholds(const struct settings *settings)
 void slow_search(struct request *request, const struct search_call *call, struct slice source, uint64_t total,
                  int64_t begun_us)
 {
-    const struct told told = {request, source, total, (uint64_t)(search_clock_us() - begun_us), call->shard_count};
+    const struct slow_log_entry entry = {request, source, total, (uint64_t)(search_clock_us() - begun_us),
+                                         call->shard_count};
     for (size_t i = 0; i < call->context.index_count; i++) {
         const struct search_index *searched = &call->context.indices[i];
         const struct catalog_index *index = catalog_index_by_number(call->catalog, searched->number);
         if (!has_thresholds(index->settings))
             continue;
-        tell_phase(&told, index, "query");
+        log_phase(&entry, index, "query");
         if (*searched->fetched)
-            tell_phase(&told, index, "fetch");
+            log_phase(&entry, index, "fetch");
     }
 }

@@ -13,7 +13,7 @@
 
 enum { INLINE_BYTES = 4096 }; /* of a query, for all indices together: longer ones run on a worker */
 
-struct validation {
+struct query_validation {
     struct search_call call;
     bool explain, rewrite, all_shards;
     size_t bytes; /* of the query */
@@ -25,13 +25,13 @@ struct verdict {
     struct slice text;
 };
 
-static bool is_told(const struct validation *validation)
+static bool is_told(const struct query_validation *validation)
 {
     return validation->explain || validation->rewrite || validation->all_shards;
 }
 
 /* Of a query that cannot even be parsed. */
-static int reply_broken(struct request *request, const struct validation *validation)
+static int reply_broken(struct request *request, const struct query_validation *validation)
 {
     struct slice reason = arena_copy(request->arena, request->problem.reason);
     struct json_writer writer;
@@ -60,8 +60,8 @@ static void write_shards(struct json_writer *w, unsigned count)
     json_end(w, '}');
 }
 
-static void write_verdict(struct json_writer *w, const struct validation *validation, const struct search_index *index,
-                          unsigned shard, const struct verdict *verdict)
+static void write_verdict(struct json_writer *w, const struct query_validation *validation,
+                          const struct search_index *index, unsigned shard, const struct verdict *verdict)
 {
     json_begin(w, '{');
     json_key(w, "index");
@@ -77,7 +77,8 @@ static void write_verdict(struct json_writer *w, const struct validation *valida
     json_end(w, '}');
 }
 
-static int reply(struct request *request, const struct validation *validation, const struct verdict *verdicts, bool valid)
+static int reply(struct request *request, const struct query_validation *validation, const struct verdict *verdicts,
+                 bool valid)
 {
     const struct search_context *context = &validation->call.context;
     struct json_writer w;
@@ -100,8 +101,8 @@ static int reply(struct request *request, const struct validation *validation, c
     return REQUEST_DONE;
 }
 
-static int ask_index(struct request *request, const struct validation *validation, const struct search_index *index,
-                     struct verdict *ret_verdict)
+static int ask_index(struct request *request, const struct query_validation *validation,
+                     const struct search_index *index, struct verdict *ret_verdict)
 {
     const struct search_context *context = &validation->call.context;
     const struct query *query = query_filtered(request->arena, validation->call.search.query, index->filter);
@@ -115,7 +116,7 @@ static int ask_index(struct request *request, const struct validation *validatio
 
 static int ask_all(struct request *request)
 {
-    struct validation *validation = request->context;
+    struct query_validation *validation = request->context;
     const struct search_context *context = &validation->call.context;
     struct verdict *verdicts = arena_zalloc(request->arena, (context->index_count + 1) * sizeof *verdicts);
     bool valid = true;
@@ -132,7 +133,7 @@ static int ask_all(struct request *request)
 
 static int ready(struct request *request)
 {
-    struct validation *validation = request->context;
+    struct query_validation *validation = request->context;
     validation->call.view = request->view;
     validation->call.catalog = request->catalog;
     int r = search_call_open(&validation->call, &request->problem);
@@ -152,7 +153,7 @@ static bool is_blank_object(struct slice body)
 
 int handle_validate_query(struct request *request)
 {
-    struct validation *validation = arena_zalloc(request->arena, sizeof *validation);
+    struct query_validation *validation = arena_zalloc(request->arena, sizeof *validation);
     struct slice body = request_body(request);
     struct catalog_options some = {.expand_open = true}; /* no index at all is an error, as there */
     struct lock_target *targets;

@@ -145,7 +145,7 @@ struct reach {
     size_t alias_capacity;
 };
 
-struct resolver {
+struct name_resolver {
     const struct catalog *catalog;
     const struct catalog_options *options;
     enum dialect dialect;
@@ -174,12 +174,12 @@ static size_t position_of(const struct catalog *catalog, const struct catalog_in
     return low;
 }
 
-static void reach_by_name(struct resolver *work, size_t position)
+static void reach_by_name(struct name_resolver *work, size_t position)
 {
     work->reaches[position].in = work->reaches[position].by_name = true;
 }
 
-static void reach_by_alias(struct resolver *work, size_t position, const struct catalog_alias *alias)
+static void reach_by_alias(struct name_resolver *work, size_t position, const struct catalog_alias *alias)
 {
     struct reach *reach = &work->reaches[position];
 
@@ -189,14 +189,14 @@ static void reach_by_alias(struct resolver *work, size_t position, const struct 
     reach->aliases[reach->alias_count++] = alias;
 }
 
-static int refuse_missing(struct resolver *work, struct slice name)
+static int refuse_missing(struct name_resolver *work, struct slice name)
 {
     catalog_problem_missing(work->arena, name, true, work->dialect, work->problem);
     return CATALOG_REFUSED;
 }
 
 /* Returns: whether a wildcard may expand to an index in its state. */
-static bool expands_to(const struct resolver *work, const struct catalog_index *index)
+static bool expands_to(const struct name_resolver *work, const struct catalog_index *index)
 {
     return index->closed ? work->options->expand_closed : work->options->expand_open;
 }
@@ -205,7 +205,7 @@ static bool expands_to(const struct resolver *work, const struct catalog_index *
  * Returns: whether a wildcard may match a name that may be hidden. A pattern with a leading dot
  *   matches hidden names with one.
  */
-static bool is_visible(const struct resolver *work, struct slice pattern, bool hidden, struct slice name)
+static bool is_visible(const struct name_resolver *work, struct slice pattern, bool hidden, struct slice name)
 {
     bool dotted = pattern.len > 0 && pattern.data[0] == '.' && name.len > 0 && name.data[0] == '.';
     return (!hidden || work->options->expand_hidden || dotted) && json_wildcard(pattern, name);
@@ -215,7 +215,7 @@ static bool is_visible(const struct resolver *work, struct slice pattern, bool h
  * Returns: whether a wildcard matches an alias: a visible alias of a hidden index matches, but not
  *   by `_all` or `*`.
  */
-static bool alias_is_visible(const struct resolver *work, struct slice pattern, const struct catalog_index *index,
+static bool alias_is_visible(const struct name_resolver *work, struct slice pattern, const struct catalog_index *index,
                              size_t alias)
 {
     if (index->hidden && !work->options->expand_hidden && slice_is(pattern, "*"))
@@ -223,7 +223,7 @@ static bool alias_is_visible(const struct resolver *work, struct slice pattern, 
     return is_visible(work, pattern, index->aliases[alias].hidden == CATALOG_FLAG_TRUE, index->aliases[alias].name);
 }
 
-static int expand(struct resolver *work, struct slice pattern)
+static int expand(struct name_resolver *work, struct slice pattern)
 {
     bool any = false;
 
@@ -244,7 +244,7 @@ static int expand(struct resolver *work, struct slice pattern)
     return any || work->options->allow_no_indices ? 0 : refuse_missing(work, pattern);
 }
 
-static void exclude(struct resolver *work, struct slice pattern)
+static void exclude(struct name_resolver *work, struct slice pattern)
 {
     for (size_t i = 0; i < work->catalog->count; i++)
         if (json_wildcard(pattern, work->catalog->by_name[i]->index.name))
@@ -254,7 +254,7 @@ static void exclude(struct resolver *work, struct slice pattern)
 /*
  * Checks whether an index given by its name may be used. Returns: 0 and *ret_use; CATALOG_REFUSED.
  */
-static int may_use(struct resolver *work, const struct catalog_index *index, bool *ret_use)
+static int may_use(struct name_resolver *work, const struct catalog_index *index, bool *ret_use)
 {
     *ret_use = !index->closed || work->options->allow_closed;
     if (*ret_use || work->options->ignore_unavailable)
@@ -263,7 +263,7 @@ static int may_use(struct resolver *work, const struct catalog_index *index, boo
     return CATALOG_REFUSED;
 }
 
-static int use_alias(struct resolver *work, struct slice name)
+static int use_alias(struct name_resolver *work, struct slice name)
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(work->catalog, name, &uses);
@@ -290,7 +290,7 @@ static int use_alias(struct resolver *work, struct slice name)
     return 0;
 }
 
-static int use_name(struct resolver *work, struct slice name)
+static int use_name(struct name_resolver *work, struct slice name)
 {
     const struct catalog_index *index = catalog_index(work->catalog, name);
     bool use;
@@ -304,7 +304,7 @@ static int use_name(struct resolver *work, struct slice name)
     return 0;
 }
 
-static int refuse_reserved(struct resolver *work, struct slice part)
+static int refuse_reserved(struct name_resolver *work, struct slice part)
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&quoted, part);
@@ -316,7 +316,7 @@ static int refuse_reserved(struct resolver *work, struct slice part)
     return CATALOG_REFUSED;
 }
 
-static int resolve_part(struct resolver *work, struct slice part)
+static int resolve_part(struct name_resolver *work, struct slice part)
 {
     if (slice_is(part, "_all") || slice_is(part, "*")) {
         work->has_wildcards = true;
@@ -335,7 +335,7 @@ static int resolve_part(struct resolver *work, struct slice part)
     return use_name(work, part);
 }
 
-static int resolve_parts(struct resolver *work, struct slice expression)
+static int resolve_parts(struct name_resolver *work, struct slice expression)
 {
     struct slice rest = expression.len == 0 ? SLICE_LIT("_all") : expression;
     int r = 0;
@@ -349,7 +349,7 @@ static int resolve_parts(struct resolver *work, struct slice expression)
     return r;
 }
 
-static int gather(struct resolver *work, struct slice expression, struct catalog_target **ret_targets,
+static int gather(struct name_resolver *work, struct slice expression, struct catalog_target **ret_targets,
                   size_t *ret_count)
 {
     size_t count = 0;
@@ -379,7 +379,7 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                     enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
                     struct problem *ret_problem)
 {
-    struct resolver work = {catalog, options, dialect, arena, ret_problem, NULL, false};
+    struct name_resolver work = {catalog, options, dialect, arena, ret_problem, NULL, false};
     const struct catalog_index *index = catalog_index(catalog, expression);
     int r;
 

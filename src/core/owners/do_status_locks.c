@@ -42,7 +42,7 @@ enum {
     OVERVIEW_OWNERS_MAX = 50, /* holders, and waiters, of one resource in STATUS_OVERVIEW */
 };
 
-struct scan {
+struct lock_scan {
     struct core *core;
     struct status_command *status;
     struct arena *arena; /* the command's */
@@ -103,7 +103,8 @@ static bool window_takes(struct window *window)
     return at >= window->from && at < window->end;
 }
 
-static void write_holders(struct scan *scan, const struct resource *resource, struct window *window, struct buf *buf)
+static void write_holders(struct lock_scan *scan, const struct resource *resource, struct window *window,
+                          struct buf *buf)
 {
     list_for_each(link, &resource->holds)
     {
@@ -129,7 +130,7 @@ static void write_holders(struct scan *scan, const struct resource *resource, st
  * Writes the first owner that blocks a request. The search is costly, so only the front of a queue
  * has it.
  */
-static void write_waits_for(struct scan *scan, struct wait *wait, struct buf *buf)
+static void write_waits_for(struct lock_scan *scan, struct wait *wait, struct buf *buf)
 {
     struct lock_conflict conflict;
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
@@ -139,7 +140,8 @@ static void write_waits_for(struct scan *scan, struct wait *wait, struct buf *bu
     describe_conflict_json(&conflict, buf);
 }
 
-static void write_waiters(struct scan *scan, const struct resource *resource, struct window *window, struct buf *buf)
+static void write_waiters(struct lock_scan *scan, const struct resource *resource, struct window *window,
+                          struct buf *buf)
 {
     struct lock_waiter_iter waiters = lock_waiter_iter(resource);
     const struct lock_request *request;
@@ -169,7 +171,7 @@ static void write_waiters(struct scan *scan, const struct resource *resource, st
 }
 
 /* Moves a text to the command's arena. */
-static struct slice take_text(struct scan *scan, struct buf *buf)
+static struct slice take_text(struct lock_scan *scan, struct buf *buf)
 {
     struct slice text = arena_copy(scan->arena, buf_as_slice(buf));
     buf_deinit(buf);
@@ -177,7 +179,7 @@ static struct slice take_text(struct scan *scan, struct buf *buf)
 }
 
 /* Adds a row, unless no owner matches. Owns: `holders` and `waiters` are freed. */
-static void add_row(struct scan *scan, const struct resource *resource, struct buf *holders, struct buf *waiters,
+static void add_row(struct lock_scan *scan, const struct resource *resource, struct buf *holders, struct buf *waiters,
                     bool cut)
 {
     struct status_command *status = scan->status;
@@ -196,7 +198,7 @@ static void add_row(struct scan *scan, const struct resource *resource, struct b
 }
 
 /* Adds the row of a resource, with the owners in the window. */
-static void write_resource(struct scan *scan, const struct resource *resource, struct window *window)
+static void write_resource(struct lock_scan *scan, const struct resource *resource, struct window *window)
 {
     struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
     write_holders(scan, resource, window, &holders);
@@ -216,7 +218,7 @@ static size_t owner_count(const struct resource *resource)
 }
 
 /* Adds a resource of the table, or schedules it to be paged itself. */
-static void visit(struct scan *scan, const struct resource *resource)
+static void visit(struct lock_scan *scan, const struct resource *resource)
 {
     struct status_command *status = scan->status;
     status->work++;
@@ -245,7 +247,7 @@ static uint64_t cursor_after(uint64_t cursor, uint64_t mask)
     return reverse_bits(reverse_bits(cursor | ~mask) + 1);
 }
 
-static void scan_buckets(struct scan *scan, const struct resource_table *table)
+static void scan_buckets(struct lock_scan *scan, const struct resource_table *table)
 {
     struct status_command *status = scan->status;
     uint64_t mask = table->bucket_count - 1;
@@ -271,7 +273,7 @@ static const struct resource *find_overflow(const struct resource_table *table, 
 }
 
 /* Writes the next page of a resource with many owners; fewer of them may be left by now. */
-static void write_overflow(struct scan *scan, const struct resource_table *table)
+static void write_overflow(struct lock_scan *scan, const struct resource_table *table)
 {
     struct status_overflow *overflow = &scan->status->overflow;
     const struct resource *resource = find_overflow(table, overflow);
@@ -288,7 +290,7 @@ static void write_overflow(struct scan *scan, const struct resource_table *table
  * Intervals that were evicted are missing; status->history_from says from when the history is
  * complete.
  */
-static void write_history(struct scan *scan, const struct lock_history *history)
+static void write_history(struct lock_scan *scan, const struct lock_history *history)
 {
     struct status_command *status = scan->status;
     uint64_t number =
@@ -314,7 +316,7 @@ static void write_history(struct scan *scan, const struct lock_history *history)
 
 void status__locks(struct core *core, struct command *command)
 {
-    struct scan scan = {.core = core, .status = &command->status, .arena = &command->arena};
+    struct lock_scan scan = {.core = core, .status = &command->status, .arena = &command->arena};
     command->status.work = 0;
     command->status.history_from = core->owners->lock_history.complete_from;
     if (command->status.of_history)
@@ -328,7 +330,7 @@ void status__locks(struct core *core, struct command *command)
 /* --- STATUS_OVERVIEW ------------------------------------------------------------------------------------------------ */
 
 struct overview {
-    struct scan scan;
+    struct lock_scan scan;
     struct map written; /* set of resources, by hash and number */
 };
 
@@ -341,7 +343,7 @@ static bool overview_has_capacity(const struct overview *overview)
 
 static void overview_add(struct overview *overview, const struct resource *resource)
 {
-    struct scan *scan = &overview->scan;
+    struct lock_scan *scan = &overview->scan;
     struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
     struct window held = {0, 0, OVERVIEW_OWNERS_MAX}, waiting = {0, 0, OVERVIEW_OWNERS_MAX};
     const uint32_t identity[] = {resource->hash, resource->number};

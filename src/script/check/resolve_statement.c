@@ -15,7 +15,7 @@
 #define ILLEGAL(node, ...) FAIL(ILLEGAL_ARGUMENT_EXCEPTION, (node)->offset, __VA_ARGS__)
 
 /* The position of a statement. */
-struct place {
+struct statement_position {
     bool last_source; /* last of the function: an expression there is its result */
     bool in_loop;
     bool last_loop; /* last of a loop's body */
@@ -30,17 +30,19 @@ struct flow {
     bool any_break;
 };
 
-static bool visit_statement(struct resolver *r, struct node *node, struct place place, struct flow *flow);
+static bool visit_statement(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow);
 
 /* begin_loop: the block is a loop's body. */
-static bool visit_block(struct resolver *r, struct node *block, struct place place, bool begin_loop, struct flow *flow)
+static bool visit_block(struct resolver *r, struct node *block, struct statement_position place, bool begin_loop,
+                        struct flow *flow)
 {
     *flow = (struct flow){false, false, false, false, false};
     if (block->list == NULL)
         return ILLEGAL(block, "invalid block: found no statements");
     for (struct node *node = block->list; node != NULL; node = node->next) {
         bool last = node->next == NULL;
-        struct place inner = {last && place.last_source, place.in_loop, last && (begin_loop || place.last_loop)};
+        struct statement_position inner = {last && place.last_source, place.in_loop,
+                                           last && (begin_loop || place.last_loop)};
         struct flow one = {false, false, false, false, false};
         if (!visit_statement(r, node, inner, &one))
             return false;
@@ -56,7 +58,7 @@ static bool visit_block(struct resolver *r, struct node *block, struct place pla
 }
 
 /* Resolves a block with its own variables. */
-static bool visit_scoped(struct resolver *r, struct node *block, struct place place, struct flow *flow)
+static bool visit_scoped(struct resolver *r, struct node *block, struct statement_position place, struct flow *flow)
 {
     struct variable *outer = r->scope->variables;
     bool ok = visit_block(r, block, place, false, flow);
@@ -76,7 +78,7 @@ static bool constant_condition(const struct node *condition, bool *ret_value)
     return true;
 }
 
-static bool visit_if(struct resolver *r, struct node *node, struct place place, struct flow *flow)
+static bool visit_if(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
 {
     bool constant, has_else = (node->flags & NODE_USED) != 0;
     if (!resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)))
@@ -103,7 +105,7 @@ static bool visit_if(struct resolver *r, struct node *node, struct place place, 
 static bool visit_body(struct resolver *r, struct node *node, const char *loop, bool continuous, struct flow *flow)
 {
     struct flow body;
-    if (!visit_block(r, node->b, (struct place){false, true, false}, true, &body))
+    if (!visit_block(r, node->b, (struct statement_position){false, true, false}, true, &body))
         return false;
     if (body.loop_escape && !body.any_continue)
         return ILLEGAL(node, "extraneous %s loop", loop);
@@ -132,7 +134,7 @@ static bool visit_do(struct resolver *r, struct node *node, struct flow *flow)
     bool continuous;
     if (node->b == NULL)
         return ILLEGAL(node, "extraneous do-while loop");
-    if (!visit_block(r, node->b, (struct place){false, true, false}, true, &body))
+    if (!visit_block(r, node->b, (struct statement_position){false, true, false}, true, &body))
         return false;
     if (body.loop_escape && !body.any_continue)
         return ILLEGAL(node, "extraneous do-while loop");
@@ -152,7 +154,7 @@ static bool visit_for(struct resolver *r, struct node *node, struct flow *flow)
     bool continuous = node->a == NULL, constant;
     if (node->list != NULL && node->list->kind == NODE_DECLARE_ALL) {
         struct flow ignored;
-        if (!visit_statement(r, node->list, (struct place){false, false, false}, &ignored))
+        if (!visit_statement(r, node->list, (struct statement_position){false, false, false}, &ignored))
             return false;
     } else if (node->list != NULL && !resolve__value(r, &node->list, TYPE_HINT_NONE)) {
         return false;
@@ -187,7 +189,7 @@ static bool visit_each(struct resolver *r, struct node *node)
     node->c = NULL;
     if (node->b == NULL)
         return ILLEGAL(node, "extraneous foreach loop");
-    if (!visit_block(r, node->b, (struct place){false, true, false}, true, &body))
+    if (!visit_block(r, node->b, (struct statement_position){false, true, false}, true, &body))
         return false;
     if (body.loop_escape && !body.any_continue)
         return ILLEGAL(node, "extraneous foreach loop");
@@ -231,7 +233,7 @@ static bool visit_return(struct resolver *r, struct node *node, struct flow *flo
     return true;
 }
 
-static bool visit_expression(struct resolver *r, struct node *node, struct place place, struct flow *flow)
+static bool visit_expression(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
 {
     type_id result = r->scope->function->result;
     bool returns = place.last_source && result != CLASS_VOID;
@@ -246,7 +248,7 @@ static bool visit_expression(struct resolver *r, struct node *node, struct place
     return true;
 }
 
-static bool visit_catch(struct resolver *r, struct node *node, struct place place, struct flow *flow)
+static bool visit_catch(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
 {
     *flow = (struct flow){false, false, false, false, false};
     if (resolve__type(node->text) != TYPE_NONE)
@@ -266,7 +268,7 @@ static bool visit_catch(struct resolver *r, struct node *node, struct place plac
     return node->b == NULL || visit_block(r, node->b, place, false, flow);
 }
 
-static bool visit_try(struct resolver *r, struct node *node, struct place place, struct flow *flow)
+static bool visit_try(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
 {
     if (node->b == NULL)
         return ILLEGAL(node, "extraneous try statement");
@@ -287,7 +289,7 @@ static bool visit_try(struct resolver *r, struct node *node, struct place place,
     return true;
 }
 
-static bool visit_jump(struct resolver *r, struct node *node, struct place place, struct flow *flow)
+static bool visit_jump(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
 {
     bool is_break = node->kind == NODE_BREAK;
     if (!place.in_loop)
@@ -311,7 +313,7 @@ static bool visit_loop(struct resolver *r, struct node *node, struct flow *flow)
     return ok;
 }
 
-static bool visit_statement(struct resolver *r, struct node *node, struct place place, struct flow *flow)
+static bool visit_statement(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
 {
     *flow = (struct flow){false, false, false, false, false};
     switch (node->kind) {
@@ -342,7 +344,7 @@ static bool visit_statement(struct resolver *r, struct node *node, struct place 
 bool resolve__block(struct resolver *r, struct node *block, bool last_source)
 {
     struct flow flow;
-    if (!visit_block(r, block, (struct place){last_source, false, false}, false, &flow))
+    if (!visit_block(r, block, (struct statement_position){last_source, false, false}, false, &flow))
         return false;
     struct function *function = r->scope->function;
     function->returns_last = flow.method_escape;

@@ -168,7 +168,7 @@ const struct grammar_language painless_language = {rules, sizeof rules / sizeof 
 /* About the number of steps of one lookahead through 64 KB of text inside one bracket. */
 #define EXPLAIN_STEPS_MAX ((uint64_t)4 * 1000 * 1000)
 
-struct walk {
+struct explain_walk {
     struct compiler *compiler;
     struct predictor predictor;
     uint8_t *words; /* by token; WORD_UNKNOWN until it is computed */
@@ -205,7 +205,7 @@ static unsigned word_of(const struct token *token, bool assertion)
 
 static unsigned word_at(void *user, size_t at)
 {
-    const struct walk *walk = user;
+    const struct explain_walk *walk = user;
     const struct token *token = &walk->compiler->tokens[at];
     const struct token *next = at + 1 < walk->compiler->token_count ? token + 1 : token;
     bool assertion = walk->compiler->bare_names && token->kind == TOKEN_ID && slice_is(token->text, "assert") &&
@@ -216,7 +216,7 @@ static unsigned word_at(void *user, size_t at)
 }
 
 /* Returns: a token as error messages show it, with escaped line ends and tabs. */
-static struct slice shown(struct walk *walk, const struct token *token)
+static struct slice shown(struct explain_walk *walk, const struct token *token)
 {
     struct slice text = token->kind == TOKEN_EOF ? SLICE_LIT("<EOF>") : token->text;
     struct buf out = BUF_INIT(BUF_UNLIMITED);
@@ -232,7 +232,7 @@ static struct slice shown(struct walk *walk, const struct token *token)
     return copy;
 }
 
-static struct slice set_shown(struct walk *walk, const struct grammar_set *set)
+static struct slice set_shown(struct explain_walk *walk, const struct grammar_set *set)
 {
     struct buf out = BUF_INIT(BUF_UNLIMITED);
     unsigned count = 0;
@@ -245,7 +245,7 @@ static struct slice set_shown(struct walk *walk, const struct grammar_set *set)
     return list;
 }
 
-static void fail_unexpected(struct walk *walk, const struct grammar_set *expected)
+static void fail_unexpected(struct explain_walk *walk, const struct grammar_set *expected)
 {
     const struct token *token = &walk->compiler->tokens[walk->at];
     compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start,
@@ -253,7 +253,7 @@ static void fail_unexpected(struct walk *walk, const struct grammar_set *expecte
                  SLICE_ARG(set_shown(walk, expected)));
 }
 
-static void fail_sequence(struct walk *walk, size_t at)
+static void fail_sequence(struct explain_walk *walk, size_t at)
 {
     const struct token *token = &walk->compiler->tokens[at];
     if (token->kind == TOKEN_EOF)
@@ -266,7 +266,7 @@ static void fail_sequence(struct walk *walk, size_t at)
 
 /* Consumes the next word if it is in the set. Returns: whether it was. Any other word sets the
    error; a token that forms no word does not. */
-static bool walk_match(struct walk *walk, const struct grammar_set *set)
+static bool walk_match(struct explain_walk *walk, const struct grammar_set *set)
 {
     unsigned word = word_at(walk, walk->at);
     if (word >= WORD_COUNT)
@@ -280,7 +280,7 @@ static bool walk_match(struct walk *walk, const struct grammar_set *set)
     return true;
 }
 
-static bool walk_choose(struct walk *walk, uint16_t state, uint16_t *ret_state)
+static bool walk_choose(struct explain_walk *walk, uint16_t state, uint16_t *ret_state)
 {
     unsigned choice = 0;
     size_t at = walk->at;
@@ -291,7 +291,7 @@ static bool walk_choose(struct walk *walk, uint16_t state, uint16_t *ret_state)
     }
 }
 
-static void walk_call(struct walk *walk, uint16_t next)
+static void walk_call(struct explain_walk *walk, uint16_t next)
 {
     walk->returns =
         arena_grow(walk->compiler->scratch, walk->returns, walk->depth, &walk->capacity, sizeof *walk->returns);
@@ -301,7 +301,7 @@ static void walk_call(struct walk *walk, uint16_t next)
 /* Returns: the state to start from. Everything that the parser has completed fits, and no
    selection depends on tokens outside of its statement. So the walk starts at the last top-level
    statement, which bounds its cost for long scripts. */
-static uint16_t first_state(struct walk *walk)
+static uint16_t first_state(struct explain_walk *walk)
 {
     const struct compiler *compiler = walk->compiler;
     if (compiler->begun != NULL)
@@ -310,7 +310,7 @@ static uint16_t first_state(struct walk *walk)
 }
 
 /* Walks until a token does not fit. Returns: whether the whole text fits. */
-static bool walk_all(struct walk *walk)
+static bool walk_all(struct explain_walk *walk)
 {
     const struct grammar *grammar = walk->predictor.grammar;
     uint16_t state = first_state(walk);
@@ -339,9 +339,9 @@ static bool walk_all(struct walk *walk)
     return false;
 }
 
-static void walk_init(struct walk *walk, struct compiler *compiler, struct arena *arena)
+static void walk_init(struct explain_walk *walk, struct compiler *compiler, struct arena *arena)
 {
-    *walk = (struct walk){.compiler = compiler, .words = arena_alloc(arena, compiler->token_count)};
+    *walk = (struct explain_walk){.compiler = compiler, .words = arena_alloc(arena, compiler->token_count)};
     memset(walk->words, WORD_UNKNOWN, compiler->token_count);
     walk->predictor = (struct predictor){.grammar = grammar_new(arena, &painless_language),
                                          .word = word_at,
@@ -353,7 +353,7 @@ static void walk_init(struct walk *walk, struct compiler *compiler, struct arena
 bool painless_follows(struct compiler *compiler)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct walk walk;
+    struct explain_walk walk;
     walk_init(&walk, compiler, &arena);
     return walk_all(&walk);
 }
@@ -361,7 +361,7 @@ bool painless_follows(struct compiler *compiler)
 void explain_painless(struct compiler *compiler)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct walk walk;
+    struct explain_walk walk;
     walk_init(&walk, compiler, &arena);
     (void)walk_all(&walk);
     const struct token *token = compiler->stopped;

@@ -3,7 +3,7 @@
 #include "script/library/method_time.h"
 
 /* The day that an adjuster finds: in the month, in the year, or by day of the week. */
-enum target {
+enum adjuster_target {
     FIRST_OF_MONTH,
     LAST_OF_MONTH,
     FIRST_OF_NEXT_MONTH,
@@ -18,7 +18,7 @@ enum target {
     LAST_IN_MONTH,
 };
 
-static int64_t days_to_weekday(const struct temporal *date, enum target target, int64_t wanted)
+static int64_t days_to_weekday(const struct temporal *date, enum adjuster_target target, int64_t wanted)
 {
     int64_t today = temporal_weekday(date), day = part_of(date, DAY_OF_MONTH);
     int64_t ahead = floor_mod(wanted - today, 7), behind = floor_mod(today - wanted, 7);
@@ -33,7 +33,7 @@ static int64_t days_to_weekday(const struct temporal *date, enum target target, 
     }
 }
 
-static int64_t days_to(const struct temporal *date, enum target target, int64_t weekday)
+static int64_t days_to(const struct temporal *date, enum adjuster_target target, int64_t weekday)
 {
     int64_t day = part_of(date, DAY_OF_MONTH), year_day = part_of(date, DAY_OF_YEAR);
     int64_t month_days = calendar_month_days(part_of(date, YEAR), (int)part_of(date, MONTH_VALUE));
@@ -56,7 +56,7 @@ static bool run_adjuster(struct run *run, struct closure *closure, struct value 
     if (!value_is_temporal(a[0]) || value_is(a[0], CLASS_LOCAL_TIME))
         return run_throw(run, CLASS_UNSUPPORTED_TEMPORAL_TYPE_EXCEPTION, "Unsupported field: DayOfMonth");
     const struct temporal *date = temporal_of(a[0]);
-    int64_t days = days_to(date, (enum target)closure->held[0].i, closure->held[1].i);
+    int64_t days = days_to(date, (enum adjuster_target)closure->held[0].i, closure->held[1].i);
     return give(ret, temporal_like(run, date, date->seconds + days * 86400, date->nanos));
 }
 

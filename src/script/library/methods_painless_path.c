@@ -9,7 +9,7 @@
 #include "script/library/method_args.h"
 
 /* One part of a path, with the data that error messages show. */
-struct part {
+struct path_part {
     struct text *name;
     struct slice shown; /* name, in UTF-8 */
     struct slice path;  /* the whole path */
@@ -17,7 +17,7 @@ struct part {
     bool last;
 };
 
-static bool part_of_map(struct run *run, const struct part *part, struct value *at, bool *ret_found)
+static bool part_of_map(struct run *run, const struct path_part *part, struct value *at, bool *ret_found)
 {
     struct map_entry *entry;
     if (!dict_find(run, dict_of(*at), value_of(part->name), &entry))
@@ -28,7 +28,7 @@ static bool part_of_map(struct run *run, const struct part *part, struct value *
     return true;
 }
 
-static bool part_of_list(struct run *run, const struct part *part, struct value *at, bool *ret_found)
+static bool part_of_list(struct run *run, const struct path_part *part, struct value *at, bool *ret_found)
 {
     const struct seq *seq = seq_of(*at);
     int64_t position;
@@ -45,7 +45,7 @@ static bool part_of_list(struct run *run, const struct part *part, struct value 
 /* Replaces *at by its element of this part's name; *ret_found is false if the last part is
    missing. Returns: true; false with a throwable in the run if an earlier part is missing or *at
    has no elements. */
-static bool part_take(struct run *run, const struct part *part, struct value *at, bool *ret_found)
+static bool part_take(struct run *run, const struct path_part *part, struct value *at, bool *ret_found)
 {
     if (value_is_map(*at)) {
         if (!part_of_map(run, part, at, ret_found))
@@ -69,7 +69,7 @@ static bool part_take(struct run *run, const struct part *part, struct value *at
 static bool get_by_path(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct part part = {.index = 0};
+    struct path_part part = {.index = 0};
     size_t begin = 0;
     NOT_NULL(0);
     struct text *path = text_of(call->args[0]);

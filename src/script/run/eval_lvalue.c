@@ -6,7 +6,7 @@
 #include "script/library/methods_groovy.h"
 #include "script/run/operate.h"
 
-struct target {
+struct lvalue_target {
     struct value self;
     struct value index;
     bool skip; /* the object before ?. is null */
@@ -30,7 +30,7 @@ bool eval__name(struct run *run, struct frame *frame, const struct node *node, s
     return text != NULL;
 }
 
-static bool open_target(struct run *run, struct frame *frame, const struct node *node, struct target *target)
+static bool open_target(struct run *run, struct frame *frame, const struct node *node, struct lvalue_target *target)
 {
     target->skip = false;
     if (node->kind != NODE_DOT && node->kind != NODE_BRACE)
@@ -48,7 +48,7 @@ static bool open_target(struct run *run, struct frame *frame, const struct node 
            interp__at(run, (int32_t)node->slot);
 }
 
-static bool load_target(struct run *run, struct frame *frame, const struct node *node, struct target *target,
+static bool load_target(struct run *run, struct frame *frame, const struct node *node, struct lvalue_target *target,
                         struct value *ret)
 {
     bool ok;
@@ -72,7 +72,7 @@ static bool load_target(struct run *run, struct frame *frame, const struct node 
     return ok || interp__at(run, node->kind == NODE_BRACE ? node->error_offset : node->offset);
 }
 
-static bool store_target(struct run *run, struct frame *frame, const struct node *node, struct target *target,
+static bool store_target(struct run *run, struct frame *frame, const struct node *node, struct lvalue_target *target,
                          struct value value)
 {
     bool ok;
@@ -102,7 +102,7 @@ static bool store_target(struct run *run, struct frame *frame, const struct node
 
 bool eval__assign(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
-    struct target target;
+    struct lvalue_target target;
     if (!open_target(run, frame, node->a, &target))
         return false;
     /* As in Java, a null receiver throws only after the right side was evaluated. */
@@ -170,7 +170,7 @@ static bool compute_compound(struct run *run, const struct node *node, struct va
 
 bool eval__compound(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
-    struct target target;
+    struct lvalue_target target;
     struct value old, b;
     if (!open_target(run, frame, node->a, &target))
         return false;
@@ -181,7 +181,7 @@ bool eval__compound(struct run *run, struct frame *frame, const struct node *nod
 
 bool eval__step(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
-    struct target target;
+    struct lvalue_target target;
     struct value old, stepped;
     if (node->a->kind == NODE_LOCAL && (node->a->flags & NODE_BOXED) == 0 && run->record == NULL) {
         struct value *slot = &frame->slots[node->a->slot];
@@ -210,7 +210,7 @@ bool eval__step(struct run *run, struct frame *frame, const struct node *node, s
 /* Reading */
 
 /* self*.name */
-static bool get_each(struct run *run, const struct target *target, struct value *ret)
+static bool get_each(struct run *run, const struct lvalue_target *target, struct value *ret)
 {
     struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, 0);
     struct iter iter;
@@ -228,7 +228,7 @@ static bool get_each(struct run *run, const struct target *target, struct value 
 
 bool eval__dot(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
-    struct target target;
+    struct lvalue_target target;
     if (node->flags & NODE_STATIC)
         return (run->groovy ? groovy_static_get(run, node->a->target, node->text, ret)
                             : dispatch_get(run, node, VALUE_NONE, ret)) ||
@@ -248,7 +248,7 @@ bool eval__dot(struct run *run, struct frame *frame, const struct node *node, st
 
 bool eval__brace(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
-    struct target target;
+    struct lvalue_target target;
     return open_target(run, frame, node, &target) && load_target(run, frame, node, &target, ret) &&
            eval__take(run, node, ret);
 }

@@ -11,9 +11,9 @@
 
 void follower_open(struct world *world, const struct core_limits *limits)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
 
-    *follower = (struct follower){.limits = *limits, .store = store_open_mem()};
+    *follower = (struct sim_follower){.limits = *limits, .store = store_open_mem()};
     follower->saved = follower->entry = follower->replies[0] = follower->replies[1] = BUF_INIT(BUF_UNLIMITED);
     effects_init(&follower->effects);
     if (core_open(follower->store, &follower->limits, &follower->core) != 0)
@@ -23,11 +23,11 @@ void follower_open(struct world *world, const struct core_limits *limits)
 }
 
 /* Takes the completed commands from the follower's core and records their replies. */
-static void take_completed(struct follower *follower, bool noted);
+static void take_completed(struct sim_follower *follower, bool noted);
 
 static void end(struct world *world)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
 
     core_stop(follower->core, &follower->effects);
     take_completed(follower, false);
@@ -37,7 +37,7 @@ static void end(struct world *world)
 
 void follower_close(struct world *world)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
 
     if (follower->store == NULL)
         return;
@@ -52,7 +52,7 @@ void follower_close(struct world *world)
 
 void follower_add(struct world *world, const struct command *command)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
 
     if (follower->core == NULL)
         return;
@@ -97,7 +97,7 @@ void follower_note_reply(struct world *world, const struct command *command)
         note(command, &world->follower.replies[0]);
 }
 
-static void take_completed(struct follower *follower, bool noted)
+static void take_completed(struct sim_follower *follower, bool noted)
 {
     while (!list_empty(&follower->effects.completed)) {
         struct command *command = list_entry(follower->effects.completed.next, struct command, link);
@@ -112,7 +112,7 @@ static void take_completed(struct follower *follower, bool noted)
 
 void follower_apply(struct world *world)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
 
@@ -139,7 +139,7 @@ void follower_apply(struct world *world)
 
 void follower_checkpoint(struct world *world)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
 
     if (follower->core == NULL)
         return;
@@ -151,7 +151,7 @@ void follower_checkpoint(struct world *world)
 
 void follower_restart(struct world *world, size_t kept)
 {
-    struct follower *follower = &world->follower;
+    struct sim_follower *follower = &world->follower;
 
     if (follower->core == NULL)
         return;

@@ -12,7 +12,7 @@
 
 struct world;
 
-struct follower {
+struct sim_follower {
     struct store *store;
     struct core *core; /* NULL: this world has no follower */
     struct core_limits limits;

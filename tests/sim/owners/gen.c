@@ -654,13 +654,13 @@ struct command *gen_command(const struct om_op *op)
 
 /* --- Describing --------------------------------------------------------------------------------------------------- */
 
-struct text {
+struct gen_text {
     char *at;
     size_t left;
 };
 
-static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct text *text, const char *format, ...)
+static void add(struct gen_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct gen_text *text, const char *format, ...)
 {
     va_list arguments;
 
@@ -673,7 +673,7 @@ static void add(struct text *text, const char *format, ...)
     }
 }
 
-static void add_spec(struct text *text, const struct om_spec *spec)
+static void add_spec(struct gen_text *text, const struct om_spec *spec)
 {
     static const char letters[] = "-SUX";
 
@@ -689,7 +689,7 @@ static void add_spec(struct text *text, const struct om_spec *spec)
         add(text, "/%d", spec->on.number);
 }
 
-static void add_item(struct text *text, const struct om_item *item)
+static void add_item(struct gen_text *text, const struct om_item *item)
 {
     static const char *const actions[] = {"put", "create", "update", "delete"};
 
@@ -704,7 +704,7 @@ static void add_item(struct text *text, const struct om_item *item)
 
 void gen_describe(const struct om_op *op, char *buffer, size_t size)
 {
-    struct text text = {buffer, size};
+    struct gen_text text = {buffer, size};
 
     add(&text, "#%llu %s", (unsigned long long)op->number, command_name(types[op->kind]));
     if (op->session != 0)

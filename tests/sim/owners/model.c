@@ -882,5 +882,5 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     om_end_unit(model);
     resume(model, step);
     if (step->cycles_met < step->cycle_count)
-        om_wrong(step, "a circle was reported where there was none");
+        om_wrong(step, "a cycle was reported where there was none");
 }

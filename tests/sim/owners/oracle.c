@@ -427,7 +427,7 @@ static const char *check_cycle(struct om *model, const struct om_cycle *cycle, c
     if (victim == NULL || victim->deferred != 0)
         return "the victim of a deadlock does not wait";
     if (!report_is_valid(model, &all, cycle))
-        return "a circle was reported that is none";
+        return "a reported cycle does not exist";
     if (!closes_cycle(model, &all, victim, BY_ANY))
         return "the victim of a deadlock is not the youngest";
     bool may = is_single_write(victim->owner) && !victim->upgrade && closes_cycle(model, &all, victim, BY_QUEUE);
@@ -442,7 +442,7 @@ static const char *check_cycle(struct om *model, const struct om_cycle *cycle, c
 static void resolve_cycle(struct om *model, struct om_step *step)
 {
     if (step->cycles_met == step->cycle_count) {
-        om_wrong(step, "requests wait for each other in a circle that was not seen");
+        om_wrong(step, "requests wait for each other in a cycle that was not detected");
         return;
     }
     const struct om_cycle *cycle = &step->cycles[step->cycles_met++];

@@ -58,7 +58,7 @@ struct world {
     struct om model;
     struct om_history history;
     struct om_step expected; /* of the current step */
-    struct follower follower;
+    struct sim_follower follower;
     struct buf saved;           /* the checkpoint, as of the last sync */
     struct logged_command *log; /* the commands since */
     size_t log_count, log_capacity;

@@ -36,15 +36,15 @@
 
 /* --- Counters ----------------------------------------------------------------------------------------------------- */
 
-struct counter {
+struct step_counter {
     uint64_t work, bytes;
-    struct counter *next;
+    struct step_counter *next;
 };
 
-static struct counter *_Atomic counters;
+static struct step_counter *_Atomic counters;
 
 #ifdef COUNTED
-static _Thread_local struct counter *mine;
+static _Thread_local struct step_counter *mine;
 
 void *__real_malloc(size_t);
 void *__real_calloc(size_t, size_t);
@@ -66,7 +66,7 @@ void *__wrap_memchr(const void *, int, size_t);
 size_t __wrap_strlen(const char *);
 void __sanitizer_cov_trace_pc(void);
 
-static struct counter *counter_new(void)
+static struct step_counter *counter_new(void)
 {
     mine = __real_calloc(1, sizeof *mine); /* stays: another thread may add it up when this one has ended */
     mine->next = atomic_load(&counters);
@@ -75,7 +75,7 @@ static struct counter *counter_new(void)
     return mine;
 }
 
-static struct counter *counter(void)
+static struct step_counter *counter(void)
 {
     return mine != NULL ? mine : counter_new();
 }
@@ -159,7 +159,7 @@ struct cost {
 static struct cost counted_now(void)
 {
     struct cost cost = {0};
-    for (const struct counter *counter = atomic_load(&counters); counter != NULL; counter = counter->next) {
+    for (const struct step_counter *counter = atomic_load(&counters); counter != NULL; counter = counter->next) {
         cost.work += counter->work;
         cost.bytes += counter->bytes;
     }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every call with too little memory, over its time, and with a client that has left, at each point where the call checks for that.
+ * Every call with too little memory, past its deadline, and with a disconnected client, at each
+ * point where the call checks for that.
  *
- * An arena or a buffer that belongs to a request asks the request's guard when it grows (base/budget.h). Here they ask for each growth,
- * however small, and question number k fails, for k = 1, 2, 3 … until the call asks fewer than k: the budget refuses it, or the account of
- * the call's work has ended. Nothing may be written outside of what was allocated, nothing leaked (the sanitizers look), each call is
- * answered once, and a refused call has changed nothing: in the end the call gets the answer that it gets without any failure.
+ * An arena or a buffer that belongs to a request asks the request's guard when it grows
+ * (base/budget.h). Here it asks for each growth, however small, and check number k fails, for k =
+ * 1, 2, 3 … until the call makes fewer than k checks: the budget refuses the growth, or the account
+ * of the call's work has ended. No access may be outside of allocated memory and none may leak (the
+ * sanitizers check), each call is answered once, and a refused call has no effect: afterwards the
+ * call gets the reply that it gets without any failure.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -122,7 +122,7 @@ static void next_transaction(struct shared *shared, int number)
     atomic_store(&shared->reads, 0);
 }
 
-static void test_ends_while_it_is_read(void **state)
+static void test_query_txn_ends_during_reads(void **state)
 {
     static struct shared shared;
     pthread_t readers[READERS];
@@ -179,7 +179,7 @@ static void check_history(bool in_use)
     api_box_close(&box);
 }
 
-static void test_history_is_kept_for_who_still_reads(void **state)
+static void test_history_is_retained_for_open_readers(void **state)
 {
     (void)state;
     check_history(true);
@@ -187,7 +187,7 @@ static void test_history_is_kept_for_who_still_reads(void **state)
 }
 
 /* One that is found twice has one catalog, also when the server's has changed since. */
-static void test_catalog_is_of_its_time(void **state)
+static void test_query_txn_uses_catalog_of_its_timestamp(void **state)
 {
     struct api_box box = {0};
     struct catalog *first, *second;
@@ -213,9 +213,9 @@ static void test_catalog_is_of_its_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_while_it_is_read),
-        cmocka_unit_test(test_history_is_kept_for_who_still_reads),
-        cmocka_unit_test(test_catalog_is_of_its_time),
+        cmocka_unit_test(test_query_txn_ends_during_reads),
+        cmocka_unit_test(test_history_is_retained_for_open_readers),
+        cmocka_unit_test(test_query_txn_uses_catalog_of_its_timestamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -469,8 +469,11 @@ static void ask_refused(const char *method, const char *call, const char *what, 
         fail_msg("%s %s: got %d", method, target, status);
 }
 
-/* A task, a scroll, a point in time goes with its request, wherever that is refused: before it reads, there, or by the core. */
-static void test_what_is_made_goes_with_a_refusal(void **state)
+/*
+ * A task, scroll or point in time is freed if its request is refused: before the read, during it,
+ * or by the core.
+ */
+static void test_refused_request_frees_created_objects(void **state)
 {
     static const struct {
         const char *method, *call, *body;
@@ -530,7 +533,7 @@ int main(void)
         cmocka_unit_test(test_typed_mapping),
         cmocka_unit_test(test_first_document_of_seven),
         cmocka_unit_test(test_eight),
-        cmocka_unit_test(test_what_is_made_goes_with_a_refusal),
+        cmocka_unit_test(test_refused_request_frees_created_objects),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_media_types),
         cmocka_unit_test(test_media_types_of_old),

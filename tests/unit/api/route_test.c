@@ -49,7 +49,7 @@ static void test_parts(void **state)
 }
 
 /* /fs/_doc/1/_update: below the fixed "_doc" there is nothing, below {type} there is. */
-static void test_goes_back(void **state)
+static void test_route_matches_type_when_fixed_part_has_no_match(void **state)
 {
     (void)state;
     struct route_match match = find(HTTP_POST, "/fs/_doc/1/_update", handle_doc_update);
@@ -106,8 +106,9 @@ static void test_split(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),   cmocka_unit_test(test_goes_back), cmocka_unit_test(test_names_of_calls),
-        cmocka_unit_test(test_methods), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_parts),          cmocka_unit_test(test_route_matches_type_when_fixed_part_has_no_match),
+        cmocka_unit_test(test_names_of_calls), cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_split),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

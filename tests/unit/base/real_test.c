@@ -24,7 +24,7 @@ static const char *bits_path;
     {                                                       \
 #name, NULL, NULL, NULL, real_##name, name, name##l \
     }
-static const struct function {
+static const struct real_function {
     const char *name;
     double (*one)(double), (*libm_one)(double);
     long double (*long_one)(long double);
@@ -36,7 +36,7 @@ static const struct function {
 };
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-static const struct function *find(const char *name)
+static const struct real_function *find(const char *name)
 {
     for (size_t i = 0; i < FUNCTIONS; i++)
         if (strcmp(functions[i].name, name) == 0)
@@ -59,7 +59,7 @@ static void test_real_results_are_bit_exact(void **state)
     unsigned lines = 0;
     while (fgets(line, sizeof line, file) != NULL) {
         int words = sscanf(line, "%15s %31s %31s %31s", name, first, second, third);
-        const struct function *f = find(name);
+        const struct real_function *f = find(name);
         assert_int_equal(words, f->one != NULL ? 3 : 4);
         double x = strtod(first, NULL), y = strtod(second, NULL), got = f->one != NULL ? f->one(x) : f->two(x, y);
         if (!same_bits(got, f->one != NULL ? y : strtod(third, NULL)))
@@ -81,7 +81,7 @@ static bool is_acceptable(double got, double libm, long double exact)
     return fabs(got - nearest) <= ulp;
 }
 
-static void check(const struct function *f, double x, double y)
+static void check(const struct real_function *f, double x, double y)
 {
     bool acceptable = f->one != NULL ? is_acceptable(f->one(x), f->libm_one(x), f->long_one(x))
                                      : is_acceptable(f->two(x, y), f->libm_two(x, y), f->long_two(x, y));

@@ -5,13 +5,13 @@
 #include "core/catalog/index_settings.h"
 #include "core/catalog/settings.h"
 
-struct box {
+struct settings_fixture {
     struct arena arena;
     struct settings settings;
     struct problem problem;
 };
 
-static int parse(struct box *box, const char *json)
+static int parse(struct settings_fixture *box, const char *json)
 {
     struct json_doc doc;
 
@@ -19,7 +19,7 @@ static int parse(struct box *box, const char *json)
     return settings_parse(doc.root, SLICE_LIT("index."), &box->arena, &box->settings, &box->problem);
 }
 
-static const char *render(struct box *box, bool flat)
+static const char *render(struct settings_fixture *box, bool flat)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct slice text;
@@ -32,7 +32,7 @@ static const char *render(struct box *box, bool flat)
 
 static void test_settings_nested_and_flat_are_equal(void **state)
 {
-    struct box box = {.arena = ARENA_INIT};
+    struct settings_fixture box = {.arena = ARENA_INIT};
     (void)state;
 
     assert_int_equal(parse(&box,
@@ -51,7 +51,7 @@ static void test_settings_nested_and_flat_are_equal(void **state)
 
 static void test_settings_null_removes_keys_and_wildcards(void **state)
 {
-    struct box box = {.arena = ARENA_INIT};
+    struct settings_fixture box = {.arena = ARENA_INIT};
     struct settings base;
     (void)state;
 
@@ -70,7 +70,7 @@ static void test_settings_null_removes_keys_and_wildcards(void **state)
 
 static void refused(const char *json, const char *reason)
 {
-    struct box box = {.arena = ARENA_INIT};
+    struct settings_fixture box = {.arena = ARENA_INIT};
 
     assert_int_equal(parse(&box, json), 0);
     assert_int_equal(index_settings__check(&box.settings, &box.arena, &box.problem), INDEX_SETTINGS_REFUSED);

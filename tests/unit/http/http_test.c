@@ -888,7 +888,7 @@ static void test_open_failure_leaves_memory_account_unchanged(void **state)
  * With k more file descriptors, for k = 0, 1, 2 ... until the server starts: each failure, of the
  * listener, the watcher and the polling threads, has a reason.
  */
-static void test_open_tells_why_it_has_no_descriptors(void **state)
+static void test_open_reports_missing_descriptors(void **state)
 {
     (void)state;
     struct rlimit limit;
@@ -986,7 +986,7 @@ int main(void)
         with_server(test_http_serves_concurrent_clients),
         with_server(test_open_reports_port_in_use),
         cmocka_unit_test(test_open_failure_leaves_memory_account_unchanged),
-        cmocka_unit_test(test_open_tells_why_it_has_no_descriptors),
+        cmocka_unit_test(test_open_reports_missing_descriptors),
         with_server(test_input_barrier_completes_each_call_once),
     };
     return cmocka_run_group_tests_name("http", tests, NULL, NULL);

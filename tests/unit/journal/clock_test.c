@@ -139,7 +139,7 @@ static void cut_power(struct server *server)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-struct request {
+struct clock_request {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
@@ -151,7 +151,7 @@ struct request {
 
 static void done(struct command *command)
 {
-    struct request *request = command->context;
+    struct clock_request *request = command->context;
     pthread_mutex_lock(&request->lock);
     request->ts = command->ts;
     request->problem = command->problem.type;
@@ -163,15 +163,15 @@ static void done(struct command *command)
     command_free(command);
 }
 
-static void submit(struct server *server, struct command *command, struct request *request)
+static void submit(struct server *server, struct command *command, struct clock_request *request)
 {
-    *request = (struct request){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    *request = (struct clock_request){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     command->context = request;
     command->on_done = done;
     journal_submit(server->journal, command, false);
 }
 
-static bool is_done_by(struct request *request, uint64_t until)
+static bool is_done_by(struct clock_request *request, uint64_t until)
 {
     pthread_mutex_lock(&request->lock);
     while (!request->done && clock_wait(&request->changed, &request->lock, until))
@@ -181,7 +181,7 @@ static bool is_done_by(struct request *request, uint64_t until)
     return is;
 }
 
-static void wait_done(struct request *request)
+static void wait_done(struct clock_request *request)
 {
     while (!is_done_by(request, UINT64_MAX))
         continue;
@@ -195,9 +195,9 @@ static struct command *session_command(enum command_type type, const char *id)
     return command;
 }
 
-static struct request ask(struct server *server, struct command *command)
+static struct clock_request ask(struct server *server, struct command *command)
 {
-    struct request request;
+    struct clock_request request;
     submit(server, command, &request);
     wait_done(&request);
     return request;
@@ -487,7 +487,7 @@ static void test_timestamps_increase_across_power_cuts(void **state)
         char id[24];
         snprintf(id, sizeof id, "%zu", round);
         assert_int_equal(ask(&server, session_command(COMMAND_SESSION_KEEPALIVE, "holder")).problem, PROBLEM_NONE);
-        struct request lock = ask(&server, lock_command("holder", id, 0));
+        struct clock_request lock = ask(&server, lock_command("holder", id, 0));
         assert_int_equal(lock.problem, PROBLEM_NONE);
         assert_true(lock.token > last);
         last = lock.ts > lock.token ? lock.ts : lock.token;
@@ -567,7 +567,7 @@ static void test_leases_ignore_clock_steps(void **state)
 static void test_lock_waits_ignore_clock_steps(void **state)
 {
     struct server server;
-    struct request waiter;
+    struct clock_request waiter;
     (void)state;
     open_server(&server);
     (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "a"));

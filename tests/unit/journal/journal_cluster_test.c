@@ -120,17 +120,17 @@ static void begin_all(struct host *hosts, struct double_medium *medium)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-struct request {
+struct cluster_request {
     struct command *command;
     sem_t answered;
 };
 
 static void done(struct command *command)
 {
-    sem_post(&((struct request *)command->context)->answered);
+    sem_post(&((struct cluster_request *)command->context)->answered);
 }
 
-static void ask(struct host *host, struct request *request, struct command *command)
+static void ask(struct host *host, struct cluster_request *request, struct command *command)
 {
     sem_init(&request->answered, 0, 0);
     request->command = command;
@@ -139,7 +139,7 @@ static void ask(struct host *host, struct request *request, struct command *comm
     journal_submit(host->journal, command, true);
 }
 
-static enum problem_type answer(struct request *request)
+static enum problem_type answer(struct cluster_request *request)
 {
     while (sem_wait(&request->answered) != 0) {
     }
@@ -154,7 +154,7 @@ static enum problem_type answer(struct request *request)
     return type;
 }
 
-static bool is_answered(struct request *request)
+static bool is_answered(struct cluster_request *request)
 {
     int value;
     sem_getvalue(&request->answered, &value);
@@ -163,7 +163,7 @@ static bool is_answered(struct request *request)
 
 static enum problem_type run(struct host *host, struct command *command)
 {
-    struct request request;
+    struct cluster_request request;
     ask(host, &request, command);
     return answer(&request);
 }
@@ -425,7 +425,7 @@ static void test_locks_exclude_across_hosts(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
-    struct request waits;
+    struct cluster_request waits;
     (void)state;
 
     begin_all(hosts, medium);
@@ -490,7 +490,7 @@ static void test_dead_host_releases_its_locks(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
-    struct request lost, waits;
+    struct cluster_request lost, waits;
     (void)state;
 
     begin_all(hosts, medium);
@@ -538,7 +538,7 @@ static void test_unavailable_log_times_out_commands(void **state)
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
     struct options options = plain();
-    struct request sent, queued[8];
+    struct cluster_request sent, queued[8];
     (void)state;
 
     options.timeout_us = 2 * TL_SECOND;

@@ -124,7 +124,7 @@ static void test_outcome_is_kept(void **state)
     assert_int_equal(state_of("a", CORE_OUTCOME_US + 2, &info), QUERY_TXN_UNKNOWN);
 }
 
-static void test_outcomes_are_bounded(void **state)
+static void test_query_txns_limits_remembered_outcomes(void **state)
 {
     struct query_txn_info info;
     char id[24];
@@ -286,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pin_is_released_after_the_last_reader, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_outcome_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_outcomes_are_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_query_txns_limits_remembered_outcomes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_open_ones_are_limited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_idle_ones_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sessions_take_theirs_along, set_up, tear_down),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds what, who waits for whom and since when, and what became of it: each way to see it, end to end.
+"""Holders of locks, waiters with their blockers and start times, deadlocks and expiries: each way to see them, end to end.
 
-A scene with holders and waiters of every kind is set up once a case and looked at by GET /_lock, the _cat tables,
-`tidelock status`, `tidelock locks` (on a terminal too, redrawn), the stories of deadlocks and expiries, and the log.
+Each case sets up holders and waiters of every kind. They are checked in GET /_lock, the _cat tables, `tidelock status`,
+`tidelock locks` (on a terminal too, redrawn), the lock events of deadlocks and expiries, and the log.
 """
 import fcntl
 import json
@@ -60,14 +60,14 @@ class Case(unittest.TestCase):
         return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
 
     def behind(self, method, path, body=None):
-        """A request that begins to wait, behind those that do already."""
+        """Starts a request that waits, after those that wait already."""
         before = self.waiters()
         self.background.append(Waiting(self.server, method, path, body))
         until(lambda: self.waiters() > before, "%s %s waits" % (method, path))
         return self.background[-1]
 
     def until_logged(self, condition, what):
-        """The log tells by the second: let one pass."""
+        """Lets a second pass, since the log writes such lines once a second, and waits for the condition."""
         self.server.pass_time(1.2)
         until(lambda: condition(self.errors()), what)
 
@@ -85,7 +85,7 @@ class Case(unittest.TestCase):
 
 
 class SceneCase(Case):
-    """nightly holds /clinton, with one document of its own; editor waits for the document, a write and a transaction behind it."""
+    """nightly holds /clinton and has one ephemeral document; editor waits for the document, followed by a write and a transaction."""
 
     def setUp(self):
         super().setUp()
@@ -274,7 +274,7 @@ class Scene(SceneCase):
         self.server.must("DELETE", "/_session/%d?force=true" % number)
         self.assertEqual(self.server.ask("GET", "/_session/" + self.nightly)[0], 404)
 
-    def test_who_is_in_the_way(self):
+    def test_blockers(self):
         first, second, third = self.server.must("GET", "/_lock")["locks"][1]["waiters"]
         self.assertEqual({key: first["waits_for"][key] for key in ("session", "name", "mode", "resource", "path")},
                          {"session": self.server.number(self.nightly), "name": "nightly-rename", "mode": "exclusive", "resource": "fs:/clinton", "path": "/clinton"})
@@ -287,7 +287,7 @@ class Scene(SceneCase):
 
 class SceneInTheLog(SceneCase):
     def test_ids_are_not_shown_to_others(self):
-        """An id is the key to act for its owner. Everything that anybody may ask for tells public numbers in its place."""
+        """An id permits to act for its owner. Everything that other clients can read has public numbers instead."""
         status, refused = self.server.ask("POST", "/_lock", {"session": self.session("other"), "locks": [EXCLUSIVE_1]})
         self.assertEqual(status, 409)
         self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "5m", "locks": [EXCLUSIVE_1]})
@@ -301,8 +301,8 @@ class SceneInTheLog(SceneCase):
             for secret in (self.nightly, self.editor, self.transaction):
                 self.assertNotIn(secret, one)
 
-    def test_names_that_a_terminal_would_obey(self):
-        """A client may call itself what it likes; no table and no log has a line or a colour of its own from that."""
+    def test_control_characters_in_names_are_escaped(self):
+        """Clients choose their names freely; a name cannot add lines or colours to a table or the log."""
         evil = self.session("evil\x1b[31m\nforged line")
         self.lock(evil, {"mode": "exclusive", "index": "other", "id": "a\x07\tb"})
         for table in (self.run_tool("locks"), self.run_tool("status"), "\n".join(self.draw(24, 120))):
@@ -314,7 +314,7 @@ class SceneInTheLog(SceneCase):
         self.assertIn(r"evil\033[31m\nforged line", self.errors())
 
     def test_slow_waits_in_the_log(self):
-        """Once they have lasted a second, with who is in the way; and again when they end, with how long it was."""
+        """Logged when they have lasted a second, with the blocker; and again when they end, with the duration."""
         self.behind("POST", "/_lock", {"session": self.session("later", ttl="1h"), "wait": "10m", "locks": [EXCLUSIVE_1]})
         self.until_logged(lambda log: log.count("has waited") == 4, "the log tells of the slow waits")
         log = self.errors()
@@ -331,7 +331,7 @@ class SceneInTheLog(SceneCase):
 
 
 class Answers(Case):
-    """How long a lock was waited for, to the millisecond, and how many stood ahead, whatever came of it."""
+    """Each reply of a lock request has the time waited, in milliseconds, and the queue position, for each outcome."""
 
     def test_waits(self):
         holder, sessions = self.session("holder"), [self.session("waiter %d" % number) for number in range(4)]
@@ -358,7 +358,7 @@ class Answers(Case):
             self.assertEqual(reply["waited"], "%ds" % (waited // 10**6) if waited % 10**6 == 0 else "%dms" % (waited // 1000))
 
 
-class Stories(Case):
+class LockEvents(Case):
     def stories(self, kind=None):
         return [story for story in self.server.must("GET", "/_lock/_events")["events"] if kind in (None, story["kind"])]
 
@@ -381,7 +381,7 @@ class Stories(Case):
         self.assertEqual(waiting.status, 200)
 
     def test_expiries(self):
-        """By the lease, by force, by the connection's end; with what was done in their name."""
+        """By the lease, by force, by the connection's end; with the actions of the cleanup."""
         lease = self.session("by lease", ttl="1m")
         number = self.server.number(lease)
         self.lock(lease, EXCLUSIVE_1)
@@ -411,7 +411,7 @@ class Stories(Case):
         self.assertEqual(told["by connection"], ["by connection (session #%d) has lost its connection" % attached_number])
         self.assertEqual(self.server.ask("GET", "/fs/_doc/left")[0], 200)
 
-    def test_the_last_hundred_are_kept(self):
+    def test_last_hundred_events_are_kept(self):
         for number in range(105):
             self.server.must("DELETE", "/_session/%s?force=true" % self.session("number %d" % number))
         kept = self.stories()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A client that is gone in the middle of its answer leaves nothing behind in the server: no request, no memory, no context, no session that it was attached to.
+"""A client that disconnects during a reply leaves nothing allocated in the server: no request, memory, search context or attached session.
 
-Each kind of answer that is written in several pieces is asked for again and again, and its connection breaks at write number 1, 2, 3 … until all is written,
-and at some bytes of it (lib/send_shim.c). And a client reads some pieces, and closes. Behind each the server's figures are as they were before; at
-the end a build with sanitizers looks for what was lost.
+Each kind of reply that is written in several parts is requested repeatedly. Its connection breaks at write number 1, 2, 3 …
+until all is written, and after some bytes (lib/send_shim.c). Also a client reads some parts and closes. After each case the
+server's statistics are as before; at the end a build with sanitizers checks for leaks.
 """
 import http.client
 import json
@@ -61,7 +61,7 @@ ANSWERS = {
     "metrics": ("GET", "/_metrics", None),
     "an error": ("POST", "/big/_search", '{"query":{"%s":{}}}' % ("x" * 100000)),
 }
-# Those that do not end by themselves, and what has them written to.
+# Streams that do not end by themselves.
 ENDLESS = {
     "continuous changes": "/_changes?feed=continuous&since=0",
     "events": "/_events",
@@ -85,7 +85,7 @@ class Chosen:
             file.write(struct.pack("=Qqq", port, calls, bytes))
 
 
-class GoneReader(unittest.TestCase):
+class ClientDisconnect(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.chosen = Chosen()
@@ -106,7 +106,7 @@ class GoneReader(unittest.TestCase):
         self.before = self.figures()
 
     def figures(self):
-        """What the server has at the moment, but for what this question is."""
+        """Returns: the server's current objects, without those of this request."""
         page = self.server.request("GET", "/_metrics").body.decode()
         found = {name: sum(float(value) for value in re.findall(r"^%s(?:\{.*\})? (\S+)" % name, page, re.M)) for name in FIGURES}
         node = next(iter(self.server.must("GET", "/_nodes/stats")["nodes"].values()))
@@ -148,7 +148,7 @@ class GoneReader(unittest.TestCase):
             self.send(one, *request)
             return self.read(one, request[0])
 
-    def test_at_each_write(self):
+    def test_disconnect_at_each_write(self):
         for name, request in ANSWERS.items():
             with self.subTest(name):
                 for calls in range(WRITES_MAX):
@@ -158,7 +158,7 @@ class GoneReader(unittest.TestCase):
                 self.assertLess(calls, WRITES_MAX - 1)
                 self.assert_nothing_left()
 
-    def test_at_some_bytes(self):
+    def test_disconnect_after_some_bytes(self):
         for name, request in ANSWERS.items():
             with self.subTest(name):
                 whole = self.ask(request)
@@ -168,7 +168,7 @@ class GoneReader(unittest.TestCase):
                     self.assertIsNone(self.ask(request, bytes=len(whole) * cut // (CUTS + 1) + 1) if whole else None)
                 self.assert_nothing_left()
 
-    def test_closed_by_the_reader(self):
+    def test_reader_closes_connection(self):
         """When it has read some pieces; each second one resets the connection."""
         for name, request in ANSWERS.items():
             whole = self.ask(request)
@@ -183,7 +183,7 @@ class GoneReader(unittest.TestCase):
                         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # it resets
             self.assert_nothing_left()
 
-    def test_endless_ones_at_each_write(self):
+    def test_stream_disconnect_at_each_write(self):
         for name, path in ENDLESS.items():
             for calls in range(ENDLESS_WRITES):
                 with self.subTest(name, calls=calls), self.dial(calls=calls) as one:

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Locks judged by the data they protect: no update is ever lost, whoever is killed or stopped, whenever.
+"""Locks judged by the data they protect: no update is lost when processes or the server are killed or stopped at any time.
 
-Processes read a document, add a name of their own to the list in it and write it back; only a lock stands between them and
-overwriting each other. Each takes it its own way: on the document, its directory, its index, on everything, update first
-and exclusive then, by a transaction, or by no lock at all and an `_update` that must wait. They are killed (kill -9),
-stopped past their leases and continued; the server is killed and started again. At the end every name whose write was
-acknowledged is there once, none whose write was refused is, and none else.
+Processes read a document, add a name of their own to the list in it and write it back; only a lock prevents lost updates. Each
+process uses its own kind of lock: on the document, its directory, its index, on everything, update first and exclusive then, by
+a transaction, or no lock and an `_update` that must wait. They are killed (kill -9), stopped past their leases and continued;
+the server is killed and started again. At the end every name whose write was acknowledged is there once, none whose write was
+refused, and no other.
 
-Beside that: after the kill of an attached holder the next in line has its answer, however long the lease; and how soon.
+In addition: after the kill of an attached holder the next in line gets its reply independent of the lease; its delay is printed.
 
-    lock_judge_test.py [--seconds 12] [--processes 32] [--seed N]
+    lock_lost_updates_test.py [--seconds 12] [--processes 32] [--seed N]
 """
 import argparse
 import os
@@ -43,7 +43,7 @@ EXPECTED = {"session_missing_exception", "lock_wait_timeout_exception", "lock_co
 
 
 class Holder:
-    """One session of one process, with a life line (odd processes) or a lease that it renews (even ones)."""
+    """One session of one process, with an attach stream (odd processes) or a lease that it renews (even ones)."""
 
     def __init__(self, client):
         self.client = client
@@ -66,7 +66,7 @@ class Holder:
         self.session = self.line = None
 
     def give_up_transaction(self):
-        """One that was left in the middle goes on, after a restart of the server too, until it is ended or its time is over."""
+        """An unfinished transaction continues, also after a restart of the server, until it is ended or its timeout has passed."""
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             try:
@@ -223,7 +223,7 @@ def judge_under_fire(args):
             server.must("PUT", "/judge/_doc/%d" % number, {"path": "/d%d/f%d" % (number % DIRECTORIES, number), "count": 0, "names": []})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.processes, work)
-            fleet.rage(args.seconds, stop_seconds=lambda number: 0.2 if number % 2 == 1 else PAST_LEASE,
+            fleet.inject_faults(args.seconds, stop_seconds=lambda number: 0.2 if number % 2 == 1 else PAST_LEASE,
                        enough=lambda: fleet.count_of("done") > 10 * args.seconds)
             time.sleep(PAST_LEASE)  # those continued last find out
             fleet.end()
@@ -249,7 +249,7 @@ LOCK = {"mode": "exclusive", "index": "judge", "id": "0"}
 
 
 def hold(client):
-    """A holder with a life line that waits for its end."""
+    """Runs a holder with an attach stream that waits for its end."""
     status, reply = client.ask("POST", "/_session", {"ttl": "1h"})
     line = client.attach(reply["session"])
     status, reply = client.ask("POST", "/_lock", {"session": reply["session"], "wait": "10m", "locks": [LOCK]})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ended sessions left and the process ends in: it is tried twice over restarts, then put aside for somebody to look at.
+"""A cleanup action during which the process ends: after two attempts over restarts it is set aside and reported.
 
-Method: an action runs a script for as long as the writer lets one, and the process is killed as soon as DATA/at-work says that it is under way. So
-the test is what ends it, and needs no action that could; for the server it is the same.
+Method: an action runs a script for as long as the writer permits, and the process is killed as soon as DATA/at-work names the
+action. The kill has the same effect for the server as an action that crashes it.
 """
 import json
 import os
@@ -22,7 +22,7 @@ LONG = ("int f() { int n = 0; for (int i = 0; i < 900000; i++) { n += i } return
         "int n = 0; for (int k = 0; k < 6; k++) { n += f() } ctx._source.v = 1")
 
 
-class KillingAction(unittest.TestCase):
+class CleanupCrashLoop(unittest.TestCase):
     def setUp(self):
         self.server = Server("--script-steps", "50000000").start()
         self.addCleanup(self.server.close)
@@ -32,7 +32,7 @@ class KillingAction(unittest.TestCase):
         return self.server.must("POST", "/_session", {"ttl": "5m", **members})["session"]
 
     def leaving(self):
-        """A session that leaves a long action, and a short one behind it."""
+        """Opens a session with a long action, and a short one after it."""
         return self.session(name="holder", on_expire=[
             {"update": {"_index": "fs", "_id": "1"}}, {"script": {"source": LONG}},
             {"index": {"_index": "fs", "_id": "2"}}, {"v": 2}])
@@ -45,7 +45,7 @@ class KillingAction(unittest.TestCase):
         return self.server.must("GET", "/_session")["deferred"]
 
     def under_way(self, kept=0):
-        """Whether it is the first action of a session, or what is kept as this number."""
+        """Whether it is the first action of a session, or the deferred action with this number."""
         with open(os.path.join(self.server.data, "at-work"), "rb") as page:
             noted, _, number, action = struct.unpack_from("=IIQQ", page.read(32), 8)
             return noted == 1 and (number, action) == (kept, 0)
@@ -87,7 +87,7 @@ class KillingAction(unittest.TestCase):
                          [("update", "fs", "1", "holder", True)])
         return kept[0]
 
-    def test_an_action_of_a_session(self):
+    def test_crashing_action_of_session_is_set_aside(self):
         """The request is in the log: a start does it again, and dies of it; the next one puts the action aside, and does the rest."""
         dead = self.leaving()
         thread = self.ask_beside("DELETE", "/_session/%s?force=true" % dead)
@@ -111,15 +111,15 @@ class KillingAction(unittest.TestCase):
         until(lambda: self.source("1") == {"v": 1}, "it is done")
         self.assertEqual(self.kept(), [])
 
-    def test_one_try_is_not_two(self):
+    def test_one_crash_does_not_set_aside(self):
         """It is done by the start itself."""
         dead = self.leaving()
         self.die_in("DELETE", "/_session/%s?force=true" % dead)
         self.assertEqual((self.kept(), self.source("1"), self.source("2")), ([], {"v": 1}, {"v": 2}))
         self.assertEqual(self.server.ask("DELETE", "/_session/%s?force=true" % dead)[0], 404)
 
-    def test_one_that_was_kept_and_runs_in_recovery(self):
-        """A hundred are done in one step, and then the end of the lock is durable: the restart finds it free, and goes on."""
+    def test_crashing_deferred_action_in_recovery_is_set_aside(self):
+        """A hundred actions are executed in one step; then the unlock is durable: the restart finds the lock free and continues."""
         actions = []
         for i in range(120):
             actions += [{"index": {"_index": "fs", "_id": "d%d" % i}}, {"v": i}]
@@ -146,7 +146,7 @@ class KillingAction(unittest.TestCase):
         self.assertEqual((self.kept(), self.source("1")), ([], {"v": 0}))
 
     def start_and_die(self, number):
-        """The try before is counted, and the page clean, before it begins again; it may do so before anybody is answered."""
+        """The previous attempt is counted, and the crash page cleared, before the next one begins; that may be before any request is answered."""
         again = threading.Thread(target=self.start_again, daemon=True)
         again.start()
         until(lambda: "tried twice at most" in self.server.errors(), "the try is counted")
@@ -162,7 +162,7 @@ class KillingAction(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=self.server.log)
         self.server.process.wait()
 
-    def test_what_waits_for_a_lock_is_not_aside(self):
+    def test_deferred_action_is_not_set_aside(self):
         dead, holder = self.leaving(), self.session()
         self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
         self.server.must("DELETE", "/_session/%s?force=true" % dead)

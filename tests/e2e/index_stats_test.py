@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What _stats, _nodes/stats and _cat/indices count is what was done: each figure after known deeds, and none of another index."""
+"""_stats, _nodes/stats and _cat/indices count the executed operations: each number is checked after known operations, and those of
+other indices do not change.
+"""
 import os
 import random
 import sys
@@ -10,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import Server  # noqa: E402
 
 
-class Figures(unittest.TestCase):
+class IndexStats(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server().start()
@@ -53,13 +55,13 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.indexing(), (5, 2, 1))
         self.assertEqual(self.figures("indexing", "other")["index_total"], 1)
 
-    def test_what_is_undone_does_not_count(self):
+    def test_rolled_back_writes_are_not_counted(self):
         broken = '{"index":{"_index":"i","_id":"1"}}\n{"n":1}\n{"index":{"_index":"i","_id":"2"}}\n{"n":"x"}\n'
         self.server.must("PUT", "/i/_mapping", {"properties": {"n": {"type": "long"}}})
         self.assertTrue(self.server.ask("POST", "/_bulk?atomic=true", broken)[0] >= 400 or self.figures("docs")["count"] == 0)
         self.assertEqual(self.indexing(), (0, 0, 0))
 
-    def test_transactions_count_at_their_commit(self):
+    def test_transaction_writes_are_counted_at_commit(self):
         for end, counted in (("_rollback", (0, 0, 0)), ("_commit", (1, 1, 0))):
             transaction = self.server.must("POST", "/_transaction", {})["transaction"]
             self.server.must("PUT", "/i/_doc/1?transaction=" + transaction, {"n": 1})
@@ -83,7 +85,7 @@ class Figures(unittest.TestCase):
         self.assertEqual((found["query_total"], found["fetch_total"]), (3, 1))
         self.assertEqual((other["query_total"], other["fetch_total"]), (2, 2))
 
-    def test_sizes_are_those_of_the_index(self):
+    def test_sizes_are_per_index(self):
         letters = random.Random(1)
         for number in range(40):
             text = "".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=20000))

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Readers at a timestamp are in nobody's way and nobody is in theirs.
+"""Readers at a timestamp and writers do not block each other.
 
-While a large transaction is written and committed, and while by-query calls rewrite and delete everything, a reader goes on
-getting documents at a timestamp from before: every answer is the old state, and many are begun and answered while each call of
-that work is under way. With TIDELOCK_TEST_LONG it is measured how long its gets take, against the same gets beside a process that
-only burns processor time, and printed as a ratio of their p99; the ratio is a figure for a quiet machine, so only what is out of all
-proportion fails.
+While a large transaction is written and committed, and while by-query calls rewrite and delete everything, a reader continues to
+get documents at an earlier timestamp: every reply is the old state, and many gets begin and end during each of these calls. With
+TIDELOCK_TEST_LONG the latency of its gets is compared with that of gets while another process only uses processor time, and
+printed as a ratio of their p99. The ratio is meaningful only on an idle machine, so only an extreme one fails.
 
-    readers_test.py [--documents 4000] (100000 for the figures; 20000 with TIDELOCK_TEST_LONG)
+    snapshot_reads_test.py [--documents 4000] (100000 for measurements; 20000 with TIDELOCK_TEST_LONG)
 """
 import argparse
 import json
@@ -18,24 +17,24 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-import ties  # noqa: E402
+import process_guard  # noqa: E402
 from server import HANGS, Server  # noqa: E402
 
 LONG = os.environ.get("TIDELOCK_TEST_LONG")
 BULK = 1000  # documents a request
 BATCH = 20   # gets
-LONGEST_SECONDS = 2.0  # a get that takes longer has waited for somebody
+LONGEST_SECONDS = 2.0  # a get that takes longer was blocked
 
 
 def burn():
-    ties.die_with_parent()
+    process_guard.die_with_parent()
     while True:
         pass
 
 
 def read(port, timestamp, count, old, results):
     """Gets at the timestamp until it is killed; hands over when they began and ended now and then."""
-    ties.die_with_parent()
+    process_guard.die_with_parent()
     import http.client
     import random
     connection = http.client.HTTPConnection("127.0.0.1", port)

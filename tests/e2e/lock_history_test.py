@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GET /_lock of the past: what it told at a moment it tells of that moment later.
+"""GET /_lock at a past timestamp: the list is the one that was reported at that time.
 
-Sessions and transactions take, strengthen, wait for and give back locks, by a seed; after each step the list is kept with its timestamp. In the end it is asked
-for again for each of them. What is not told of the past (tokens, deadlines, who is in the way) is left out of both; and only what was the same for longer than
-what is too short to be remembered is kept.
+Sessions and transactions acquire, upgrade, wait for and release locks, by a seed; after each step the list is recorded with its
+timestamp. At the end it is requested again for each timestamp. Members that are not reported for the past (tokens, deadlines,
+blockers) are removed from both. Only lists that did not change for longer than the resolution of the history are compared.
 """
 import os
 import random
@@ -22,7 +22,7 @@ NOT_TOLD = ("fencing_token", "waits_for", "deadline", "upgrade")
 
 
 def of_past(body):
-    """As the past tells it. Order within a resource is not promised for it."""
+    """Returns: the list as it is reported for the past. There the order within a resource is not specified."""
     found = {}
     for lock in body["locks"]:
         place = tuple(sorted((key, lock[key]) for key in lock if key not in ("holders", "waiters")))
@@ -33,7 +33,7 @@ def of_past(body):
 class Case(unittest.TestCase):
     maxDiff = None
 
-    def test_it_was_as_it_was_told(self):
+    def test_past_list_equals_list_of_that_time(self):
         seed = int(os.environ.get("SEED", "1"))
         chance = random.Random(seed)
         with Server() as server:
@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
                 server.must("POST", "/_transaction/%s/_rollback" % transaction)
             server.end_owners()
 
-    def test_what_is_not_known(self):
+    def test_timestamps_without_history_are_refused(self):
         with Server() as server:
             first = server.must("GET", "/_timestamp")
             self.assertEqual(server.must("GET", "/_lock?timestamp=%d" % first["timestamp"]), {"locks": []})

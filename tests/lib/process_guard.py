@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test starts ends with it, however it ends: importing this is all that a test does.
+"""Ends all processes that a test starts when the test ends, also when it is killed. A test only needs to import this module.
 
-A process that imports it puts a token of its own into TIDELOCK_TEST_TIES, an environment variable that everything it
-starts inherits, through shells, sessions and dead parents. A guard, a process of its own session, waits for the test to be
-gone, killed or not, and then kills whatever still carries the token. (PR_SET_PDEATHSIG would bind a server to the thread
-that started it, and a process group is left by whoever needs one of its own.)
+A process that imports it adds a token of its own to TIDELOCK_TEST_GUARD, an environment variable that all processes it
+starts inherit, through shells, sessions and dead parents. A guard, a process in a session of its own, waits until the test
+has ended, and then kills all processes that carry the token. (PR_SET_PDEATHSIG would bind a server to the thread that
+started it, and a process that needs a process group of its own leaves the test's.)
 
-What was still there is a mistake of a test that had otherwise passed: when TIDELOCK_TEST_LEFT names a file, the guard adds a
-line for each such process. tools/run-tests reads it, and looks for itself in the end.
+A process that is left by a test that has otherwise passed is an error of the test: when TIDELOCK_TEST_LEFT names a file, the
+guard adds a line for each such process. tools/run-tests reads it, and searches for processes itself at the end.
 """
 import ctypes
 import os
@@ -17,10 +17,12 @@ import subprocess
 import sys
 import time
 
-VARIABLE = "TIDELOCK_TEST_TIES"
+VARIABLE = "TIDELOCK_TEST_GUARD"
 LEFT = "TIDELOCK_TEST_LEFT"
-GRACE = float(os.environ.get("TIDELOCK_TEST_GRACE", "30"))  # seconds in which what was told to end may do so: children of a shell whose terminal hung up, a program under a sanitizer
-TRIES = 100  # looks for what is left: a process may be starting another one while it is killed
+# Seconds in which processes may end by themselves: children of a shell whose terminal hung up, a
+# program under a sanitizer.
+GRACE = float(os.environ.get("TIDELOCK_TEST_GRACE", "30"))
+TRIES = 100  # rounds of killing: a process may be starting another one while it is killed
 
 
 def read(path):
@@ -36,20 +38,20 @@ def is_zombie(pid):
 
 
 def carriers(token):
-    """Returns: (pid, command line) of each live process with the token, but not this one."""
+    """Returns: (pid, command line) of each live process with the token, except this one."""
     mine = ("%s=" % VARIABLE).encode()
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
-        ties = [entry[len(mine):] for entry in read("/proc/%s/environ" % name).split(b"\0") if entry.startswith(mine)]
-        if ties and token.encode() in ties[0].split(b":") and not is_zombie(int(name)):
+        tokens = [entry[len(mine):] for entry in read("/proc/%s/environ" % name).split(b"\0") if entry.startswith(mine)]
+        if tokens and token.encode() in tokens[0].split(b":") and not is_zombie(int(name)):
             found.append((int(name), read("/proc/%s/cmdline" % name).replace(b"\0", b" ").decode(errors="replace").strip()))
     return found
 
 
 def end(token):
-    """Kills all that carries the token. Returns: what that was, (pid, command line)."""
+    """Kills all processes that carry the token. Returns: (pid, command line) of each."""
     ended = {}
     for _ in range(TRIES):
         alive = carriers(token)
@@ -66,14 +68,14 @@ def end(token):
 
 
 def wait_for_end_of(parent):
-    """Requires: a process that was started by `parent`."""
+    """Waits until the parent has ended. Requires: this process was started by `parent`."""
     try:
         fd = os.pidfd_open(parent)
     except (OSError, AttributeError):
         fd = None
     if fd is not None and os.getppid() == parent:
         select.select([fd], [], [])
-    while os.getppid() == parent:  # where the kernel has no such descriptors
+    while os.getppid() == parent:  # if the kernel has no pidfd
         time.sleep(0.2)
 
 
@@ -90,23 +92,23 @@ def guard(token, parent, title):
 
 
 def with_token(environment, token):
-    """Returns: the environment for what is to carry the token, too."""
+    """Returns: the environment with the token added, for a process to be guarded."""
     before = environment.get(VARIABLE)
     return dict(environment, **{VARIABLE: before + ":" + token if before else token})
 
 
-def tie():
-    """Ties the programs that this process starts from now on to its own life."""
+def begin():
+    """Starts the guard: programs that this process starts from now on end with it."""
     token = "%d-%s" % (os.getpid(), os.urandom(8).hex())
     guard_process = subprocess.Popen([sys.executable, os.path.abspath(__file__), token, str(os.getpid()), os.path.basename(sys.argv[0])],
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
                      env={name: value for name, value in os.environ.items() if name != VARIABLE})
-    guard_process.returncode = 0  # it outlives us: nobody waits for it, and nobody is to be warned of that
+    guard_process.returncode = 0  # it outlives this process: suppresses the warning that it was not waited for
     os.environ.update(with_token(os.environ, token))
 
 
 def die_with_parent():
-    """For a process that was forked and runs on as a copy of the test: the token is in the environment of programs only."""
+    """Requests SIGKILL when the parent ends. For forked copies of the test: the token is only in the environment of programs started by exec."""
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -114,4 +116,4 @@ def die_with_parent():
 if __name__ == "__main__":
     guard(sys.argv[1], int(sys.argv[2]), sys.argv[3])
 else:
-    tie()
+    begin()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What happens when the process that holds a lock dies: each way to die, each thing that then has to be so.
+"""The process that holds a lock dies: each way to die, and each required consequence.
 
 Holders are real processes: killed with kill -9, their connections closed or reset, stopped past their leases and continued,
-their host vanished without a word. Afterwards the next in line has the lock, what the holder left has been done at one
-timestamp, and the holder itself, should it wake up, is refused with the reason. A request that waits ends with its connection
-or its session, and never gets a lock.
+their hosts unreachable without a FIN. Afterwards the next in line has the lock, the holder's cleanup is done at one timestamp,
+and the holder itself, if it continues, is refused with the reason. A waiting request ends with its connection or its session,
+and never gets a lock.
 """
 import http.client
 import json
@@ -81,7 +81,7 @@ class Holder(Case):
             received += part
 
     def leave_everything(self):
-        """A holder with a life line, a transaction, a document that lives with it, and a last will. Returns: session, life line."""
+        """Opens a holder with an attach stream, a transaction, an ephemeral document, and on_expire actions. Returns: session, attach stream."""
         holder = self.open(name="holder", on_expire=[{"index": {"_index": "fs", "_id": "will"}}, {"done": True}])
         line = self.attach(holder)
         self.server.must("POST", "/_lock", {"session": holder, "locks": [LOCK]})
@@ -92,7 +92,7 @@ class Holder(Case):
         return holder, line, transaction
 
     def all_is_done_at_one_timestamp(self, holder, transaction, token):
-        """What is left to do was done before the next one had the lock."""
+        """The cleanup was done before the next holder had the lock."""
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
         self.assertEqual(self.server.ask("GET", "/fs/_doc/2")[0], 404)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/note?timestamp=%d" % token)[0], 404)
@@ -129,19 +129,19 @@ class Holder(Case):
         self.server.must("DELETE", "/_session/%s?force=true" % holder)
         status, reply = self.answer(waiting)
         self.all_is_done_at_one_timestamp(holder, transaction, reply["fencing_token"])
-        self.read_until(line, b"session_missing_exception")  # its life line says that it is over
+        self.read_until(line, b"session_missing_exception")  # the attach stream reports the end of the session
         line.close()
         waiting.close()
 
-    def test_host_vanishes(self):
-        """Nothing tells that the connection broke: nobody is there to tell it. In a network of its own, which is then taken away."""
+    def test_host_disappears(self):
+        """The connection ends without FIN or RST: the client runs in a network namespace that is then removed."""
         if subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode != 0:
             self.skipTest("no network of its own to be had here")
         run = subprocess.run(["unshare", "-rn", sys.executable, os.path.abspath(__file__), "vanish"], capture_output=True, text=True, timeout=HANGS)
         self.assertEqual((run.returncode, run.stdout), (0, "attached, vanished, ended\n"), run.stderr)
 
     def test_stopped_past_its_lease(self):
-        """It wakes up in the belief that it holds the lock, and is told that it does not, whichever way it writes."""
+        """It continues as if it held the lock, and each kind of write is refused."""
         def hold_and_write(client):
             session = client.ask("POST", "/_session", {"ttl": "1m"})[1]["session"]
             token = client.ask("POST", "/_lock", {"session": session, "locks": [LOCK]})[1]["fencing_token"]
@@ -180,12 +180,12 @@ class Waiter(Case):
         self.server.must("POST", "/_unlock", {"session": self.holder})
         self.assertEqual(self.holders(), [])
 
-    def test_its_connection_closes(self):
+    def test_waiter_connection_closes(self):
         self.wait_in_line(self.waiter).close()
         until(lambda: not self.waiting(), "it waits no more")
         self.after_it_nobody_holds()
 
-    def test_its_session_ends(self):
+    def test_waiter_session_ends(self):
         line = self.wait_in_line(self.waiter)
         self.server.must("DELETE", "/_session/" + self.waiter)
         status, reply = self.answer(line)
@@ -193,7 +193,7 @@ class Waiter(Case):
         line.close()
         self.after_it_nobody_holds()
 
-    def test_its_lease_runs_out(self):
+    def test_waiter_lease_expires(self):
         line = self.wait_in_line(self.open(ttl="1m"))
         self.server.pass_time(61)
         status, reply = self.answer(line)
@@ -201,7 +201,7 @@ class Waiter(Case):
         line.close()
         self.after_it_nobody_holds()
 
-    def test_a_write_goes_with_its_connection(self):
+    def test_waiting_write_ends_with_its_connection(self):
         with socket.create_connection(("127.0.0.1", self.server.port), HANGS) as line:
             line.sendall(request_bytes("PUT", "/fs/_doc/1?timeout=1h", {"n": 66}))
             until(self.waiting, "it waits")
@@ -209,8 +209,8 @@ class Waiter(Case):
         self.after_it_nobody_holds()
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
 
-    def test_the_order_is_kept_over_a_gap(self):
-        """Who stood behind one that is gone moves up; nobody overtakes."""
+    def test_queue_order_is_kept_when_waiter_leaves(self):
+        """When a waiter leaves the queue, the order of the others is kept."""
         sessions = [self.waiter, self.open(), self.open()]
         lines = [self.wait_in_line(session) for session in sessions]
         lines[1].close()

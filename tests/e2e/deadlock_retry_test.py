@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Victims of deadlocks that try again: they keep the age of their first try and read for update (`retry_of`).
+"""Deadlock victims that retry: they keep the age of their first attempt and read for update (`retry_of`).
 
-First the rule, with two transactions that read one document and both write it. Then clients that transfer between few documents, each
-until it is through: all get through, and nothing is lost. How many tries that takes is measured by bench/retry_bench, not here.
+First the rule, with two transactions that read one document and both write it. Then clients that transfer between few documents,
+each until it commits: all do, and no transfer is lost. bench/retry_bench measures the number of attempts.
 """
 import json
 import os
@@ -47,27 +47,27 @@ class Retry(unittest.TestCase):
         thread.start()
         return thread
 
-    def circle(self, first, second):
-        """Both have read document 0 and write it; `second` closes the circle. Returns: the status of both writes."""
+    def close_cycle(self, first, second):
+        """Both have read document 0 and write it; `second` closes the cycle. Returns: the status of both writes."""
         waits = self.in_thread("PUT", "/bank/_doc/0?transaction=" + first, {"balance": 1})
         until(lambda: "waiters\":[{" in json.dumps(self.server.must("GET", "/_lock"), separators=(",", ":")), "it waits")
         status = self.server.ask("PUT", "/bank/_doc/0?transaction=" + second, {"balance": 2})[0]
         waits.join()
         return waits.got[0], status
 
-    def test_it_keeps_its_age(self):
+    def test_retry_keeps_age(self):
         old, victim = self.begin(), self.begin()
         self.read("0", old)
         self.read("0", victim)
-        self.assertEqual(self.circle(old, victim), (200, 409))
+        self.assertEqual(self.close_cycle(old, victim), (200, 409))
         self.server.must("POST", "/_transaction/%s/_commit" % old)
         between = self.begin()
         self.read("0", between)
         again = self.begin(retry_of=victim)
         self.read("0", again)
         self.assertEqual(sorted(self.lock_modes("0")), ["shared", "update"])
-        # Who began between the two tries is the younger one now.
-        self.assertEqual(self.circle(between, again), (409, 200))
+        # A transaction that began between the two attempts is the younger one now.
+        self.assertEqual(self.close_cycle(between, again), (409, 200))
         # Over a restart, too, which ends no try.
         self.server.kill()
         self.server.start()
@@ -76,9 +76,9 @@ class Retry(unittest.TestCase):
         self.read("0", young)
         third = self.begin(retry_of=again)
         self.read("0", third)
-        self.assertEqual(self.circle(young, third), (409, 200))
+        self.assertEqual(self.close_cycle(young, third), (409, 200))
 
-    def test_what_it_must_name(self):
+    def test_retry_of_must_name_a_victim(self):
         open_one, query = self.begin(), self.begin(mode="query")
         done, undone = self.begin(), self.begin()
         self.server.must("POST", "/_transaction/%s/_commit" % done)
@@ -114,7 +114,7 @@ class Retry(unittest.TestCase):
             if wrote == [200, 200] and ask("POST", "/_transaction/%s/_commit" % last)[0] == 200:
                 return tries
 
-    def test_all_get_through(self):
+    def test_all_retrying_clients_commit(self):
         through = []
 
         def client(number):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input to the calls about sessions, locks and transactions, and clients that vanish between any two of them.
+"""Invalid input to the calls about sessions, locks and transactions, and clients that disconnect between any two of them.
 
-Every field of every call is given what it cannot be: the answer has the right status and says what is wrong. What means
-something larger than was meant (an empty id, a null in place of a path, a transaction that is no name) is refused and
-not taken for less. After each case the document written first is as it was, and nobody holds anything.
+Every field of every call is given invalid values: the reply has the right status and names the error. Input that could be read
+as a larger target (an empty id, a null instead of a path, a transaction that is not a string) is refused. After each case the
+document written first is unchanged, and no locks are held.
 """
 import json
 import os
@@ -189,10 +189,11 @@ class Locks(Case):
             self.refused(400, "POST", "/_unlock", body, says="must name its [session]")
         self.refused(400, "POST", "/_unlock", {"session": self.session, "wait": "1s"}, says="[wait]")
         self.refused(400, "POST", "/_unlock", {"transaction": self.begin()}, says="keeps its locks until it ends")
-        # Giving back what one does not have is no mistake: the answer to the first time may have been lost.
+        # Giving back what one does not have is no mistake: the answer to the first time may have
+        # been lost.
         self.assertEqual(self.server.must("POST", "/_unlock", {"session": self.session, "locks": [{"index": "fs"}]}), {"released": 0})
 
-    def test_bodies_that_lack_or_have_too_much(self):
+    def test_missing_and_unknown_body_members(self):
         """What a body must have is named, and shown."""
         example = '"locks\\": [{\\"mode\\": \\"exclusive\\"'
         error = self.refused(400, "POST", "/_lock", {"index": "fs"}, says="unknown member [index] in the body of a lock request")
@@ -211,8 +212,8 @@ class Locks(Case):
         reply = self.server.ask(method, path, body)[1]
         self.assertIn(says, json.dumps(reply), path)
 
-    def test_near_misses_of_paths(self):
-        """A slip in one of our own paths is told from the names that Elasticsearch would take it for."""
+    def test_misspelled_paths(self):
+        """A misspelled path of Tidelock's own is reported as such, not as an index or type with that name."""
         self.near_miss("POST", "/_sesion", "; did you mean [/_session]?", {})
         self.near_miss("GET", "/_sessions", "; did you mean [/_session]?")
         self.near_miss("POST", "/_locks", "; did you mean [/_lock]?", {})
@@ -223,13 +224,13 @@ class Locks(Case):
         for method, path in (("GET", "/_unlock"), ("PUT", "/_session"), ("GET", "/_bogus"), ("PUT", "/_cat/indices"), ("DELETE", "/_bulk")):
             self.assertNotIn("did you mean", json.dumps(self.server.ask(method, path)[1]), path)
 
-    def test_near_misses_of_parameters(self):
+    def test_misspelled_parameters(self):
         for slip, meant in (("sesion", "session"), ("transction", "transaction"), ("timestmp", "timestamp"), ("asof", "as_of")):
             self.refused(400, "GET", "/fs/_doc/1?%s=1" % slip, says="[%s] -> did you mean [%s]?" % (slip, meant))
         self.refused(400, "PUT", "/fs/_doc/1?fencing_tokn=1", {"n": 2}, says="did you mean [fencing_token]?")
         self.refused(400, "PUT", "/fs/_doc/1?leas=1", {"n": 2}, says="did you mean [lease]?")
 
-    def test_looking(self):
+    def test_lock_status_parameters(self):
         self.refused(400, "GET", "/_lock?path=/a", says="name the [index] too")
         self.refused(400, "GET", "/_cat/locks?path=/a", says="name the [index] too")
         self.refused(400, "GET", "/_lock?indx=fs", says="did you mean [index]?")
@@ -342,7 +343,7 @@ class Transactions(Case):
                                    ("POST", "/fs/_update_by_query", {}), ("PUT", "/fs/_create/2", {"n": 2}), ("POST", "/fs/_doc", {"n": 2})):
             self.refused(400, method, path + "?transaction=" + query, body, says="it reads only")
 
-    def test_what_cannot_be_part_of_one(self):
+    def test_catalog_changes_are_refused_in_transaction(self):
         """The catalog changes at once; that must not look as if it could be rolled back."""
         for transaction in (self.begin(), self.begin(mode="query")):
             for method, path, body in (("PUT", "/other", {}), ("DELETE", "/fs", None), ("PUT", "/fs/_mapping", {"properties": {"z": {"type": "long"}}}),
@@ -353,12 +354,12 @@ class Transactions(Case):
                 self.refused(400, method, path, body, {"Tidelock-Transaction": transaction}, says="cannot be part of a transaction")
         self.assertEqual(self.server.ask("HEAD", "/other")[0], 404)
 
-    def test_times_inside(self):
+    def test_timestamps_are_refused_in_transaction(self):
         now = self.server.must("GET", "/_timestamp")["timestamp"]
         for when in ("timestamp=%d" % now, "as_of=2026-11-20T10:00:00Z"):
             self.refused(400, "GET", "/fs/_doc/1?transaction=%s&%s" % (self.begin(), when), says="its own timestamp")
 
-    def test_of_another_session(self):
+    def test_transaction_of_another_session(self):
         other = self.server.must("POST", "/_session")["session"]
         transaction = self.begin(session=self.session)
         for method, path, body in (("PUT", "/fs/_doc/1?transaction=%s&" % transaction, {"n": 2}), ("GET", "/fs/_doc/1?transaction=%s&" % transaction, None),
@@ -423,7 +424,7 @@ class Limits(unittest.TestCase):
             self.assertEqual((status, reply), (200, {"errors": False}))
 
 
-class Vanishing(unittest.TestCase):
+class Disconnects(unittest.TestCase):
     """A client does the first n steps of its work and is gone, for every n, by closing its connection or by resetting it."""
 
     def send(self, line, method, path, body=None, wait=True):
@@ -474,14 +475,15 @@ class Vanishing(unittest.TestCase):
                 return done <= steps  # TypeError: the answer that was not waited for
         return True
 
-    def test_between_any_two_calls(self):
+    def test_disconnect_between_any_two_calls(self):
         with ClockedServer() as server:
             server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "long"}}}})
             server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "n": 1})
             for steps in range(1, 13):
                 self.live(server, steps, steps % 2 == 0)
-                # Whoever comes next gets the lock at the latest when the lease is over, and finds it as it was. What lived
-                # with the session is gone when that is.
+                # The next session gets the lock at the latest when the lease has expired, and the
+                # document is unchanged. The ephemeral documents are deleted when the session has
+                # ended.
                 server.pass_time(61)
                 session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
                 server.must("POST", "/_lock", {"session": session, "wait": "10m", "locks": [{"mode": "exclusive"}]})

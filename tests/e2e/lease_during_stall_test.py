@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A server that stood still, or was busy, counts that against nobody: who was there in time is heard before a lease runs out.
+"""A stall of the server, or a long step, does not expire leases: input that arrived in time is handled before a lease expires.
 
-The server is stopped (SIGSTOP) for longer than a session's ttl, or works at one large atomic bulk for longer, while holders are
-attached, send keepalives on a connection that they keep, or on a new one each time, and while a transaction's next request is on
-its way. A session whose holder sends nothing ends all the same, a little later. The clock of the server is moved meanwhile (tests/lib/clock.py);
-with TIDELOCK_TEST_LONG it is that of the machine, too, and the leases are of seconds.
+The server is stopped (SIGSTOP) for longer than a session's ttl, or executes one large atomic bulk for longer. Meanwhile holders
+are attached, send keepalives on a persistent connection or on a new one each time, and a transaction's next request is in
+transit. A session whose holder sends nothing expires, a little later. The server's clock is advanced meanwhile
+(tests/lib/clock.py); with TIDELOCK_TEST_LONG the machine's clock is used, too, with leases of seconds.
 """
 import http.client
 import json
@@ -19,7 +19,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from clock import ClockedServer  # noqa: E402
-import ties  # noqa: E402
+import process_guard  # noqa: E402
 from server import HANGS, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -27,7 +27,7 @@ LONG = os.environ.get("TIDELOCK_TEST_LONG")
 STILL = 3.5  # seconds, by the clock of the machine
 
 
-class Beating:
+class KeepaliveClient:
     """A holder that keeps its session alive, as often as it can, on one connection or on a new one each time."""
 
     def __init__(self, server, session, anew):
@@ -80,13 +80,13 @@ class Case(unittest.TestCase):
 
     def stop(self):
         self.server.process.send_signal(signal.SIGSTOP)
-        until(lambda: b") T " in ties.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
+        until(lambda: b") T " in process_guard.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
 
     def open(self, ttl=None):
         return self.server.must("POST", "/_session", {"ttl": ttl or self.TTL})["session"]
 
     def beating(self, anew):
-        beating = Beating(self.server, self.open(), anew)
+        beating = KeepaliveClient(self.server, self.open(), anew)
         self.addCleanup(beating.end)
         return beating
 
@@ -112,7 +112,7 @@ class Case(unittest.TestCase):
 
 
 class Stopped(Case):
-    def test_who_is_attached_stays(self):
+    def test_attached_session_stays(self):
         session = self.open()
         self.attach(session)
         for _ in range(2):
@@ -122,7 +122,7 @@ class Stopped(Case):
             self.assertTrue(self.lives(session))
         until(lambda: "stood still" in self.server.errors(), "the operator is told")
 
-    def test_who_keeps_alive_stays(self):
+    def test_session_with_keepalives_stays(self):
         holders = [self.beating(anew) for anew in (False, True, False, True)]
         self.all_are_heard(holders)
         self.stand_still()
@@ -131,7 +131,7 @@ class Stopped(Case):
             holder.end()
             self.assertEqual(holder.refused, [])
 
-    def test_a_keepalive_that_is_on_its_way_is_heard(self):
+    def test_keepalive_in_transit_is_counted(self):
         """One that was sent by a client that does not wait for the answer and says no more for a while."""
         session = self.open()
         line = self.server.connect()
@@ -144,7 +144,7 @@ class Stopped(Case):
         self.assertEqual(response.status, 200, response.read())
         line.close()
 
-    def test_a_request_of_a_transaction_is_heard(self):
+    def test_transaction_request_in_transit_is_counted(self):
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         lines = []
         for mode in ("update", "query"):
@@ -162,8 +162,8 @@ class Stopped(Case):
             self.assertEqual(response.status, 200, response.read())
             line.close()
 
-    def test_a_body_that_is_on_its_way_is_heard(self):
-        """The time in which the server stood still is not taken for the client's slowness."""
+    def test_body_in_transit_is_counted(self):
+        """The time of the stall does not count as the client's slowness."""
         body = b'{"index":{"_index":"fs"}}\n{"n":1}\n' * 100
         with socket.create_connection(("127.0.0.1", self.server.port), HANGS) as line:
             line.sendall(b"POST /_bulk HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s" %
@@ -174,13 +174,13 @@ class Stopped(Case):
             line.sendall(body[100:])
             self.assertIn(b"200 OK", line.recv(4096)[:20])
 
-    def test_who_says_nothing_goes(self):
+    def test_silent_session_expires(self):
         session = self.open()
         self.stand_still()
         self.pass_time()
         until(lambda: not self.lives(session), "the lease runs out")
 
-    def test_who_waits_is_told_all_the_same(self):
+    def test_lock_wait_times_out_after_stall(self):
         """A lock that is not given back: the wait ends, the server being there or not, soon after it is back."""
         lock = {"mode": "exclusive", "index": "fs"}
         self.server.must("POST", "/_lock", {"session": self.open("1h"), "locks": [lock]})
@@ -203,7 +203,7 @@ class Busy(Case):
         return b"".join(item % (i, i) for i in range(self.DOCUMENTS))
 
     def test_one_large_atomic_bulk(self):
-        """At any time each polling thread has connections of those who keep sessions alive."""
+        """At any time each polling thread has connections that keep sessions alive."""
         bulk = self.bulk()
         holders = [self.beating(anew) for anew in [False, True] * 4]
         self.all_are_heard(holders)

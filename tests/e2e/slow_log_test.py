@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.search.slowlog.* (docs/monitoring.md, "Slow requests"): what reaches a threshold is in the log, at its level, once a phase; what does not is not."""
+"""index.search.slowlog.* (docs/monitoring.md, "Slow requests"): a request that reaches a threshold is logged at its level, once for
+each phase; others are not logged.
+"""
 import json
 import os
 import re
@@ -33,7 +35,7 @@ class Slow(unittest.TestCase):
         self.server.must("PUT", "/%s/_settings" % index, settings)
 
     def told(self, path, body=None, headers=None):
-        """What the log says of a request: level, phase, index, hits, source, the end of who."""
+        """Returns: the log's data about a request: level, phase, index, hits, source, the end of the client."""
         before = len(self.server.errors())
         self.server.must("POST", path, body, headers)
         return [(line[0], line[1], line[2], int(line[5]), line[7], line[8]) for line in LINE.findall(self.server.errors()[before:])]
@@ -55,7 +57,7 @@ class Slow(unittest.TestCase):
         self.assertEqual([line[0] for line in self.told("/a/_search", {})], ["info"])
 
     def test_phases_and_indices(self):
-        """Each index goes by its own; where nothing was fetched nothing is told of that."""
+        """Each index has its own thresholds; a search that fetches nothing has no line of the fetch phase."""
         self.set("a", {"index.search.slowlog.threshold.fetch.warn": "0"})
         self.set("b", {"index.search.slowlog.threshold.query.info": "0", "index.search.slowlog.threshold.fetch.info": "0"})
         self.assertEqual([line[:4] for line in self.told("/a,b/_search", {})], [("warning", "fetch", "a", 2), ("info", "query", "b", 2), ("info", "fetch", "b", 2)])
@@ -71,8 +73,8 @@ class Slow(unittest.TestCase):
         self.server.must("POST", "/_search/scroll", {"scroll_id": scroll})
         self.assertEqual(len(LINE.findall(self.server.errors()[before:])), 2)
 
-    def test_long_and_evil_bodies(self):
-        """A line is a line, whatever the body; of a long one the beginning is told."""
+    def test_long_bodies_and_control_characters(self):
+        """Any body is logged in one line; a long one is truncated."""
         self.set("a", {"index.search.slowlog.threshold.query.warn": "0"})
         body = '{\n  "query": {"match": {"t": "\x1b[31m%s"}}\n}' % ("x" * 5000)
         before = len(self.server.errors())

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a client has made so that a hash which anybody can compute (slice_hash() of src/base/slice.h) is one for all of them:
-200,000 members of an object and 60,000 ids of locks cost what as many other names of that length cost, and meanwhile others are
-answered. The processor time of the server is compared, and not what a clock on the wall says. Comparisons are counted in
+"""Names chosen by a client so that all have the same value of a hash without a secret key (slice_hash() of src/base/slice.h):
+200,000 members of an object and 60,000 ids of locks cost as much as other names of that number and length, and other clients are
+served meanwhile. The server's processor time is compared, not elapsed time. Comparisons are counted in
 tests/unit/core/collision_test.c.
 """
 import itertools
@@ -18,8 +18,9 @@ from server import Server  # noqa: E402
 MASK = (1 << 64) - 1
 STAGES, CHOICES = 3, 59  # 205,379 names of 48 bytes
 KEYS, LOCKS = 200000, 60000
-# What takes the square of their number takes fifty times as long at least; a second of other work may lie beside it.
-TIMES, BESIDE_S = 4, 2.0
+# Quadratic work would take at least fifty times as long; a second of other work may be included in
+# a measurement.
+TIMES, OTHER_WORK_S = 4, 2.0
 # Pieces of work with bad names, in most of which a neighbour has to be served again and again.
 TRIALS, MAJORITY = 5, 3
 LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_:;<=>@^`|~!#$%&'()+")
@@ -96,10 +97,10 @@ class Collisions(unittest.TestCase):
         return self.spent() - before
 
     def compare(self, work):
-        """Does a piece of work with either kind of names, the bad ones beside a neighbour."""
+        """Does work with both kinds of names, with the colliding ones while a neighbour is served."""
         good = self.cost(lambda: work(self.good))
         bad = self.cost(lambda: work(self.bad))
-        self.assertLess(bad, TIMES * good + BESIDE_S)
+        self.assertLess(bad, TIMES * good + OTHER_WORK_S)
         served = 0
         for left in reversed(range(TRIALS)):
             served += self.rounds_beside(work) > 1

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that mean no good for time and stack: each ends soon and in good order, and nobody else waits for it.
+"""Requests that would take excessive time or stack: each ends soon with a reply, and no other request is delayed.
 
-Each row is a request, or a few, that once ended the server or held it up; the sizes are such that what is not bounded
-shows. While a row is at work another client, a process of its own, asks for GET / and puts a document: each of its requests
-succeeds, and with TIDELOCK_TEST_LONG within half a second (tests/lib/waits.py; alone on a machine it is a few ms). The server is
-started with a small limit of the stack, which must not matter.
+Each row is one or several requests that once ended the server or blocked it; the sizes are such that missing limits show. While
+a row executes another client, a separate process, requests GET / and puts a document: each of its requests succeeds, and with
+TIDELOCK_TEST_LONG within half a second (tests/lib/neighbour.py; alone on a machine it is a few ms). The server is started with a
+small limit of the stack, which must not matter.
 
-    hostile_work_test.py [--patience SECONDS] [ROW…]
+    request_limits_test.py [--patience SECONDS] [ROW…]
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
 from waiting import until  # noqa: E402
-from waits import Neighbour  # noqa: E402
+from neighbour import Neighbour  # noqa: E402
 
 SMALL_STACK_BYTES = 256 << 10
 SLOW_BUILD = os.environ.get("TIDELOCK_TEST_BUILD") == "tsan"  # a thread sanitizer makes it all up to fifty times slower
@@ -34,7 +34,7 @@ def script(source, lang="painless"):
 
 
 def refused(server, path, body, cause, method="POST"):
-    """The request is refused with 400, and `cause` is somewhere in what is said."""
+    """Asserts that the request is refused with 400, and that the reply contains `cause`."""
     status, reply = server.ask(method, path, body)
     assert status == 400 and cause in json.dumps(reply), (path, status, str(reply)[:600])
 
@@ -75,7 +75,7 @@ def nested(before, after, depth, middle="{}"):
 
 
 def row_stack_of_bodies(server):
-    """Nesting of every kind of body: an answer of some kind, and it goes on."""
+    """Nesting of every kind of body: any reply, and the server continues."""
     deep = 990
     for path, body in [
             ("/stack/_doc", nested('{"a":', "}", deep)),
@@ -118,7 +118,7 @@ def row_list_of_locks(server):
 
 
 def row_large_answers(server):
-    """What is laid out anew for the client: pretty, as YAML, by paths; a document that is filtered."""
+    """Replies that are formatted again: pretty, as YAML, by filter_path; a filtered document."""
     many = {"a": [{"b%d" % (i % 300): [{"c": str(i)}]} for i in range(2000 if SLOW_BUILD else 10000)]}
     server.must("PUT", "/large/_doc/1", many)
     for query in ("?pretty", "?format=yaml", "?filter_path=**.c", "?_source_includes=a.b7*.c", "?_source_excludes=*.b1*&pretty"):
@@ -129,7 +129,7 @@ def row_large_answers(server):
     assert len(server.must("GET", "/large/_doc/often?version_history=true")["versions"]) == 300
 
 
-# --- Natives: work is charged by what is looked at ---
+# --- Natives: work is charged by the bytes and elements they examine ---
 
 LONG = "String a = 'a'; while (a.length() < 131072) { a = a + a } String b = a + a; "
 NATIVES = [
@@ -277,7 +277,7 @@ def run(server, name, patience):
 
 
 def stop_while_at_work(server):
-    """SIGTERM ends it although searches are at work, once their grace is over: the exit status tells that it did not have to leave them behind."""
+    """SIGTERM ends the server during searches, after their grace: the exit status shows that all of them were ended."""
     with leave_behind(server, "slow"), leave_behind(server, "slow"):
         assert server.stop() == 0
 

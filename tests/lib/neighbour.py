@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A neighbour: a client that has nothing to do with an attack and asks for GET /, puts a document and gets it, over and over.
+"""A neighbour: a client that takes no part in an attack and repeatedly requests GET /, puts a document and gets it.
 
-It runs in a process of its own, so that it shares no interpreter with the attacker. In every run each of its requests must be
-answered with success. How long it had to wait is judged by `make test-long` alone (TIDELOCK_TEST_LONG): an answer within half a
-second is promised; on a machine that others use the kernel alone may keep a process from its processor for longer, so nine of ten
-answers have to come in time, and none may take longer than the patience of the test. Under a sanitizer the bound is multiplied.
+It runs in a separate process, so that it shares no interpreter with the attacker. In every run each of its requests must
+succeed. Its latency is limited only by `make test-long` (TIDELOCK_TEST_LONG): the promise is a reply within half a second. On a
+loaded machine the kernel may schedule a process later than that, so nine of ten replies must be in time, and none may take longer
+than the patience of the test. Under a sanitizer the limit is multiplied.
 
-    waits.py PORT PATH AGAIN    the neighbour itself: says "served" after its first round of requests, ends when its standard input does
+    neighbour.py PORT PATH AGAIN    the neighbour itself: says "served" after its first round of requests, ends when its standard input does
 """
 import http.client
 import json

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Inline, stored and file scripts, in every call that takes scripts: each runs, and does what it says.
+"""Inline, stored and file scripts, in every call that accepts scripts: each runs and has its effect.
 
-File scripts are watched: a file that comes, changes, breaks or goes is noticed without a restart.
+The folder of file scripts is watched: a created, changed, invalid or deleted file is detected without a restart.
 """
 import json
 import os
@@ -90,7 +90,7 @@ class Places(Case):
             hits = self.server.must("POST", "/books/_search", {"query": {"script": {"script": script}}, "script_fields": {"x": {"script": script}}})["hits"]["hits"]
             self.assertEqual([(hit["_id"], hit["fields"]["x"]) for hit in hits], [("2", [True])], script)
 
-    def test_what_is_not_there_is_refused(self):
+    def test_missing_script_is_refused(self):
         """It is not passed over: a change that was not made must not look as if it were."""
         missing = {"lang": "groovy", "file": "nope"}
         for method, path, body in (("POST", "/books/book/1/_update", {"script": missing}), ("POST", "/books/book/_update_by_query", {"script": missing}),
@@ -117,7 +117,7 @@ class Watched(Case):
         os.unlink(os.path.join(self.folder, "add.groovy"))
         until(lambda: self.update(script) == "unable to find file script [add] using lang [groovy]", "it is gone")
 
-    def test_names_lead_nowhere_else(self):
+    def test_script_names_cannot_leave_folder(self):
         with open(os.path.join(self.server.data, "outside.groovy"), "w", encoding="utf-8") as file:
             file.write("ctx._source.n = 666")
         for name in ("../outside", "/etc/passwd", "add.groovy", "", ".", "a/../add", "a\0"):

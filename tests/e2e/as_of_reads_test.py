@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a call answers for another moment is of that moment, or it is refused: none ignores ?timestamp= and ?as_of=.
+"""A call that is given a timestamp replies as of that timestamp, or is refused: none ignores ?timestamp= and ?as_of=.
 
-Everything that the catalog holds is made, looked at, changed and deleted; then each look is taken again as of before, outside
-and inside a query transaction, and must be the same to the byte.
+Every kind of object of the catalog is created, read, changed and deleted. Then each read is repeated as of before, outside
+and inside a query transaction, and must be equal byte by byte.
 """
 import os
 import sys
@@ -28,7 +28,7 @@ CHANGES = [("PUT", "/x/_doc/1", {}), ("DELETE", "/x/_doc/1", None), ("POST", "/x
            ("POST", "/_session", {}), ("POST", "/_lock", {}), ("POST", "/x/_delete_by_query", {"query": {"match_all": {}}})]
 
 
-class Past(unittest.TestCase):
+class AsOfReads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server().start()
@@ -68,7 +68,7 @@ class Past(unittest.TestCase):
         response = cls.server.request("GET", path + ("&" if "?" in path else "?") + "filter_path=-took" + parameter)
         return response.status, response.body
 
-    def test_catalog_of_then(self):
+    def test_catalog_reads_at_timestamp_are_unchanged(self):
         for parameter in ("&timestamp=%d" % self.before["timestamp"], "&as_of=" + self.before["time"], "&transaction=" + self.query):
             for path, seen in self.looks.items():
                 with self.subTest(path=path, parameter=parameter):
@@ -79,19 +79,19 @@ class Past(unittest.TestCase):
                     self.assertEqual(self.server.request("HEAD", path + "?" + parameter[1:]).status, 200)
                     self.assertEqual(self.server.request("HEAD", path).status, 404)
 
-    def test_all_had_changed(self):
+    def test_current_reads_have_changed(self):
         """Else the case above shows nothing."""
         same = [path for path in LOOKS if self.looks[path] == self.after[path] and self.looks[path][0] == 200]
         self.assertEqual(same, ["/fs/_settings/index.x", "/fs/_count"])
 
-    def test_before_it_was(self):
+    def test_reads_before_creation_find_nothing(self):
         oldest = self.server.must("GET", "/_timestamp")["oldest"]
         self.assertEqual(self.server.ask("GET", "/fs/_mapping?timestamp=%d" % oldest)[0], 404)
         self.assertEqual(self.server.ask("GET", "/_mapping?timestamp=1")[0], 410)
         self.assertEqual(self.server.ask("GET", "/_mapping?as_of=2199-01-01T00:00:00Z")[0], 400)
         self.assertEqual(self.server.ask("GET", "/_mapping?transaction=none")[0], 404)
 
-    def test_present_only(self):
+    def test_calls_without_history_refuse_timestamp(self):
         for path in REFUSED:
             for parameter in ("timestamp=%d" % self.before["timestamp"], "as_of=" + self.before["time"]):
                 with self.subTest(path=path, parameter=parameter):
@@ -99,7 +99,7 @@ class Past(unittest.TestCase):
                     self.assertEqual(status, 400, reply)
                     self.assertIn("which tells of the present only", reply["error"]["reason"])
 
-    def test_changes(self):
+    def test_changes_refuse_timestamp(self):
         for method, path, body in CHANGES:
             with self.subTest(path=path):
                 status, reply = self.server.ask(method, path + "?as_of=" + self.before["time"], body)
