@@ -152,7 +152,7 @@ class Feed(unittest.TestCase):
                 json.dumps({kind: {"_id": id, **({"routing": routing} if routing else {})}}) + ("\n{}\n" if kind == "index" else "\n") for kind, id, routing in actions))
         self.server.must("PUT", "/moved", {"settings": {"number_of_shards": 1}})
         since = self.now()
-        put("1", None)
+        put("1", None)  # the index has had no routing yet
         put("1", "a")
         put("1", "a")
         put("1", "b")
