@@ -315,8 +315,15 @@ struct replica {
 
 /* Waits for a host that is there. Returns: the status; 0: it is to stop. */
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);
-/* As source_ask(), for a read of the present: an answer that is older than the newest known timestamp is discarded; invariant 12. */
+/*
+ * As source_ask(), for a read of the present: an answer older than the newest known timestamp is discarded, and the host
+ * left; invariant 12. Within a transaction no answer is discarded.
+ */
 long source_ask_present(struct client *client, const char *method, const char *path, struct slice body);
+/* As source_ask(), for a GET of the feed after `since`: an answer that covers less than `since` is discarded, and the host left. */
+long source_ask_since(struct client *client, const char *path, tl_ts since);
+/* Reports a host that answered with an older state, leaves it and pauses. Returns: false: the program is to stop. */
+bool source_leave_lagging(struct client *client, unsigned tries) TL_MUST_USE;
 int source_complain(struct client *client, const char *what, const char *name, long status);
 /*
  * Puts documents into the lanes as they are now. *ret_read: a timestamp as of which, or of a later one, each was read; NULL is

@@ -152,8 +152,10 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
     buf_printf(&body, "{\"size\":%d,\"sort\":[\"_doc\"]%s}", size, walk->sources ? "" : ",\"_source\":false");
     *ret_how = WALKED;
     for (;;) {
-        long status =
-            replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data, buf_as_slice(&body));
+        bool present = walk->client->context != NULL && !begun; /* further pages are of the first one's state */
+        long status = present ? source_ask_present(walk->client, "POST", path.data, buf_as_slice(&body))
+                              : replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data,
+                                            buf_as_slice(&body));
         if (walk->replica != NULL && source_lost_snapshot(walk->replica, walk->client))
             return REPLICA_ANEW;
         if (status == 404) { /* there is none, or it is forgotten */
@@ -258,7 +260,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     struct client definitions; /* numbers as JSON's */
     source_client_init(&definitions, replica->hosts);
     client_set_transaction(&definitions, replica->snapshot);
-    long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
+    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
     yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
     const struct replica_index *known = map_get(&replica->indices, index);
     int r;
@@ -350,7 +352,7 @@ static int list_indices(struct replica *replica, char ***ret_names)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(replica->options->index == NULL ? "*" : replica->options->index,
                "/_settings?ignore_unavailable=true&allow_no_indices=true", &path);
-    long status = source_ask(&replica->source, "GET", path.data, SLICE_NONE);
+    long status = source_ask_present(&replica->source, "GET", path.data, SLICE_NONE);
     *ret_names = NULL;
     if (source_lost_snapshot(replica, &replica->source))
         return REPLICA_ANEW;
@@ -383,7 +385,7 @@ int copy_look(struct replica *replica, char ***ret_names)
     for (char **name = *ret_names; r == 0 && name != NULL && *name != NULL; name++) {
         tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
         index_path(*name, "?include_type_name=true", &path);
-        long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
+        long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
         if (status == 200)
             note_index(replica, *name, yyjson_obj_get(client_json(&definitions), *name));
         else if (status != 404)
@@ -432,11 +434,11 @@ int copy_missing(struct replica *replica)
 /* --- The first copy ------------------------------------------------------------------------------------------------------- */
 
 /* Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction may. */
-static int begin_snapshot(struct replica *replica, tl_ts *ret_ts)
+static int open_snapshot(struct replica *replica, tl_ts *ret_ts)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     struct client *client = &replica->feed;
-    long status = source_ask(client, "GET", "/_changes", SLICE_NONE);
+    long status = source_ask_present(client, "GET", "/_changes", SLICE_NONE);
     if (status != 200)
         return source_complain(client, "the source has no feed of changes", "", status);
     buf_printf(&body, "{\"mode\":\"query\",\"timeout\":\"24h\",\"session\":\"%s\"}", guard_session(replica->guard));
@@ -465,6 +467,19 @@ static void end_snapshot(struct replica *replica)
     client_set_transaction(&replica->source, NULL);
     mem_free(replica->snapshot);
     replica->snapshot = NULL;
+}
+
+/* Begins a transaction whose timestamp is not before the newest known one; invariant 12. */
+static int begin_snapshot(struct replica *replica, tl_ts *ret_ts)
+{
+    for (unsigned tries = 1;; tries++) {
+        int r = open_snapshot(replica, ret_ts);
+        if (r != 0 || *ret_ts >= replica->feed.after)
+            return r;
+        end_snapshot(replica);
+        if (!source_leave_lagging(&replica->feed, tries))
+            return REPLICA_STOPPED;
+    }
 }
 
 int copy_first(struct replica *replica, tl_ts *ret_since)

@@ -210,7 +210,7 @@ static long ask(struct replica *replica, tl_ts since, bool waits)
         client_escape(&path, slice_from(replica->options->index));
     }
     buf_byte(&path, '\0');
-    return source_ask(&replica->feed, "GET", path.data, SLICE_NONE);
+    return source_ask_since(&replica->feed, path.data, since);
 }
 
 /* Where the place is, and when it was put into the target. */
@@ -301,7 +301,7 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* what was in the air before is not known */
     replica->inheriting = false;
-    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    long status = source_ask_present(&replica->feed, "GET", "/_changes", SLICE_NONE);
     if (status != 200)
         return source_complain(&replica->feed, "the source has no feed of changes", "", status);
     tl_ts now = replica->feed.timestamp;
@@ -343,7 +343,7 @@ int follow(struct replica *replica, tl_ts since)
 {
     struct sent sent = {.times = MAP_INIT};
     struct progress_of_place place = {.written = since, .reached = since, .written_us = clock_boot_us()};
-    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    long status = source_ask_present(&replica->feed, "GET", "/_changes", SLICE_NONE);
     tl_ts goal = replica->feed.timestamp;
     int r = status == 200 ? 0 : source_complain(&replica->feed, "the source has no feed of changes", "", status);
     if (r == 0 && since > goal) {

@@ -156,19 +156,29 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-/* A source is known by its uuid, however its address changes. */
+/* Returns: the source's cluster_uuid, as the last answer shows it; NULL: it is not a Tidelock's. */
+static const char *uuid_of(const struct replica *replica)
+{
+    yyjson_val *about = client_json(&replica->feed);
+    return yyjson_obj_get(about, "tidelock") == NULL ? NULL : yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
+}
+
+/* Asks the hosts which source it is, one after another. A source is known by its uuid, however its address changes. */
 static int read_source(struct replica *replica)
 {
     long status = 0;
-    for (size_t i = 0; status != 200 && i < source_hosts_count(replica->hosts); i++)
+    const char *uuid = NULL;
+    for (size_t i = 0; uuid == NULL && i < source_hosts_count(replica->hosts); i++) {
         status = source_request(&replica->feed, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
-    yyjson_val *about = client_json(&replica->feed);
-    const char *uuid = yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
+        uuid = status == 200 ? uuid_of(replica) : NULL;
+        if (uuid == NULL)
+            source_hosts_leave(replica->hosts, replica->feed.url);
+    }
     if (status != 200) {
         fprintf(stderr, "tidelock replicate: the source: %s\n", client_error(&replica->feed, status));
         return client_exit(status);
     }
-    if (uuid == NULL || yyjson_obj_get(about, "tidelock") == NULL) {
+    if (uuid == NULL) {
         fprintf(stderr, "tidelock replicate: %s is no Tidelock; --from names the source, --to the target\n",
                 shown(replica->feed.url));
         return REPLICA_FAILED;
