@@ -201,6 +201,8 @@ int target_put_index(struct target *target, const char *index, yyjson_val *defin
 int target_end_index(struct target *target, const char *index, yyjson_val *definition);
 /* The source has it no more: an index of the target by its name there, if it is a copy. */
 int target_drop_index(struct target *target, const char *name);
+/* Does the same with each index of this copy that is a copy of an index not in `uuids`, the keys of a map. */
+int target_drop_gone(struct target *target, const struct map *uuids);
 /* Appends the name in the target of where documents of a type go. `several`: the index has several types. */
 void target_name(const struct target *target, const char *index, const char *type, bool several, struct buf *to);
 
@@ -356,6 +358,8 @@ int copy_missing(struct replica *replica);
 int copy_first(struct replica *replica, tl_ts *ret_since);
 /* Returns: whether the last reply says that the transaction that was named is no more. */
 bool source_lost_snapshot(const struct replica *replica, const struct client *client);
+/* Drops from the target the indices of this copy that the source no longer has. Returns: 0, or what ends the program. */
+int copy_drop_gone(struct replica *replica);
 void copy_forget(struct replica *replica);
 /* What is in the indices of the source, without anything being done to the target. *ret_names: NULL behind the last; the caller's. */
 int copy_look(struct replica *replica, char ***ret_names);

@@ -431,6 +431,27 @@ int copy_missing(struct replica *replica)
     return copy_each(replica, false);
 }
 
+/* --index names what is copied, and may name less than it did: all of the source's indices count here. */
+int copy_drop_gone(struct replica *replica)
+{
+    struct map uuids = MAP_INIT;
+    size_t i, count;
+    yyjson_val *key, *value;
+    long status = source_ask_present(&replica->source, "GET",
+                                     "/*/_settings?expand_wildcards=all&allow_no_indices=true", SLICE_NONE);
+    if (status != 200)
+        return source_complain(&replica->source, "cannot list the indices of the source", "", status);
+    json_obj_foreach (client_json(&replica->source), i, count, key, value) {
+        yyjson_val *settings = yyjson_obj_get(yyjson_obj_get(value, "settings"), "index");
+        const char *uuid = yyjson_get_str(yyjson_obj_get(settings, "uuid"));
+        if (uuid != NULL)
+            (void)map_put(&uuids, slice_from(uuid), replica);
+    }
+    int r = target_drop_gone(&replica->target, &uuids);
+    map_deinit(&uuids);
+    return r;
+}
+
 /* --- The first copy ------------------------------------------------------------------------------------------------------- */
 
 /* Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction may. */

@@ -310,6 +310,8 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
         r = verify_whole(replica, &mended);
     if (r == 0 && replica->unequal) /* what changed since the place may be in the part that was not compared */
         r = REPLICA_FAILED;
+    if (r == 0) /* the feed does not report the deletion of an index before its beginning */
+        r = copy_drop_gone(replica);
     if (r == 0) {
         *since = now;
         lanes_mark(replica->lanes, now);

@@ -271,6 +271,28 @@ class Feed(unittest.TestCase):
         line, = self.read(since, index="deep", expand="true", source="false")[0]
         self.assertEqual([(change["_id"], "_source" in change) for change in line["changes"]], [("3", False)])
 
+    def test_cut_by_size(self):
+        """Beyond --feed-max older changes are removed, whether or not a reader has them; the newest remain."""
+        with Server("--feed-max", "64k") as server:
+            server.must("PUT", "/fs/_doc/first", {"n": 1})
+            since = server.must("GET", "/_timestamp")["timestamp"]
+            for _ in range(20):
+                server.must("POST", "/fs/_bulk?atomic=true", "".join('{"index":{"_id":"%s"}}\n{"n":1}\n' % os.urandom(100).hex() for _ in range(100)))
+            newest = server.must("GET", "/_timestamp")["timestamp"]
+            server.stop()  # its size is that of files
+            server.start()
+            answers = []
+
+            def is_cut():
+                answers[:] = server.ask("GET", "/_changes?since=%d&limit=1" % since)
+                return answers[0] == 410
+            until(is_cut, "the feed is cut")
+            oldest = answers[1]["error"]["oldest"]
+            self.assertTrue(since < oldest < newest, (since, oldest, newest))
+            lines = [json.loads(line) for line in server.request("GET", "/_changes?since=%d&limit=100000&source=false" % oldest).body.splitlines()]
+            self.assertEqual([len(line["changes"]) for line in lines], [100] * len(lines))
+            self.assertTrue(0 < len(lines) < 20, len(lines))
+
     def test_off_and_on(self):
         """Off it tells nothing; turned on again it says from when on it can be followed."""
         with Server("--feed", "off") as server:
