@@ -14,9 +14,9 @@ from peers import Elasticsearch, Tidelock, stop
 
 PAGE = 10000
 PUTS = 500
-RATE = 1000  # puts a second beside a copy
+RATE = 1000  # puts a second while a copy runs
 BESIDE_S = 5
-CHANGES_EACH = 10  # of a document, while nobody follows
+CHANGES_EACH = 10  # of a document, while no copy runs
 
 
 def p99(times):

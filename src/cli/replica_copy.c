@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole indices of a copy. The first copy reads all of them, and what defines them, as of one timestamp, from which the feed is
- * followed. An index that is copied later is read as of a scroll's timestamp, after the place from which the feed is followed.
+ * Whole indices of a copy. The first copy reads all of them, and what defines them, as of one
+ * timestamp, from which the feed is followed. An index that is copied later is read as of a
+ * scroll's timestamp, after the place from which the feed is followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static void index_path(const char *name, const char *more, struct buf *to)
     buf_byte(to, '\0');
 }
 
-/* --- What is known of an index ------------------------------------------------------------------------------------------ */
+/* --- Known indices ------------------------------------------------------------------------------------------------------ */
 
 static void free_index(struct replica_index *index)
 {
@@ -158,7 +159,7 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
                                             buf_as_slice(&body));
         if (walk->replica != NULL && source_lost_snapshot(walk->replica, walk->client))
             return REPLICA_ANEW;
-        if (status == 404) { /* there is none, or it is forgotten */
+        if (status == 404) { /* no such index, or the scroll has expired */
             *ret_how = begun ? CUT_OFF : WALKED;
             return 0;
         }
@@ -244,7 +245,7 @@ static int copy_index(struct replica *replica, const char *name)
                         .visit = copy_hits,
                         .replica = replica,
                         .context = replica};
-    suspects_set_place(replica->suspects, 0); /* the feed does not tell of these again */
+    suspects_set_place(replica->suspects, 0); /* the feed does not name these documents */
     replica->index_begun = replica->progress.done;
     int r = copy_walk(&walk);
     return r == 0 ? lanes_drain(replica->lanes) : r;
@@ -273,7 +274,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     } else {
         bool split = known != NULL && !known->several && replica->target.major >= 6 &&
                      yyjson_obj_size(yyjson_obj_get(definition, "mappings")) > 1;
-        r = lanes_drain(replica->lanes); /* what is under way is of the index as it was */
+        r = lanes_drain(replica->lanes); /* requests under way are for the index as it was */
         if (r == 0 && split)
             r = drop_index(replica, name.data);
         note_index(replica, name.data, definition);
@@ -294,7 +295,7 @@ int copy_see_index(struct replica *replica, struct slice index)
     return see_index(replica, index, &had);
 }
 
-/* --- What is in the target only ------------------------------------------------------------------------------------------- */
+/* --- Documents only in the target ------------------------------------------------------------------------------------------ */
 
 struct sweep {
     struct replica *replica;
@@ -346,7 +347,7 @@ static int sweep(struct replica *replica, const char *index, size_t at)
 
 /* --- All of it -------------------------------------------------------------------------------------------------------------- */
 
-/* The names of the source's indices, NULL behind the last. */
+/* *ret_names: the names of the source's indices, NULL after the last; the caller's. */
 static int list_indices(struct replica *replica, char ***ret_names)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -431,7 +432,7 @@ int copy_missing(struct replica *replica)
     return copy_each(replica, false);
 }
 
-/* --index names what is copied, and may name less than it did: all of the source's indices count here. */
+/* All of the source's indices count: --index may name fewer than in an earlier run. */
 int copy_drop_gone(struct replica *replica)
 {
     struct map uuids = MAP_INIT;
@@ -454,7 +455,10 @@ int copy_drop_gone(struct replica *replica)
 
 /* --- The first copy ------------------------------------------------------------------------------------------------------- */
 
-/* Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction may. */
+/*
+ * Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction
+ * may.
+ */
 static int open_snapshot(struct replica *replica, tl_ts *ret_ts)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see replica.h, invariant 5. */
+/*
+ * The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see
+ * replica.h, invariant 5.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +35,10 @@ struct guard {
     _Atomic bool ending;
 };
 
-/* A host that does not take the session, or is silent for so long that the lease becomes short, is left by all. */
+/*
+ * A host that does not take the session, or is silent for so long that the lease becomes short, is
+ * left by all.
+ */
 static void look_at_host(struct guard *guard)
 {
     struct lifeline *line = &guard->line;
@@ -130,8 +136,9 @@ static bool never_gives_up(const struct client *client)
 }
 
 /*
- * Closes the session at the first host that answers. The program may have been asked to stop long ago, so replica_gives_up()
- * would end the request at once, and the session would keep the lock until its lease ends.
+ * Closes the session at the first host that answers. The program may have been asked to stop long
+ * ago, so replica_gives_up() would end the request at once, and the session would keep the lock
+ * until its lease ends.
  */
 static void close_session(struct guard *guard)
 {

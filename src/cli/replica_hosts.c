@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a copy's source: which one is asked, and what each must have applied; see replica.h, invariants 11 and 12. */
+/*
+ * The hosts of a copy's source: which one is asked, and what each must have applied; see replica.h,
+ * invariants 11 and 12.
+ */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,8 +108,8 @@ void source_client_init(struct client *client, struct source_hosts *hosts)
 }
 
 /*
- * Returns: the cluster_uuid that the last answer shows; NULL: none. Neither a proxy's page has one nor a server that
- * has not joined a cluster yet, which Elasticsearch shows as "_na_".
+ * Returns: the cluster_uuid that the last answer shows; NULL: none. Neither a proxy's page has one
+ * nor a server that has not joined a cluster yet, which Elasticsearch shows as "_na_".
  */
 static const char *shown_uuid(const struct client *client)
 {
@@ -114,7 +117,9 @@ static const char *shown_uuid(const struct client *client)
     return uuid == NULL || *uuid == '\0' || strcmp(uuid, "_na_") == 0 ? NULL : uuid;
 }
 
-/* Requires: the client's URL is the host's. Returns: whether it has shown that it is of the source. */
+/*
+ * Requires: the client's URL is the host's. Returns: whether it has shown that it is of the source.
+ */
 static bool check_host(struct client *client, const struct source_hosts *hosts, struct source_host *host,
                        uint64_t timeout_us)
 {

@@ -18,9 +18,10 @@ long source_ask(struct client *client, const char *method, const char *path, str
 }
 
 /*
- * Whether the last answer is of a state before `least`: the host ignored Tidelock-After, or something between removed it.
- * Within a transaction all answers are of its timestamp. A 404 says of a state, too, that a thing does not exist; a 400 of
- * a Tidelock may be that the timestamp asked for is in its future.
+ * Whether the last answer is of a state before `least`: the host ignored Tidelock-After, or
+ * something between removed it. Within a transaction all answers are of its timestamp. A 404 says
+ * of a state, too, that a thing does not exist; a 400 of a Tidelock may be that the timestamp asked
+ * for is in its future.
  */
 static bool is_older(const struct client *client, long status, tl_ts least)
 {

@@ -89,7 +89,7 @@ int target_open(struct target *target, const struct replica_options *options)
     client_init(&target->client, options->to);
     target->client.gives_up = replica_gives_up;
     target->client.body.max = REPLICA_ANSWER_BYTES;
-    /* Who copies once is told that there is nobody, who follows waits. */
+    /* Without an answer --once fails; a copy that follows waits. */
     long status = options->once ? client_request(&target->client, "GET", "/", SLICE_NONE, ANSWER_US)
                                 : target_ask(target, "GET", "/", SLICE_NONE);
     if (status == 0 && options->once) {
@@ -225,7 +225,10 @@ int target_write_place(struct target *target, const char *source, const struct p
 
 /* --- Indices ------------------------------------------------------------------------------------------------------------ */
 
-/* What of the source's settings a target is told: the rest is the source's own, or of another kind there. */
+/*
+ * The source's settings that a target gets: the others are specific to the source, or mean
+ * something else there.
+ */
 static const char *const settings_kept[] = {
     "number_of_shards", "number_of_replicas", "analysis",         "max_result_window",
     "max_ngram_diff",   "max_shingle_diff",   "refresh_interval", "mapping"};
@@ -251,7 +254,7 @@ static const char *uuid_of(yyjson_val *definition)
     return uuid == NULL ? "" : uuid;
 }
 
-/* Only a Tidelock has directories, and in a copy nobody renames any: a path is a keyword there. */
+/* Only a Tidelock has directories, and none are renamed in a copy: a path is a keyword there. */
 static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
 {
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(yyjson_mut_obj_get(mapping, "properties"));
@@ -265,8 +268,9 @@ static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
 }
 
 /*
- * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later one of the same name;
- * the name of the copy that the index belongs to; and, until the index is complete, a mark (replica.h, invariant 9).
+ * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
+ * one of the same name; the name of the copy that the index belongs to; and, until the index is
+ * complete, a mark (replica.h, invariant 9).
  */
 #define META_INDEX "tidelock_index"
 #define META_COPY "tidelock_copy"
@@ -299,7 +303,10 @@ static yyjson_mut_val *mapping_of(const struct target *target, yyjson_mut_doc *d
     return to;
 }
 
-/* Of the index `name` in the target. Where it has tombstones, readers have an alias by its own name. */
+/*
+ * Of the index `name` in the target. Where it has tombstones, readers have an alias by its own
+ * name.
+ */
 static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *doc, const char *index,
                                   yyjson_val *definition)
 {
@@ -442,7 +449,7 @@ static int make_index(struct target *target, const struct portion *portion)
     return r;
 }
 
-/* Frees `doc`. What the target does not take is told. */
+/* Frees `doc`. A refusal of the target is reported only. */
 static int put_mapping(struct target *target, const struct portion *portion, const char *type, yyjson_mut_doc *doc)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -479,7 +486,10 @@ static yyjson_mut_doc *only_meta(const struct target *target, const struct porti
     return doc;
 }
 
-/* A change that the target does not take is told, and the documents show what comes of it. `what`: of it is sent. */
+/*
+ * Sends a mapping, made by `what`. A refusal of the target is reported only: documents that need
+ * the change are refused then.
+ */
 static int update_mapping(struct target *target, const struct portion *portion, bool part,
                           yyjson_mut_doc *(*what)(const struct target *target, const struct portion *portion,
                                                   yyjson_val *mapping, bool part))
@@ -505,7 +515,7 @@ static void add_action(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char 
     yyjson_mut_arr_append(actions, action);
 }
 
-/* As they are in the source: what is more in the target goes. */
+/* Makes the aliases equal to those in the source; further ones are removed. */
 static int update_aliases(struct target *target, const struct portion *portion)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -536,7 +546,10 @@ static int update_aliases(struct target *target, const struct portion *portion)
     return r;
 }
 
-/* Returns: how long an index of the target keeps the versions of deletes, which `text` says; its default where it says nothing. */
+/*
+ * Returns: how long an index of the target keeps the versions of deletes, which `text` says; its
+ * default where it says nothing.
+ */
 static uint64_t keeps_deletes_us(const char *text)
 {
     char *unit = NULL;
@@ -669,7 +682,10 @@ int target_drop_index(struct target *target, const char *name)
     return 0;
 }
 
-/* Returns: the names of this copy's indices whose index of the source is not in `uuids`, NULL after the last. Owns: the caller. */
+/*
+ * Returns: the names of this copy's indices whose index of the source is not in `uuids`, NULL after
+ * the last. Owns: the caller.
+ */
 static char **find_gone(const struct target *target, yyjson_val *all, const struct map *uuids)
 {
     char **names = mem_zalloc((yyjson_obj_size(all) + 1) * sizeof *names);

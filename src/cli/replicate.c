@@ -163,7 +163,10 @@ static const char *uuid_of(const struct replica *replica)
     return yyjson_obj_get(about, "tidelock") == NULL ? NULL : yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
 }
 
-/* Asks the hosts which source it is, one after another. A source is known by its uuid, however its address changes. */
+/*
+ * Asks the hosts which source it is, one after another. A source is known by its uuid, however its
+ * address changes.
+ */
 static int read_source(struct replica *replica)
 {
     long status = 0;
@@ -199,7 +202,10 @@ static int refuse_itself(struct replica *replica)
     return REPLICA_FAILED;
 }
 
-/* Indices that were made while nobody followed, or whose copy was deleted, are seen to before the feed is followed. */
+/*
+ * Indices created while no copy ran, and those whose copy was deleted, are copied before the feed
+ * is followed.
+ */
 static int copy_and_follow(struct replica *replica)
 {
     struct place *before = &replica->before;
@@ -234,7 +240,7 @@ static int replicate(struct replica *replica)
         r = target_open(&replica->target, o);
     if (r == 0)
         r = refuse_itself(replica);
-    if (r == 0 && (o->verify || o->repair)) /* what it was made with */
+    if (r == 0 && (o->verify || o->repair)) /* whether it has tombstones */
         r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
     if (r == 0 && o->verify && !o->repair)
         return verify(replica);
@@ -254,7 +260,9 @@ static int replicate(struct replica *replica)
     return r;
 }
 
-/* What is to be seen at the end of --once. */
+/*
+ * Refreshes the target after --once and --repair, and prints the summary. Returns: the exit status.
+ */
 static int end(struct replica *replica, int r)
 {
     struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);

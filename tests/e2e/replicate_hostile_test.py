@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A target that lies: `tidelock replicate` may wait for it, or end with a status of its own and a reason; nothing else, and when the lies end it copies all.
+"""A target with false answers: `tidelock replicate` may wait for it, or end with its own status and a reason; nothing else. When the answers are true again it copies everything.
 
 What the target really answers is changed on its way: cut, emptied, of another type, with more or less in it, redirected, without an end. More by hand:
 TIDELOCK_SEEDS=FIRST,COUNT python3 tests/e2e/replicate_hostile_test.py

@@ -229,7 +229,7 @@ class Lagging(replicate_test.Copy):
             self.assertIsNone(self.session())
             ends.set()
 
-    # Of a host that lags, and ignores what it must have applied: an answer of before, given twice.
+    # A host that lags and ignores Tidelock-After: an earlier answer, given twice.
 
     def capture(self, method, path, body=None):
         """Returns: the answer of now, for later."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The stand-in for Elasticsearch (lib/standin.py) beside a recording of a real 7.10, clause by clause; and copies into it, which forgets deletes.
+"""The stand-in for Elasticsearch (lib/standin.py) compared with a recording of a real 7.10, clause by clause; and copies into it, which forgets deletes.
 
 Recorded anew by: TIDELOCK_TARGET_RESTART="COMMAND" python3 tests/e2e/replicate_standin_test.py --record http://127.0.0.1:PORT, of a server all of whose indices are deleted.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A copy that follows the feed: `tidelock replicate`, killed, stopped and started again, beside clients, with a target that refuses.
+"""A copy that follows the feed: `tidelock replicate`, killed, stopped and started again, concurrent with clients, with a target that refuses.
 
 The target is another server of ours; with TIDELOCK_TARGET=http://127.0.0.1:PORT it is a real Elasticsearch or OpenSearch from 6.8 on, all of whose indices are
 deleted. That both sides are equal is found by reading both, here, and not by what the program says.
@@ -26,9 +26,9 @@ from waiting import until  # noqa: E402
 
 TARGET = os.environ.get("TIDELOCK_TARGET")
 LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
-RESTART = os.environ.get("TIDELOCK_TARGET_RESTART")  # a command that ends that server and starts it again; in stories (Seeds) it forgets deletes besides
+RESTART = os.environ.get("TIDELOCK_TARGET_RESTART")  # a command that ends that server and starts it again; in runs of Seeds the server also forgets deletes
 OURS = (".tidelock-replicate", ".tidelock-replicate-refused")
-FAST = 4  # times that the clock of a fast copy runs: what it does every second it does four times a second
+FAST = 4  # how many times faster the clock of a fast copy runs: a task of each second runs four times a second
 
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "sleep_shim.so")
@@ -929,8 +929,8 @@ class Seeds(Copy):
     them: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`; with a target that forgets deletes after a second, 200 of them:
     `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`
 
-    With TIDELOCK_TARGET_RESTART too, "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10" say, the real target is started anew in each story, and keeps versions of deletes for
-    a second: what was late then can bring a deleted document back for as long as it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
+    With TIDELOCK_TARGET_RESTART too, "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10" say, the real target is restarted in each run, and keeps versions of deletes for
+    a second: a late request can then bring a deleted document back for as long as it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
     DISTURBANCES = 40 if LONG else 12
     SECONDS = 4  # within which a real target is started anew
     TOMBSTONES = bool(os.environ.get("TIDELOCK_TOMBSTONES"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for an Elasticsearch 7.10 as the target of a copy: of its API as much as `tidelock replicate` uses, with what is hard to come by of it: versions of deletes are forgotten
-after index.gc_deletes, and all of them when it is started anew. e2e/replicate_standin_test.py compares it with a recording of a real one."""
+"""A stand-in for an Elasticsearch 7.10 as the target of a copy: the part of its API that `tidelock replicate` uses. As in the real one, versions of deletes are forgotten after
+index.gc_deletes, and all of them at a restart. e2e/replicate_standin_test.py compares it with a recording of a real one."""
 import http.server
 import json
 import re
