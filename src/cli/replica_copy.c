@@ -438,8 +438,8 @@ int copy_drop_gone(struct replica *replica)
     struct map uuids = MAP_INIT;
     size_t i, count;
     yyjson_val *key, *value;
-    long status = source_ask_present(&replica->source, "GET",
-                                     "/*/_settings?expand_wildcards=all&allow_no_indices=true", SLICE_NONE);
+    long status = source_ask_present(&replica->source, "GET", "/*/_settings?expand_wildcards=all&allow_no_indices=true",
+                                     SLICE_NONE);
     if (status != 200)
         return source_complain(&replica->source, "cannot list the indices of the source", "", status);
     json_obj_foreach (client_json(&replica->source), i, count, key, value) {

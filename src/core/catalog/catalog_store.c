@@ -129,11 +129,11 @@ static int decode_index(struct slice bytes, struct arena *arena, struct catalog_
     uint64_t version, closed, dialect, may_have_routings = true;
 
     if (!slice_take_varint(&bytes, &version) || version == 0 || version > INDEX_RECORD_VERSION ||
-        !take_text(&bytes, &spec.name) ||
-        !take_text(&bytes, &spec.uuid) || !slice_take_varint(&bytes, &spec.created_ms) ||
-        !slice_take_varint(&bytes, &closed) || !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT ||
-        !take_text(&bytes, &settings) || !take_aliases(&bytes, arena, &spec) ||
-        !decode_settings(settings, arena, &spec) || (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)))
+        !take_text(&bytes, &spec.name) || !take_text(&bytes, &spec.uuid) ||
+        !slice_take_varint(&bytes, &spec.created_ms) || !slice_take_varint(&bytes, &closed) ||
+        !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT || !take_text(&bytes, &settings) ||
+        !take_aliases(&bytes, arena, &spec) || !decode_settings(settings, arena, &spec) ||
+        (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)))
         return tl_trace(TL_ERR_CORRUPT);
     spec.closed = closed != 0;
     spec.may_have_routings = may_have_routings != 0;
