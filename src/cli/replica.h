@@ -1,34 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A copy of a server's documents in another one, kept up to date by the feed: what the files of `tidelock replicate` share.
+ * A copy of a server's documents in another one, kept up to date by the feed: declarations shared
+ * by the files of `tidelock replicate`.
  *
- *     source ─(_changes: which documents)─▶ follow ─(_mget: as they are now)─▶ lanes ─(_bulk, external versions)─▶ target
+ *     source ─(_changes: which documents)─▶ follow ─(_mget: their present state)─▶ lanes
+ *     lanes ─(_bulk, external versions)─▶ target
  *
  * Invariants (cited by number):
- *  1. What is sent is the state of a document as of a timestamp that was stable when it was read, with that timestamp as external version. So of two
- *     states the target keeps the newer, whatever the order in which they arrive, and of the program that sends them; that it has as new a one (409) is as good.
- *  2. A change says only that a document changed. What is read of it is the newest state: nothing that was ever sent again brings back an older one.
- *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or refused permanently and recorded there. It is kept in the
- *     target, with itself as external version, so it never goes back.
- *  4. A document belongs to one lane, and a lane has one request in the air, which it repeats until its outcome is known.
- *  5. Nothing is sent without the lock: it is held by a session of ours, and while its lease is not certain, the lanes wait.
- *  6. A document of a request whose outcome was not known at some time is a suspect: a request that was given up may be worked off late, after the target has
- *     forgotten the version of a delete (`index.gc_deletes`, or a restart). When `--suspect-time` has passed it is compared, and mended. Who goes on after
- *     another life takes over its suspects: the place says from where in the feed they are; and all that the other may have had in the air is suspect.
- *  7. The target keeps versions of deletes for an hour at least (`index.gc_deletes`), so that only a restart of it within a late request is left to 6.
- *  8. What the target answers is believed only where it has the form of what was asked, in number and in names. An answer that has not is none: what was sent is sent
- *     again, what was read ends the program with a reason.
- *  9. An index of the target says in its mapping that it is not whole from when it is made until what the source had before is in it, so who goes on after a kill copies that.
- * 10. A target with shards keeps documents of one id under different routings apart. So a version under a routing that the
- *     document no longer has is deleted there. The deletion's external version is one below that of the document: where both
- *     are in one shard they are one document, and the newer state remains.
- * 11. The source is one cluster, and any of its hosts that are named is asked. All threads ask the same one; when it does
- *     not answer, the next one. A host is asked only after it has shown the source's cluster_uuid. The lock's session is attached to
- *     the new host before it is detached from the old one.
- * 12. Every read of the present is as of a timestamp that is not before the newest one that any host has named to this
- *     program, in the answer that granted the lock or later: requests carry it as Tidelock-After, and an older answer is discarded. So a host that lags
- *     is waited for or left: it neither hides a change from the place nor shows a state older than one that was sent,
- *     also by the program that had the lock before.
+ *  1. A document is sent in its state as of a timestamp that was stable when it was read, with that
+ *     timestamp as external version. So of two states the target keeps the newer one, in whatever
+ *     order they arrive, and from whichever program. A 409, by which the target has one at least as
+ *     new, is success.
+ *  2. A change says only that a document changed. Its newest state is read, so sending again never
+ *     restores an older one.
+ *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or permanently
+ *     refused and recorded there. It is stored in the target, with itself as external version, so
+ *     it never decreases.
+ *  4. A document belongs to one lane. A lane has one request under way, which it repeats until its
+ *     outcome is known.
+ *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
+ *     certain, the lanes wait.
+ *  6. A document of a request whose outcome was unknown at some time is a suspect: the target may
+ *     execute a request that was given up late, after it has forgotten the version of a delete
+ *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
+ *     repaired. A program that continues after another run takes over its suspects: the place says
+ *     from where the feed names them. All documents that the other run may have had under way are
+ *     suspects, too.
+ *  7. The target keeps versions of deletes for at least an hour (`index.gc_deletes`), so that
+ *     invariant 6 is needed only after a restart of the target within a late request.
+ *  8. An answer of the target is believed only if it has the form of the request, in number and in
+ *     names. Otherwise it counts as no answer: documents are sent again; after a read the program
+ *     ends with a reason.
+ *  9. From its creation until it has all documents that the source had before, an index of the
+ *     target is marked in its mapping as incomplete. A program that continues after a kill copies
+ *     it again.
+ * 10. A target with shards keeps documents of one id under different routings apart. So a version
+ *     under a routing that the document no longer has is deleted there. The deletion's external
+ *     version is one below that of the document: where both are in one shard they are one document,
+ *     and the newer state remains.
+ * 11. The source is one cluster, and any of its named hosts may be asked. All threads ask the same
+ *     one; when it does not answer, the next one. A host is used only after it has shown the
+ *     source's cluster_uuid; only one that has shown another cluster_uuid is never asked again. The
+ *     lock's session is attached to the new host before it is detached from the old one.
+ * 12. Every read of the present is as of a timestamp not before the newest one that any host has
+ *     named to this program, in the answer that granted the lock or later: requests carry it as
+ *     Tidelock-After, and an older answer is discarded. So a host that lags is waited for or left:
+ *     it neither hides a change from the place nor shows a state older than one that was sent, also
+ *     by the program that had the lock before. A page of the feed covers at least the timestamp
+ *     after which it was asked for.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -59,7 +78,7 @@ struct replica_options {
     bool quiet;
 };
 
-/* What ends it; else 0. */
+/* The results that end the program; 0: it continues. */
 enum {
     REPLICA_FAILED = 1,
     REPLICA_STOPPED = 2, /* by a signal; never an exit status */
@@ -68,9 +87,12 @@ enum {
     REPLICA_LOST = 76,   /* the lock was lost */
 };
 
-/* Set by SIGTERM, SIGINT, and replica_stop(). */
+/* Returns: whether SIGTERM, SIGINT or replica_stop() has asked the program to stop. */
 bool replica_stopping(void);
-/* That was some seconds ago: no answer is waited for any more. */
+/*
+ * Returns: whether that was some seconds ago, so that pending requests are given up. For
+ * client.gives_up.
+ */
 bool replica_gives_up(const struct client *client);
 void replica_stop(void);
 
@@ -78,36 +100,46 @@ void replica_stop(void);
 
 struct guard;
 struct source_hosts;
-/* Opens a session in the source that holds the lock of that name. Returns: 0; REPLICA_TAKEN, REPLICA_FAILED, which is told. */
+/*
+ * Opens a session in the source that holds the lock of that name. Errors are reported.
+ * Returns: 0; REPLICA_TAKEN, REPLICA_FAILED, CLIENT_EXIT_ABSENT.
+ */
 int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_guard);
 /* Closes the session. NULL is fine. */
 void guard_free(struct guard *guard);
 /* Returns: the id of the session; lives with the guard. */
 const char *guard_session(const struct guard *guard);
-/* Waits until the lease is certain. Returns: false when it is lost for good. */
+/* Waits until the lease is certain. Returns: false: the session is lost. */
 bool guard_await(struct guard *guard);
 
 /* --- The source's hosts (replica_hosts.c), from any thread; invariants 11 and 12 ------------------------------------------ */
 
 struct source_hosts;
-/* `urls`: separated by commas, at least one that is not empty. Owns: the caller; source_hosts_free(). */
+/*
+ * `urls`: separated by commas, at least one that is not empty. Owns: the caller;
+ * source_hosts_free().
+ */
 struct source_hosts *source_hosts_new(const char *urls);
 /* Requires: no client of it is left. NULL is fine. */
 void source_hosts_free(struct source_hosts *hosts);
 size_t source_hosts_count(const struct source_hosts *hosts);
 /* Returns: the URL of the host that is asked now; lives with the hosts. */
 const char *source_hosts_url(const struct source_hosts *hosts);
-/* The current host is of the source, whose cluster_uuid this is. Requires: no other thread uses the hosts yet. */
+/*
+ * Sets the source's cluster_uuid, which the current host has shown. Requires: no other thread uses
+ * the hosts yet.
+ */
 void source_hosts_set_uuid(struct source_hosts *hosts, const char *uuid);
-/* Returns: the newest timestamp that any host has named; 0: none has. */
+/* Returns: the newest timestamp that any host has named; 0: none yet. */
 tl_ts source_hosts_newest(const struct source_hosts *hosts);
-/* Has the next host asked from now on, if `url` is the current one's. */
+/* Makes the next host the current one, if `url` is that of the current one. */
 void source_hosts_leave(struct source_hosts *hosts, const char *url);
 /* Owns: the caller; client_deinit(). Requires: the hosts outlive it. */
 void source_client_init(struct client *client, struct source_hosts *hosts);
 /*
- * Has client_request() ask the current host, after that has been asked once which cluster it is of.
- * Returns: false when it does not say so, or is of another one: it is left.
+ * Directs client_request() to the current host, whose cluster_uuid is checked before its first use.
+ * Returns: false: the host was left, since it does not answer, shows no cluster_uuid, or another
+ * one.
  */
 bool source_client_aim(struct client *client, uint64_t timeout_us) TL_MUST_USE;
 /*
@@ -123,8 +155,8 @@ struct replica_key {
     struct slice type;
     struct slice id;
     struct slice routing; /* of that version; data NULL: none */
-    bool placed;          /* `routing` is known, also where it is none */
-    bool vacates; /* the document is not sent: only a version under another routing than its present one is deleted */
+    bool placed;          /* `routing` is known; with data NULL: it has no routing */
+    bool vacates;         /* only deletes the version under `routing`, if that is not the present one */
 };
 
 /* --- Suspects (replica_suspects.c), from any thread; invariant 6 ------------------------------------------------------------ */
@@ -133,23 +165,29 @@ struct suspects;
 struct suspects_state {
     size_t count;
     bool whole;       /* all documents are suspect */
-    tl_ts since;      /* the feed behind it tells of all of them; TL_TS_MAX: of none */
+    tl_ts since;      /* the feed after it names all of them; TL_TS_MAX: none */
     uint64_t left_us; /* until the last one comes due */
 };
 
 struct suspects *suspects_new(uint64_t time_us);
 void suspects_free(struct suspects *suspects); /* NULL is fine */
-/* What is added from now on has changes behind it. 0: the feed will not tell of it. */
+/* Suspects added from now on have changes after this place. 0: the feed does not name them. */
 void suspects_set_place(struct suspects *suspects, tl_ts place);
 void suspects_add(struct suspects *suspects, const struct replica_key *key);
-/* One that is to be looked at now. */
+/* Adds a suspect that is due now. */
 void suspects_add_due(struct suspects *suspects, const struct replica_key *key);
-/* Of a life before this one; `left_us`: until they come due, at most the time that suspects have. */
+/*
+ * Adds a suspect of a previous run; `left_us`: until it is due, at most the time that suspects
+ * have.
+ */
 void suspects_add_inherited(struct suspects *suspects, const struct replica_key *key, tl_ts since, uint64_t left_us);
 void suspects_add_whole(struct suspects *suspects, uint64_t left_us);
-/* Returns: how many are due, up to `room`. The keys live until they are acquitted, by the same thread. */
+/*
+ * Returns: the number of suspects that are due, up to `room`. The keys are valid until
+ * suspects_acquit() by the same thread.
+ */
 size_t suspects_take_due(struct suspects *suspects, struct replica_key *ret_keys, size_t room, uint64_t *ret_number);
-/* Those that were not added again since they were taken. */
+/* Removes suspects, except those that were added again since they were taken. */
 void suspects_acquit(struct suspects *suspects, const struct replica_key *keys, size_t count, uint64_t number);
 bool suspects_take_whole(struct suspects *suspects);
 void suspects_acquit_whole(struct suspects *suspects, uint64_t begun_us);
@@ -157,7 +195,10 @@ struct suspects_state suspects_state(struct suspects *suspects);
 
 /* --- The target (replica_target.c) ---------------------------------------------------------------------------------- */
 
-/* How large answers may be: to what was sent; of documents that are read at once, several and one. */
+/*
+ * Largest answers: to documents that were sent and to reads of several documents; to a read of one
+ * document.
+ */
 #define REPLICA_ANSWER_BYTES ((size_t)64 << 20)
 #define REPLICA_DOCUMENT_BYTES ((size_t)1 << 30)
 
@@ -167,124 +208,155 @@ struct target {
     unsigned major; /* version; an OpenSearch counts as 7 */
 };
 
-/* Waits for a server that is away. Returns: 0 or what ends the program, told. */
+/*
+ * Connects to the target and reads its version. Without --once it waits for a server that does not
+ * answer. Errors are reported.
+ * Returns: 0; the result that ends the program.
+ */
 int target_open(struct target *target, const struct replica_options *options);
 void target_close(struct target *target);
 
-/* Returns: the type of a document there, where it has types; else NULL. */
+/* Returns: the type of a document in the target; NULL: the target has no types. */
 const char *target_type(const struct target *target, const char *type);
 
-/* Up to where the copy is, and what is left to be done of what is before that. */
+/* The place, and the suspects from before it. */
 struct place {
-    tl_ts ts;                  /* 0: there is none */
-    bool clean;                /* nothing was under way any more */
-    bool tombstones;           /* deletes are documents there */
-    tl_ts suspects;            /* the feed behind it tells of all suspects; `ts`: there are none */
+    tl_ts ts;                  /* 0: no place yet */
+    bool clean;                /* no request was under way when it was written */
+    bool tombstones;           /* deletes are documents in the target */
+    tl_ts suspects;            /* the feed after it names all suspects; equal to `ts`: no suspects */
     bool whole;                /* all documents are suspects */
-    uint64_t suspects_left_us; /* until the last one comes due */
+    uint64_t suspects_left_us; /* until the last one is due */
 };
 /* `source`: its uuid. */
 int target_read_place(struct target *target, const char *source, struct place *ret_place);
 int target_write_place(struct target *target, const char *source, const struct place *place);
 
-/* What an index of the target was, invariant 9. In this order: of several the last one counts. */
+/*
+ * The state in which an index of the target was found, invariant 9; of several indices the highest
+ * one counts.
+ */
 enum target_had {
-    TARGET_WHOLE, /* it has all that the source had before the place */
-    TARGET_MADE,  /* it was made now: there was none, or that of another index of this name */
-    TARGET_PART,  /* who made it did not come to its end */
+    TARGET_WHOLE, /* it has all documents that the source had before the place */
+    TARGET_MADE,  /* created now: there was none, or a copy of an earlier index of this name */
+    TARGET_PART,  /* incomplete: the program that created it was killed */
 };
 /*
- * Sees to it that the target has an index, or several where it has types that the target has not, as the source has it. `definition`: of
- * GET /{index}. What is not whole says so until target_end_index().
+ * Creates or updates the target's copy of an index: one index, or one per type where the target has
+ * no types. `definition`: of GET /{index}. An incomplete copy is marked until target_end_index().
  */
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had);
 int target_end_index(struct target *target, const char *index, yyjson_val *definition);
-/* The source has it no more: an index of the target by its name there, if it is a copy. */
+/*
+ * Closes or deletes an index of the target, by its name there, if it is a copy: the source no
+ * longer has it.
+ */
 int target_drop_index(struct target *target, const char *name);
-/* Appends the name in the target of where documents of a type go. `several`: the index has several types. */
+/*
+ * Does the same with each index of this copy that is a copy of an index not in `uuids`, the keys of
+ * a map.
+ */
+int target_drop_gone(struct target *target, const struct map *uuids);
+/*
+ * Appends the name of the target's index for documents of a type. `several`: the index has several
+ * types.
+ */
 void target_name(const struct target *target, const char *index, const char *type, bool several, struct buf *to);
 
-/* For an answer that is not of the form of what was asked. Returns: REPLICA_FAILED, told. */
+/* Reports an answer that does not have the form of the request. Returns: REPLICA_FAILED. */
 int replica_disbelieve(const char *whom, const char *what, const char *name);
-/* As client_request(), until there is an answer that is more than `later`. Returns: the status; 0: it is to stop, or client_is_too_large(). */
+/*
+ * As client_request(), repeated while the target does not answer or asks for patience.
+ * Returns: the status; 0: the program is to stop, or client_is_too_large().
+ */
 long target_ask(struct target *target, const char *method, const char *path, struct slice body);
-/* The same, of any server; `whom`: "source", "target". */
+/* As target_ask(), for any server. `whom`: "source", "target". */
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body);
-/* Whether a status says that the same is to be tried again. */
+/* Returns: whether a request with this status is to be repeated. */
 bool replica_is_passing(long status);
-/* Whether an error says that the target takes nothing now: it is full, or was made read-only. That ends by itself or by an operator. */
+/*
+ * Returns: whether an error says that the target accepts no writes at present: it is full, or was
+ * made read-only.
+ */
 bool replica_is_blocked(yyjson_val *error);
-/* Waits a while, longer each time. */
+/* Sleeps, longer with each try. */
 void replica_pause(unsigned tries);
 
 /* --- Tombstones (replica_tombstones.c) ------------------------------------------------------------------------------ */
 
-#define TOMBSTONE_COPY "-copy" /* behind the names of indices that have them */
+#define TOMBSTONE_COPY "-copy" /* suffix of the names of indices with tombstones */
 struct replica;
-/* Whether a hit or document of the target, with its source, is one: it counts as no document. */
+/*
+ * Returns: whether a hit or document of the target, with its source, is a tombstone. Tombstones do
+ * not count as documents.
+ */
 bool tombstone_is(yyjson_val *hit);
-/* Appends the source of one. */
+/* Appends the source of a tombstone. */
 void tombstone_write(tl_ts version, struct buf *to);
-/* Adds the field to a mapping; to the filter of an alias that it is not there. */
+/* Add the tombstones' field to a mapping; exclude documents with it in the filter of an alias. */
 void tombstone_map(yyjson_mut_doc *doc, yyjson_mut_val *mapping);
 void tombstone_filter(yyjson_mut_doc *doc, yyjson_mut_val *alias);
-/* Returns: 0; REPLICA_FAILED, told: an index of the source has the name that the copy of another one gets. */
+/*
+ * Returns: 0; REPLICA_FAILED, reported: an index of the source has the name that the copy of
+ * another one gets.
+ */
 int tombstone_check_name(const struct replica *replica, const char *name);
-/* Deletes those that are old enough, now and then. What fails is tried again later. */
+/* Deletes expired tombstones, at intervals. Failures are tried again later. */
 void tombstones_end(struct replica *replica);
 
 /* --- Lanes (replica_lanes.c) ---------------------------------------------------------------------------------------- */
 
 struct lanes;
 struct lanes_figures {
-    uint64_t sent;    /* documents that the target has, deletes among them */
-    uint64_t refused; /* for good */
+    uint64_t sent;    /* acknowledged documents and deletes */
+    uint64_t refused; /* permanently */
 };
 
 struct lanes *lanes_new(const struct replica_options *options, const struct target *target, struct guard *guard,
                         struct suspects *suspects);
-/* What has not been sent is not. */
+/* Ends the lanes. Documents that were not sent are dropped. */
 void lanes_free(struct lanes *lanes);
-/*
- * A document as of a timestamp. `index`: in the target; `source` with data NULL: it is gone. May wait. `key`: of its place in the source,
- * so that it always goes the same way.
- */
+/* A document to be sent, or its deletion. */
 struct lanes_document {
-    struct slice index;
-    const char *type; /* NULL: none */
+    struct slice index; /* in the target */
+    const char *type;   /* NULL: none */
     struct slice id;
-    struct slice routing; /* data NULL: none */
-    struct slice source;
-    tl_ts version;
-    bool vacates;                  /* a version under a former routing is deleted; invariant 10 */
-    const struct replica_key *key; /* what it is in the source */
+    struct slice routing;          /* data NULL: none */
+    struct slice source;           /* data NULL: deletion */
+    tl_ts version;                 /* timestamp of its state */
+    bool vacates;                  /* deletion of a version under a former routing; invariant 10 */
+    const struct replica_key *key; /* in the source; decides the lane */
 };
+/* Puts a document into its lane's batch. May wait for the lane. */
 void lanes_put(struct lanes *lanes, const struct lanes_document *document);
-/* All that was put by now belongs to a part of the feed up to here. */
+/* The documents put so far are those of the feed up to `covered`. */
 void lanes_mark(struct lanes *lanes, tl_ts covered);
-/* Returns: up to where all is acknowledged that was put before; `place` where that is no more than it. */
+/*
+ * Returns: the newest `covered` up to which all documents are acknowledged; `place` if that is
+ * newer.
+ */
 tl_ts lanes_covered(struct lanes *lanes, tl_ts place);
-/* Waits until nothing is under way. Returns: 0, or what ends the program. */
+/* Waits until no request is under way. Returns: 0; the result that ends the program. */
 int lanes_drain(struct lanes *lanes);
-/* Returns: what ends the program, once something does. */
+/* Returns: 0; the result that ends the program. */
 int lanes_state(struct lanes *lanes);
 struct lanes_figures lanes_figures(struct lanes *lanes);
 
 /* --- A copy ------------------------------------------------------------------------------------------------------------- */
 
-/* What is known of an index of the source. */
+/* A known index of the source. */
 struct replica_index {
-    char **types; /* names, NULL behind the last */
+    char **types; /* names, NULL after the last */
     bool several;
 };
 
-/* What was told last, and when. */
+/* The last status report to the source, and its time. */
 struct told {
-    const char *state; /* NULL: nothing yet */
+    const char *state; /* NULL: no report yet */
     tl_ts place;
     uint64_t sent, refused, suspects, mended;
     uint64_t at_us;
-    bool unheard; /* the source does not take it */
+    bool unheard; /* the source refuses reports */
 };
 
 struct replica {
@@ -295,70 +367,100 @@ struct replica {
     struct client feed;
     struct client teller;
     struct told told;
-    uint64_t tombstones_us; /* when their end was looked after, by clock_boot_us() */
+    uint64_t tombstones_us; /* time of the last deletion of expired tombstones, by clock_boot_us() */
     char *source_uuid;
     struct target target;
     struct guard *guard;
     struct lanes *lanes;
     struct suspects *suspects;
-    bool catching_up;     /* with what was there when it began to follow */
-    bool inheriting;      /* what is sent was in the air of a life before, perhaps */
-    struct place before;  /* that it left */
-    uint64_t index_begun; /* documents that were read when the reading of an index began */
-    uint64_t mended;      /* suspects that were not as they are in the source */
-    bool unequal;         /* a comparison of all documents was ended: too many stay different */
+    bool catching_up;     /* with the changes from before it began to follow */
+    bool inheriting;      /* documents that are sent may have been under way in a previous run */
+    struct place before;  /* the place of the previous run */
+    uint64_t index_begun; /* number of documents read before the current index */
+    uint64_t mended;      /* suspects that differed and were repaired */
+    bool unequal;         /* a comparison of all documents was ended: too many remain different */
     struct map indices;   /* name to struct replica_index */
     struct progress progress;
 };
 
-/* Of the source (replica_source.c). All return 0, or what ends the program, which is told. */
+/* --- Reads of the source (replica_source.c). All return 0, or the result that ends the program; errors are reported. --- */
 
-/* Waits for a host that is there. Returns: the status; 0: it is to stop. */
+/* Sends a request until a host answers. Returns: the status; 0: the program is to stop. */
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);
-/* As source_ask(), for a read of the present: an answer that is older than the newest known timestamp is discarded; invariant 12. */
+/*
+ * As source_ask(), for a read of the present: an answer older than the newest known timestamp is
+ * discarded, and the host left; invariant 12. Within a transaction no answer is discarded.
+ */
 long source_ask_present(struct client *client, const char *method, const char *path, struct slice body);
+/*
+ * As source_ask(), for a GET of the feed after `since`: an answer that covers less than `since` is
+ * discarded, and the host left.
+ */
+long source_ask_since(struct client *client, const char *path, tl_ts since);
+/*
+ * Reports a host that answered with an older state, leaves it and pauses. Returns: false: the
+ * program is to stop.
+ */
+bool source_leave_lagging(struct client *client, unsigned tries) TL_MUST_USE;
 int source_complain(struct client *client, const char *what, const char *name, long status);
 /*
- * Puts documents into the lanes as they are now. *ret_read: a timestamp as of which, or of a later one, each was read; NULL is
- * fine.
+ * Puts documents into the lanes in their present state. *ret_read: each was read as of this
+ * timestamp or a later one; NULL is allowed.
  */
 int source_send(struct replica *replica, const struct replica_key *keys, size_t count, tl_ts *ret_read);
 /*
- * Puts a document as a reply shows it, or where it is not `found` its deletion. `key`: where the target may have another
- * version of it; NULL: nowhere.
+ * Puts a document as a reply shows it, or its deletion if it is not `found`. `key`: the routing
+ * under which the target may have another version of it; NULL: none.
  */
 void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts version);
 /* Returns: whether two routings are the same; data NULL: none. */
 bool replica_same_routing(struct slice a, struct slice b);
 
-/* Of indices (replica_copy.c) */
+/* --- Indices (replica_copy.c) --- */
 
-/* Sees to an index as it is in the source now; one that the target has not had is copied, one that is gone is dropped. */
+/*
+ * Updates an index in the target to its present state in the source: creates and copies a new one,
+ * drops a deleted one.
+ */
 int copy_see_index(struct replica *replica, struct slice name);
 /*
- * Copies indices that the target does not have, or not whole.
- * Returns: 0, or what ends the program.
+ * Copies indices that are missing or incomplete in the target. Returns: 0; the result that ends the
+ * program.
  */
 int copy_missing(struct replica *replica);
 /*
- * Copies all documents of all indices as of one timestamp, and deletes from them in the target what the source does not have.
- * The timestamp is pinned by a query transaction of the guard's session, so the history keeps it until the copy is complete,
- * and ends with the program. Where the source has lost the transaction, the copy begins anew with a later timestamp.
- * *ret_since: the timestamp; the feed is to be followed from here.
+ * Copies all documents of all indices as of one timestamp, and deletes from them in the target what
+ * the source does not have. The timestamp is pinned by a query transaction of the guard's session,
+ * so the history keeps it until the copy is complete, and ends with the program. Where the source
+ * has lost the transaction, the copy begins anew with a later timestamp. *ret_since: the timestamp;
+ * the feed is to be followed from here.
  */
 int copy_first(struct replica *replica, tl_ts *ret_since);
-/* Returns: whether the last reply says that the transaction that was named is no more. */
+/* Returns: whether the last reply says that the request's transaction no longer exists. */
 bool source_lost_snapshot(const struct replica *replica, const struct client *client);
+/*
+ * Drops from the target the indices of this copy that the source no longer has. Returns: 0; the
+ * result that ends the program.
+ */
+int copy_drop_gone(struct replica *replica);
 void copy_forget(struct replica *replica);
-/* What is in the indices of the source, without anything being done to the target. *ret_names: NULL behind the last; the caller's. */
+/*
+ * Reads the source's indices, without changes in the target. *ret_names: NULL after the last. Owns:
+ * the caller, *ret_names.
+ */
 int copy_look(struct replica *replica, char ***ret_names);
-/* In how many indices of the target one of the source is, and their names. */
+/*
+ * The number of indices of the target that an index of the source is copied to, and the name of
+ * each.
+ */
 size_t copy_count_names(const struct replica *replica, const char *name);
 void copy_write_name(const struct replica *replica, const char *name, size_t at, struct buf *to);
 /*
- * Walks the documents of an index as of one moment. `visit` has the hits of a page, at most WALK_HITS with an id each, and returns 0 to go on. A walk that is cut off, by a
- * restart say, or whose pages are too large, begins again; `begin`, where it is not NULL, is called before each one. Returns: 0; what `visit` has returned; what
- * ends the program, told. An index that is not there has none. `version`: the moment, of a Tidelock.
+ * Walks the documents of an index as of one timestamp. `visit` gets the hits of a page, at most
+ * WALK_HITS with an id each, and `version`: the timestamp, of a Tidelock. It returns 0 to continue.
+ * A walk that is cut off, by a restart for example, or whose pages are too large, begins again;
+ * `begin`, unless NULL, is called before each attempt. A missing index has no documents.
+ * Returns: 0; the result of `visit`; the result that ends the program, reported.
  */
 enum { WALK_HITS = 500 };
 struct walk {
@@ -368,14 +470,20 @@ struct walk {
     bool sources;
     void (*begin)(void *context);
     int (*visit)(void *context, yyjson_val *hits, tl_ts version);
-    const struct replica *replica; /* whose snapshot is read; NULL: the present is */
+    const struct replica *replica; /* its snapshot is read; NULL: the present */
     void *context;
 };
 int copy_walk(struct walk *walk);
 
-/* Compares both sides, and with `repair` mends what differs (replica_verify.c). Returns: 0 they are equal; REPLICA_FAILED. */
+/*
+ * Compares both sides, and with `repair` repairs the differences (replica_verify.c). Returns: 0:
+ * they are equal; REPLICA_FAILED.
+ */
 int verify(struct replica *replica);
-/* Compares documents, and mends those that differ when nothing is under way. *ret_mended: how many were. */
+/*
+ * Compares documents, and repairs those that differ when no request is under way. *ret_mended:
+ * their number.
+ */
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended);
 /*
  * Does the same for all documents, silently. If more documents stay different than it can hold, it
@@ -384,21 +492,24 @@ int verify_some(struct replica *replica, const struct replica_key *keys, size_t 
  */
 int verify_whole(struct replica *replica, size_t *ret_mended);
 
-/* The same beside who follows, slowly, with connections of its own; what differs becomes suspects of the other one. */
+/*
+ * Compares all documents slowly, concurrently with the following thread, whose `suspects` the
+ * differences become.
+ */
 int verify_slowly(struct replica *replica, struct suspects *suspects);
 
-/* Does that again and again (replica_audit.c). Ends by replica_stop(). */
+/* Does that periodically (replica_audit.c), until replica_stop(). */
 struct audit;
 struct audit *audit_new(const struct replica *replica);
 /* Requires: replica_stopping(). NULL is fine. */
 void audit_free(struct audit *audit);
 
 /*
- * Tells the source how far the copy is (replica_told.c), now and then, or at once when the state is another: "copying", "following", "ended". `place` 0: it is
- * not known.
+ * Reports the copy's status to the source (replica_told.c), at intervals, or at once when the state
+ * has changed: "copying", "following", "ended". `place` 0: unknown.
  */
 void tell_source(struct replica *replica, const char *state, tl_ts place);
-/* What a comparison of everything has found. */
+/* Reports the result of a comparison of everything. */
 void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences);
 
 /* Follows the feed (replica_follow.c), with `once` up to the present. */

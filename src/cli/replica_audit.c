@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A copy that follows is compared by itself, every so often: beside the following, on a thread of its own with connections of its own, at a hundredth of the
- * speed that it could have. It only reads. What differs, and goes on differing for some seconds, becomes a suspect whose time has come: who follows
- * looks at it again when nothing of it is under way, and mends it (replica.h, invariant 6).
+ * The periodic comparison of a copy that follows: on a separate thread with separate connections,
+ * at a hundredth of the possible speed. It only reads. A document that differs for some seconds
+ * becomes a suspect that is due: the following thread checks it again while no request for it is
+ * under way, and repairs it (replica.h, invariant 6).
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@
 struct audit {
     pthread_t thread;
     struct suspects *suspects;
-    struct replica own; /* source, target and what is known of indices; no lanes, no lock */
+    struct replica own; /* source, target and known indices; no lanes, no lock */
     struct replica_options options;
     uint64_t every_us;
 };
 
-/* Returns: whether it is to go on. */
+/* Waits for the next comparison. Returns: false: the program is to stop. */
 static bool wait_for_turn(const struct audit *audit)
 {
     for (uint64_t until = clock_boot_us() + audit->every_us; clock_boot_us() < until && !replica_stopping();)
@@ -30,7 +31,7 @@ static bool wait_for_turn(const struct audit *audit)
     return !replica_stopping();
 }
 
-/* What goes wrong is told, and tried again the next time. */
+/* An error is reported; the next comparison tries again. */
 static void compare_once(struct audit *audit)
 {
     struct replica *own = &audit->own;

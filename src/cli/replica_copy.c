@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole indices of a copy. The first copy reads all of them, and what defines them, as of one timestamp, from which the feed is
- * followed. An index that is copied later is read as of a scroll's timestamp, after the place from which the feed is followed.
+ * Whole indices of a copy. The first copy reads all of them, and what defines them, as of one
+ * timestamp, from which the feed is followed. An index that is copied later is read as of a
+ * scroll's timestamp, after the place from which the feed is followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static void index_path(const char *name, const char *more, struct buf *to)
     buf_byte(to, '\0');
 }
 
-/* --- What is known of an index ------------------------------------------------------------------------------------------ */
+/* --- Known indices ------------------------------------------------------------------------------------------------------ */
 
 static void free_index(struct replica_index *index)
 {
@@ -152,11 +153,13 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
     buf_printf(&body, "{\"size\":%d,\"sort\":[\"_doc\"]%s}", size, walk->sources ? "" : ",\"_source\":false");
     *ret_how = WALKED;
     for (;;) {
-        long status =
-            replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data, buf_as_slice(&body));
+        bool present = walk->client->context != NULL && !begun; /* further pages are of the first one's state */
+        long status = present ? source_ask_present(walk->client, "POST", path.data, buf_as_slice(&body))
+                              : replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data,
+                                            buf_as_slice(&body));
         if (walk->replica != NULL && source_lost_snapshot(walk->replica, walk->client))
             return REPLICA_ANEW;
-        if (status == 404) { /* there is none, or it is forgotten */
+        if (status == 404) { /* no such index, or the scroll has expired */
             *ret_how = begun ? CUT_OFF : WALKED;
             return 0;
         }
@@ -242,7 +245,7 @@ static int copy_index(struct replica *replica, const char *name)
                         .visit = copy_hits,
                         .replica = replica,
                         .context = replica};
-    suspects_set_place(replica->suspects, 0); /* the feed does not tell of these again */
+    suspects_set_place(replica->suspects, 0); /* the feed does not name these documents */
     replica->index_begun = replica->progress.done;
     int r = copy_walk(&walk);
     return r == 0 ? lanes_drain(replica->lanes) : r;
@@ -258,7 +261,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     struct client definitions; /* numbers as JSON's */
     source_client_init(&definitions, replica->hosts);
     client_set_transaction(&definitions, replica->snapshot);
-    long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
+    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
     yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
     const struct replica_index *known = map_get(&replica->indices, index);
     int r;
@@ -271,7 +274,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     } else {
         bool split = known != NULL && !known->several && replica->target.major >= 6 &&
                      yyjson_obj_size(yyjson_obj_get(definition, "mappings")) > 1;
-        r = lanes_drain(replica->lanes); /* what is under way is of the index as it was */
+        r = lanes_drain(replica->lanes); /* requests under way are for the index as it was */
         if (r == 0 && split)
             r = drop_index(replica, name.data);
         note_index(replica, name.data, definition);
@@ -292,7 +295,7 @@ int copy_see_index(struct replica *replica, struct slice index)
     return see_index(replica, index, &had);
 }
 
-/* --- What is in the target only ------------------------------------------------------------------------------------------- */
+/* --- Documents only in the target ------------------------------------------------------------------------------------------ */
 
 struct sweep {
     struct replica *replica;
@@ -344,13 +347,13 @@ static int sweep(struct replica *replica, const char *index, size_t at)
 
 /* --- All of it -------------------------------------------------------------------------------------------------------------- */
 
-/* The names of the source's indices, NULL behind the last. */
+/* *ret_names: the names of the source's indices, NULL after the last; the caller's. */
 static int list_indices(struct replica *replica, char ***ret_names)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(replica->options->index == NULL ? "*" : replica->options->index,
                "/_settings?ignore_unavailable=true&allow_no_indices=true", &path);
-    long status = source_ask(&replica->source, "GET", path.data, SLICE_NONE);
+    long status = source_ask_present(&replica->source, "GET", path.data, SLICE_NONE);
     *ret_names = NULL;
     if (source_lost_snapshot(replica, &replica->source))
         return REPLICA_ANEW;
@@ -383,7 +386,7 @@ int copy_look(struct replica *replica, char ***ret_names)
     for (char **name = *ret_names; r == 0 && name != NULL && *name != NULL; name++) {
         tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
         index_path(*name, "?include_type_name=true", &path);
-        long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
+        long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
         if (status == 200)
             note_index(replica, *name, yyjson_obj_get(client_json(&definitions), *name));
         else if (status != 404)
@@ -429,14 +432,38 @@ int copy_missing(struct replica *replica)
     return copy_each(replica, false);
 }
 
+/* All of the source's indices count: --index may name fewer than in an earlier run. */
+int copy_drop_gone(struct replica *replica)
+{
+    struct map uuids = MAP_INIT;
+    size_t i, count;
+    yyjson_val *key, *value;
+    long status = source_ask_present(&replica->source, "GET", "/*/_settings?expand_wildcards=all&allow_no_indices=true",
+                                     SLICE_NONE);
+    if (status != 200)
+        return source_complain(&replica->source, "cannot list the indices of the source", "", status);
+    json_obj_foreach (client_json(&replica->source), i, count, key, value) {
+        yyjson_val *settings = yyjson_obj_get(yyjson_obj_get(value, "settings"), "index");
+        const char *uuid = yyjson_get_str(yyjson_obj_get(settings, "uuid"));
+        if (uuid != NULL)
+            (void)map_put(&uuids, slice_from(uuid), replica);
+    }
+    int r = target_drop_gone(&replica->target, &uuids);
+    map_deinit(&uuids);
+    return r;
+}
+
 /* --- The first copy ------------------------------------------------------------------------------------------------------- */
 
-/* Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction may. */
-static int begin_snapshot(struct replica *replica, tl_ts *ret_ts)
+/*
+ * Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction
+ * may.
+ */
+static int open_snapshot(struct replica *replica, tl_ts *ret_ts)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     struct client *client = &replica->feed;
-    long status = source_ask(client, "GET", "/_changes", SLICE_NONE);
+    long status = source_ask_present(client, "GET", "/_changes", SLICE_NONE);
     if (status != 200)
         return source_complain(client, "the source has no feed of changes", "", status);
     buf_printf(&body, "{\"mode\":\"query\",\"timeout\":\"24h\",\"session\":\"%s\"}", guard_session(replica->guard));
@@ -465,6 +492,19 @@ static void end_snapshot(struct replica *replica)
     client_set_transaction(&replica->source, NULL);
     mem_free(replica->snapshot);
     replica->snapshot = NULL;
+}
+
+/* Begins a transaction whose timestamp is not before the newest known one; invariant 12. */
+static int begin_snapshot(struct replica *replica, tl_ts *ret_ts)
+{
+    for (unsigned tries = 1;; tries++) {
+        int r = open_snapshot(replica, ret_ts);
+        if (r != 0 || *ret_ts >= replica->feed.after)
+            return r;
+        end_snapshot(replica);
+        if (!source_leave_lagging(&replica->feed, tries))
+            return REPLICA_STOPPED;
+    }
 }
 
 int copy_first(struct replica *replica, tl_ts *ret_since)

@@ -15,11 +15,12 @@ enum {
 };
 
 #define PLACE_EVERY_US TL_SECOND
-#define PLACE_IDLE_US (30 * TL_SECOND) /* where nothing changes, lest the place fall behind the feed */
+#define PLACE_IDLE_US (30 * TL_SECOND) /* without changes, so that the feed still reaches back to the place */
 
 /*
- * As of when documents were read that were sent of late: who catches up finds most changes in what it has sent already. The same of places: a
- * document and a routing under which it was deleted, or is. Forgotten all at once when there are too many.
+ * The timestamps as of which recently sent documents were read. A copy that catches up has already
+ * sent the state after most changes that it reads. Also those of places: a document and a routing
+ * under which the document is, or was deleted. When there are too many, all are forgotten.
  */
 struct sent {
     struct map times; /* the timestamp, as a pointer */
@@ -87,7 +88,10 @@ static bool is_sent(const struct page *page, struct slice name, tl_ts ts)
     return (tl_ts)(uintptr_t)map_get(&page->sent->times, name) >= ts;
 }
 
-/* Returns: whether the document is in the page: one that was sent as of a later time has the change. */
+/*
+ * Returns: whether the document is in the page: one that was sent as of a later time has the
+ * change.
+ */
 static bool add_document(struct page *page, const struct replica_key *key, tl_ts ts)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
@@ -127,7 +131,10 @@ static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
     struct replica_key key = {.index = index, .type = text_of(change, "_type"), .id = text_of(change, "_id")};
     if (slice_is(op, "index") || slice_is(op, "delete")) {
         bool added = add_document(page, &key, ts);
-        /* One that was sent already was deleted without a routing, unless that was of another one: see note_sent(). */
+        /*
+         * One that was sent already was deleted without a routing, unless that was of another one:
+         * see note_sent().
+         */
         if (slice_is(op, "delete") && (added || text_of(change, "_routing").data != NULL))
             add_place(page, &key, text_of(change, "_routing"), ts);
         if (yyjson_obj_get(change, "_previous_routing") != NULL)
@@ -155,7 +162,10 @@ static void read_page(struct page *page, struct slice text)
     }
 }
 
-/* A document that was deleted under a routing, if at all, may have been without one before: its later changes count. */
+/*
+ * A document that was deleted under a routing, if at all, may have been without one before: its
+ * later changes count.
+ */
 static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
 {
     if (sent->times.count + page->count > SENT_MAX) {
@@ -174,8 +184,9 @@ static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
 }
 
 /*
- * First the indices, as they are now, then the documents, as they are then. What was sent into an index that was made anew since is sent
- * again.
+ * Updates the page's indices to their present state, then sends the present state of its documents.
+ * After a change of an index, documents that were sent before are sent again: the index may have
+ * been created again.
  */
 static int send_page(struct replica *replica, struct sent *sent, const struct page *page)
 {
@@ -210,7 +221,7 @@ static long ask(struct replica *replica, tl_ts since, bool waits)
         client_escape(&path, slice_from(replica->options->index));
     }
     buf_byte(&path, '\0');
-    return source_ask(&replica->feed, "GET", path.data, SLICE_NONE);
+    return source_ask_since(&replica->feed, path.data, since);
 }
 
 /* Where the place is, and when it was put into the target. */
@@ -255,7 +266,10 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
 
 /* --- Suspects; see replica.h, invariant 6 ----------------------------------------------------------------------------------- */
 
-/* Those of the life before are told of by the feed: up to its place where it ended in order, else up to now. */
+/*
+ * Takes over the suspects of the previous run. The feed names them: up to the place, if that run
+ * ended normally, else up to the present.
+ */
 static void inherit(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
 {
     struct place *before = &replica->before;
@@ -290,8 +304,9 @@ static int look_at_suspects(struct replica *replica)
 }
 
 /*
- * The feed does not reach back to the place any more: both sides are compared instead, and the feed is followed from before
- * that. A comparison sends only what differs, so it is over long before a feed of usual length is cut again.
+ * The feed does not reach back to the place any more: both sides are compared instead, and the feed
+ * is followed from before that. A comparison sends only what differs, so it is over long before a
+ * feed of usual length is cut again.
  */
 static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
 {
@@ -299,9 +314,9 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
     fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed`): "
                     "everything is compared\n");
     suspects_set_place(replica->suspects, 0);
-    suspects_add_whole(replica->suspects, replica->options->suspect_us); /* what was in the air before is not known */
+    suspects_add_whole(replica->suspects, replica->options->suspect_us); /* requests of the previous run are unknown */
     replica->inheriting = false;
-    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    long status = source_ask_present(&replica->feed, "GET", "/_changes", SLICE_NONE);
     if (status != 200)
         return source_complain(&replica->feed, "the source has no feed of changes", "", status);
     tl_ts now = replica->feed.timestamp;
@@ -310,6 +325,8 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
         r = verify_whole(replica, &mended);
     if (r == 0 && replica->unequal) /* what changed since the place may be in the part that was not compared */
         r = REPLICA_FAILED;
+    if (r == 0) /* the feed does not report the deletion of an index before its beginning */
+        r = copy_drop_gone(replica);
     if (r == 0) {
         *since = now;
         lanes_mark(replica->lanes, now);
@@ -343,7 +360,7 @@ int follow(struct replica *replica, tl_ts since)
 {
     struct sent sent = {.times = MAP_INIT};
     struct progress_of_place place = {.written = since, .reached = since, .written_us = clock_boot_us()};
-    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    long status = source_ask_present(&replica->feed, "GET", "/_changes", SLICE_NONE);
     tl_ts goal = replica->feed.timestamp;
     int r = status == 200 ? 0 : source_complain(&replica->feed, "the source has no feed of changes", "", status);
     if (r == 0 && since > goal) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see replica.h, invariant 5. */
+/*
+ * The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see
+ * replica.h, invariant 5.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +35,10 @@ struct guard {
     _Atomic bool ending;
 };
 
-/* A host that does not take the session, or is silent for so long that the lease becomes short, is left by all. */
+/*
+ * A host that does not take the session, or is silent for so long that the lease becomes short, is
+ * left by all.
+ */
 static void look_at_host(struct guard *guard)
 {
     struct lifeline *line = &guard->line;
@@ -56,6 +62,7 @@ static void *keep(void *context)
         atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
         atomic_store(&guard->lost, guard->line.lost);
     }
+    shown_thread_end();
     return NULL;
 }
 
@@ -122,13 +129,31 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     return status;
 }
 
+static bool never_gives_up(const struct client *client)
+{
+    (void)client;
+    return false;
+}
+
+/*
+ * Closes the session at the first host that answers. The program may have been asked to stop long
+ * ago, so replica_gives_up() would end the request at once, and the session would keep the lock
+ * until its lease ends.
+ */
 static void close_session(struct guard *guard)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    long status = 0;
     buf_printf(&path, "/_session/%s", guard->session);
     buf_byte(&path, '\0');
-    if (source_client_aim(&guard->client, TL_SECOND))
-        (void)!client_request(&guard->client, "DELETE", path.data, SLICE_NONE, TL_SECOND);
+    guard->client.gives_up = never_gives_up;
+    for (size_t i = 0; i < source_hosts_count(guard->hosts); i++) {
+        if (source_client_aim(&guard->client, TL_SECOND))
+            status = client_request(&guard->client, "DELETE", path.data, SLICE_NONE, TL_SECOND);
+        if (status != 0 && status < 500)
+            return;
+        source_hosts_leave(guard->hosts, guard->client.url);
+    }
 }
 
 void guard_free(struct guard *guard)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a copy's source: which one is asked, and what each must have applied; see replica.h, invariants 11 and 12. */
+/*
+ * The hosts of a copy's source: which one is asked, and what each must have applied; see replica.h,
+ * invariants 11 and 12.
+ */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +12,9 @@
 
 struct source_host {
     char *url;
-    _Atomic bool checked; /* it is of the source */
-    _Atomic bool foreign; /* it is not: it is not asked again */
+    _Atomic bool checked; /* it has shown the source's cluster_uuid */
+    _Atomic bool foreign; /* it has shown another one: it is not asked again */
+    _Atomic bool odd;     /* it has shown none, which was reported */
 };
 
 struct source_hosts {
@@ -103,7 +107,19 @@ void source_client_init(struct client *client, struct source_hosts *hosts)
     client->gives_up = gives_up;
 }
 
-/* Requires: the client's URL is the host's. Returns: whether it is of the source. */
+/*
+ * Returns: the cluster_uuid that the last answer shows; NULL: none. Neither a proxy's page has one
+ * nor a server that has not joined a cluster yet, which Elasticsearch shows as "_na_".
+ */
+static const char *shown_uuid(const struct client *client)
+{
+    const char *uuid = yyjson_get_str(yyjson_obj_get(client_json(client), "cluster_uuid"));
+    return uuid == NULL || *uuid == '\0' || strcmp(uuid, "_na_") == 0 ? NULL : uuid;
+}
+
+/*
+ * Requires: the client's URL is the host's. Returns: whether it has shown that it is of the source.
+ */
 static bool check_host(struct client *client, const struct source_hosts *hosts, struct source_host *host,
                        uint64_t timeout_us)
 {
@@ -111,8 +127,14 @@ static bool check_host(struct client *client, const struct source_hosts *hosts, 
         return true;
     if (client_request(client, "GET", "/", SLICE_NONE, timeout_us) != 200)
         return false;
-    const char *uuid = yyjson_get_str(yyjson_obj_get(client_json(client), "cluster_uuid"));
-    bool same = uuid != NULL && strcmp(uuid, hosts->uuid) == 0;
+    const char *uuid = shown_uuid(client);
+    if (uuid == NULL) {
+        if (!atomic_exchange(&host->odd, true))
+            fprintf(stderr, "tidelock replicate: %s does not show which cluster it is of; trying again\n",
+                    shown_url(host->url));
+        return false;
+    }
+    bool same = strcmp(uuid, hosts->uuid) == 0;
     atomic_store(same ? &host->checked : &host->foreign, true);
     if (!same)
         fprintf(stderr, "tidelock replicate: %s is no host of the source, and is not asked again\n",

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: threads that each send a batch after the other and repeat it until its outcome is known; see replica.h, invariants 1, 4 and 5.
+ * Lanes: threads that send one batch after another, each repeated until its outcome is known; see
+ * replica.h, invariants 1, 4 and 5.
  *
- * The caller fills a batch for each lane; a full one goes to its lane as soon as that has sent the one before. A mark stands behind all that was put
- * before it, in all lanes, and is passed when they have sent that.
+ * The caller fills a batch for each lane; the lane takes a full one when it has sent the previous
+ * one. A mark follows all documents put before it, in all lanes, and is passed when the lanes have
+ * sent those.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 #include "json/each.h"
 
 enum {
-    MARKS_MAX = 1024, /* that are not passed: more are not told apart */
+    MARKS_MAX = 1024, /* not passed yet; a further one replaces the newest */
     BATCH_ITEMS_MAX = 2000,
     REFUSED_ID_BYTES = 480, /* of an id, of 512 that Elasticsearch takes */
 };
@@ -52,7 +54,7 @@ struct lane {
     struct batch filling; /* the caller's */
     struct batch sending; /* the thread's, while `busy` */
     bool busy;
-    uint64_t number; /* of what is being sent */
+    uint64_t number; /* of the batch being sent */
 };
 
 struct lanes {
@@ -138,7 +140,10 @@ static void batch_add(struct batch *batch, const struct lanes_document *document
         buf_lit(lines, ",\"routing\":");
         buf_json_string(lines, document->routing);
     }
-    /* The version before may be as new as one below the document's: so that one suffices where a place is vacated. */
+    /*
+     * The version before may be as new as one below the document's: so that one suffices where a
+     * place is vacated.
+     */
     buf_printf(lines, ",\"version\":%llu,\"version_type\":\"external%s\"}}\n",
                (unsigned long long)document->version - document->vacates, document->vacates ? "_gte" : "");
     if (!item->gone)
@@ -167,7 +172,7 @@ static struct slice id_of(const struct lane *lane, const struct item *item)
     return take_key_part(&at);
 }
 
-/* What has become of these is not known: see replica.h, invariant 6. */
+/* Makes items whose outcome is unknown suspects; see replica.h, invariant 6. */
 static void suspect(struct lane *lane, const struct item *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -181,7 +186,10 @@ static void suspect(struct lane *lane, const struct item *items, size_t count)
     }
 }
 
-/* Whether a status leaves open what has become of it: there was no answer, or one for want of another's. */
+/*
+ * Whether a status leaves the outcome of a request open: no answer, or a proxy's for lack of the
+ * server's.
+ */
 static bool is_unknown(long status)
 {
     return status == 0 || status == 502 || status == 503 || status == 504;
@@ -196,7 +204,10 @@ static enum outcome outcome_of(const struct item *item, yyjson_val *result)
     return replica_is_passing(status) || replica_is_blocked(error) ? AGAIN : REFUSED;
 }
 
-/* What a person has to know of a document that the target does not take is kept there, under its place. */
+/*
+ * What a person has to know of a document that the target does not take is kept there, under its
+ * place.
+ */
 static void put_aside(struct lane *lane, const struct item *item, const char *error)
 {
     const struct target *target = lane->lanes->target;
@@ -243,7 +254,10 @@ static bool is_answered(const struct lane *lane, size_t sent)
     return true;
 }
 
-/* Requires: is_answered(). Leaves in the batch what is to be sent again. Returns: how many documents the target has refused for good. */
+/*
+ * Requires: is_answered(). Keeps in the batch the items to be sent again. Returns: the number of
+ * documents that the target has permanently refused.
+ */
 static size_t take_reply(struct lane *lane)
 {
     struct batch *batch = &lane->sending;
@@ -305,7 +319,10 @@ static long send_some(struct lane *lane, size_t count)
     return client_request(&lane->client, "POST", path, buf_as_slice(&some), ANSWER_US);
 }
 
-/* Whether a request is refused as a whole for what some of it is: it is too large, or one document cannot be at all. */
+/*
+ * Whether a request is refused as a whole for what some of it is: it is too large, or one document
+ * cannot be at all.
+ */
 static bool is_for_some(const struct lane *lane, long status)
 {
     const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&lane->client), "error"), "type"));
@@ -314,7 +331,7 @@ static bool is_for_some(const struct lane *lane, long status)
                               strcmp(type, "illegal_argument_exception") == 0));
 }
 
-/* The first item that is left is refused for good. */
+/* Records the first remaining item as permanently refused. */
 static void refuse_first(struct lane *lane, long status)
 {
     struct batch *batch = &lane->sending;
@@ -390,7 +407,7 @@ static void *run(void *context)
         pthread_mutex_unlock(&lanes->lock);
         send_batch(lane);
         pthread_mutex_lock(&lanes->lock);
-        if (lane->sending.count > 0) /* nothing comes behind what was not sent */
+        if (lane->sending.count > 0) /* nothing may follow items that were not sent */
             break;
         batch_clear(&lane->sending);
         lane->busy = false;
@@ -446,7 +463,7 @@ void lanes_free(struct lanes *lanes)
 
 /* --- The caller's side ------------------------------------------------------------------------------------------------ */
 
-/* Gives a lane what was filled for it, once it has sent what it had. */
+/* Hands the filled batch to its lane, after the lane has sent the previous one. */
 static void give(struct lane *lane)
 {
     struct lanes *lanes = lane->lanes;

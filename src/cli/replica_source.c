@@ -17,25 +17,49 @@ long source_ask(struct client *client, const char *method, const char *path, str
     return replica_ask(client, "source", method, path, body);
 }
 
-/* Whether the last answer is one of a host that lags, though it does not say so. A transaction's is of its timestamp. */
-static bool is_old(const struct client *client, long status)
+/*
+ * Whether the last answer is of a state before `least`: the host ignored Tidelock-After, or
+ * something between removed it. Within a transaction all answers are of its timestamp. A 404 says
+ * of a state, too, that a thing does not exist; a 400 of a Tidelock may be that the timestamp asked
+ * for is in its future.
+ */
+static bool is_older(const struct client *client, long status, tl_ts least)
 {
-    return status == 200 && !client->in_transaction && client->timestamp < client->after;
+    bool is_state = status == 200 || status == 404 || (status == 400 && client->timestamp > 0);
+    return is_state && !client->in_transaction && client->timestamp < least;
+}
+
+bool source_leave_lagging(struct client *client, unsigned tries)
+{
+    if (tries == 1)
+        fprintf(stderr, "tidelock replicate: %s lags behind what was read before; trying again\n",
+                shown_url(client->url));
+    if (replica_stopping())
+        return false;
+    source_hosts_leave(client->context, client->url);
+    replica_pause(tries);
+    return true;
 }
 
 long source_ask_present(struct client *client, const char *method, const char *path, struct slice body)
 {
     for (unsigned tries = 1;; tries++) {
         long status = source_ask(client, method, path, body);
-        if (!is_old(client, status))
+        if (!is_older(client, status, client->after))
             return status;
-        if (tries == 1)
-            fprintf(stderr, "tidelock replicate: %s lags behind what was read before; trying again\n",
-                    shown_url(client->url));
-        if (replica_stopping())
+        if (!source_leave_lagging(client, tries))
             return 0;
-        source_hosts_leave(client->context, client->url);
-        replica_pause(tries);
+    }
+}
+
+long source_ask_since(struct client *client, const char *path, tl_ts since)
+{
+    for (unsigned tries = 1;; tries++) {
+        long status = source_ask(client, "GET", path, SLICE_NONE);
+        if (!is_older(client, status, since))
+            return status;
+        if (!source_leave_lagging(client, tries))
+            return 0;
     }
 }
 
@@ -179,7 +203,7 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
             most = some / 2;
             continue;
         }
-        if (replica_is_passing(status) || is_old(&replica->source, status))
+        if (replica_is_passing(status) || is_older(&replica->source, status, replica->source.after))
             status = source_ask_present(&replica->source, "POST", path, buf_as_slice(&body));
         if (source_lost_snapshot(replica, &replica->source))
             return REPLICA_ANEW;

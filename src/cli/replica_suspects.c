@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Suspects of a copy: documents of requests whose outcome was not known at some time; see replica.h, invariant 6.
+ * Suspects of a copy: documents of requests whose outcome was not known at some time; see
+ * replica.h, invariant 6.
  *
- * Lanes add them, the caller takes those whose time has come. A document that is added again waits from then on. What cannot be found by the feed
- * after a restart (there are too many, or they are of a first copy) makes the whole copy suspect.
+ * Lanes add them, the caller takes those whose time has come. A document that is added again waits
+ * from then on. What cannot be found by the feed after a restart (there are too many, or they are
+ * of a first copy) makes the whole copy suspect.
  */
 #include <pthread.h>
 #include <string.h>
@@ -18,7 +20,7 @@ struct suspect {
     struct list link;
     struct buf name; /* under which it is in the map */
     uint64_t due_us; /* by clock_boot_us() */
-    tl_ts since;     /* its change is behind this place */
+    tl_ts since;     /* its change comes after this place */
     uint64_t number; /* when it was added last */
     struct replica_key key; /* in `bytes` */
     char bytes[];
@@ -134,7 +136,7 @@ void suspects_add(struct suspects *suspects, const struct replica_key *key)
 {
     uint64_t due_us = clock_boot_us() + suspects->time_us;
     pthread_mutex_lock(&suspects->lock);
-    if (suspects->place == 0) /* the feed will not tell of it again */
+    if (suspects->place == 0) /* the feed will not name it again */
         suspect_whole(suspects, due_us);
     add(suspects, key, due_us, suspects->place);
     pthread_mutex_unlock(&suspects->lock);

@@ -89,7 +89,7 @@ int target_open(struct target *target, const struct replica_options *options)
     client_init(&target->client, options->to);
     target->client.gives_up = replica_gives_up;
     target->client.body.max = REPLICA_ANSWER_BYTES;
-    /* Who copies once is told that there is nobody, who follows waits. */
+    /* Without an answer --once fails; a copy that follows waits. */
     long status = options->once ? client_request(&target->client, "GET", "/", SLICE_NONE, ANSWER_US)
                                 : target_ask(target, "GET", "/", SLICE_NONE);
     if (status == 0 && options->once) {
@@ -225,7 +225,10 @@ int target_write_place(struct target *target, const char *source, const struct p
 
 /* --- Indices ------------------------------------------------------------------------------------------------------------ */
 
-/* What of the source's settings a target is told: the rest is the source's own, or of another kind there. */
+/*
+ * The source's settings that a target gets: the others are specific to the source, or mean
+ * something else there.
+ */
 static const char *const settings_kept[] = {
     "number_of_shards", "number_of_replicas", "analysis",         "max_result_window",
     "max_ngram_diff",   "max_shingle_diff",   "refresh_interval", "mapping"};
@@ -251,7 +254,7 @@ static const char *uuid_of(yyjson_val *definition)
     return uuid == NULL ? "" : uuid;
 }
 
-/* Only a Tidelock has directories, and in a copy nobody renames any: a path is a keyword there. */
+/* Only a Tidelock has directories, and none are renamed in a copy: a path is a keyword there. */
 static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
 {
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(yyjson_mut_obj_get(mapping, "properties"));
@@ -265,19 +268,24 @@ static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
 }
 
 /*
- * What a mapping says of itself: of which index it is, so that one that was made again under its name is known from the one before; and, of one that is not whole,
- * that (replica.h, invariant 9).
+ * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
+ * one of the same name; the name of the copy that the index belongs to; and, until the index is
+ * complete, a mark (replica.h, invariant 9).
  */
 #define META_INDEX "tidelock_index"
+#define META_COPY "tidelock_copy"
 #define META_PART "tidelock_part"
 
-static yyjson_mut_val *meta_of(yyjson_mut_doc *doc, yyjson_val *mapping, const char *uuid, bool part)
+static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping, const char *uuid,
+                               bool part)
 {
     yyjson_val *from = yyjson_obj_get(mapping, "_meta");
     yyjson_mut_val *meta = yyjson_is_obj(from) ? yyjson_val_mut_copy(doc, from) : yyjson_mut_obj(doc);
     yyjson_mut_obj_remove_key(meta, META_INDEX);
+    yyjson_mut_obj_remove_key(meta, META_COPY);
     yyjson_mut_obj_remove_key(meta, META_PART);
     yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
     if (part)
         yyjson_mut_obj_add_bool(doc, meta, META_PART, true);
     return meta;
@@ -291,11 +299,14 @@ static yyjson_mut_val *mapping_of(const struct target *target, yyjson_mut_doc *d
     if (target->options->tombstones)
         tombstone_map(doc, to);
     yyjson_mut_obj_remove_key(to, "_meta");
-    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(doc, mapping, uuid, part));
+    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(target, doc, mapping, uuid, part));
     return to;
 }
 
-/* Of the index `name` in the target. Where it has tombstones, readers have an alias by its own name. */
+/*
+ * Of the index `name` in the target. Where it has tombstones, readers have an alias by its own
+ * name.
+ */
 static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *doc, const char *index,
                                   yyjson_val *definition)
 {
@@ -322,16 +333,28 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
 struct found {
     bool there;
     bool part;
-    char uuid[64]; /* of the index that it is a copy of; empty: none */
+    bool ours;     /* it belongs to the copy of this name */
+    char uuid[64]; /* of the source's index; empty: it is no copy */
 };
 
-static void read_meta(yyjson_val *mapping, struct found *found)
+static void read_meta(const struct target *target, yyjson_val *mapping, struct found *found)
 {
     yyjson_val *meta = yyjson_obj_get(mapping, "_meta");
     const char *uuid = yyjson_get_str(yyjson_obj_get(meta, META_INDEX));
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
+    found->ours = found->ours || yyjson_equals_str(yyjson_obj_get(meta, META_COPY), target->options->name);
+}
+
+/* `mappings`: with types, or the only one. */
+static void read_metas(const struct target *target, yyjson_val *mappings, struct found *found)
+{
+    size_t i, count;
+    yyjson_val *key, *value;
+    read_meta(target, mappings, found);
+    json_obj_foreach (mappings, i, count, key, value)
+        read_meta(target, value, found);
 }
 
 static int find_index(struct target *target, const char *name, struct found *ret_found)
@@ -351,11 +374,7 @@ static int find_index(struct target *target, const char *name, struct found *ret
     yyjson_val *mappings = yyjson_obj_get(only_of(&target->client), "mappings");
     if (!yyjson_is_obj(mappings))
         return replica_disbelieve("target", "the mapping", name);
-    read_meta(mappings, ret_found);
-    size_t i, count;
-    yyjson_val *key, *value;
-    json_obj_foreach (mappings, i, count, key, value)
-        read_meta(value, ret_found);
+    read_metas(target, mappings, ret_found);
     return 0;
 }
 
@@ -430,7 +449,7 @@ static int make_index(struct target *target, const struct portion *portion)
     return r;
 }
 
-/* Frees `doc`. What the target does not take is told. */
+/* Frees `doc`. A refusal of the target is reported only. */
 static int put_mapping(struct target *target, const struct portion *portion, const char *type, yyjson_mut_doc *doc)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -462,13 +481,15 @@ static yyjson_mut_doc *only_meta(const struct target *target, const struct porti
 {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc);
-    (void)target;
     yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_val(doc, root, "_meta", meta_of(doc, mapping, uuid_of(portion->definition), part));
+    yyjson_mut_obj_add_val(doc, root, "_meta", meta_of(target, doc, mapping, uuid_of(portion->definition), part));
     return doc;
 }
 
-/* A change that the target does not take is told, and the documents show what comes of it. `what`: of it is sent. */
+/*
+ * Sends a mapping, made by `what`. A refusal of the target is reported only: documents that need
+ * the change are refused then.
+ */
 static int update_mapping(struct target *target, const struct portion *portion, bool part,
                           yyjson_mut_doc *(*what)(const struct target *target, const struct portion *portion,
                                                   yyjson_val *mapping, bool part))
@@ -494,7 +515,7 @@ static void add_action(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char 
     yyjson_mut_arr_append(actions, action);
 }
 
-/* As they are in the source: what is more in the target goes. */
+/* Makes the aliases equal to those in the source; further ones are removed. */
 static int update_aliases(struct target *target, const struct portion *portion)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -525,7 +546,10 @@ static int update_aliases(struct target *target, const struct portion *portion)
     return r;
 }
 
-/* Returns: how long an index of the target keeps the versions of deletes, which `text` says; its default where it says nothing. */
+/*
+ * Returns: how long an index of the target keeps the versions of deletes, which `text` says; its
+ * default where it says nothing.
+ */
 static uint64_t keeps_deletes_us(const char *text)
 {
     char *unit = NULL;
@@ -656,4 +680,41 @@ int target_drop_index(struct target *target, const char *name)
         fprintf(stderr, "tidelock replicate: the index is gone in the source; %s is %s\n", shown(name),
                 deletes ? "deleted" : "closed (--delete-indices deletes)");
     return 0;
+}
+
+/*
+ * Returns: the names of this copy's indices whose index of the source is not in `uuids`, NULL after
+ * the last. Owns: the caller.
+ */
+static char **find_gone(const struct target *target, yyjson_val *all, const struct map *uuids)
+{
+    char **names = mem_zalloc((yyjson_obj_size(all) + 1) * sizeof *names);
+    size_t i, count, found_count = 0;
+    yyjson_val *key, *value;
+    json_obj_foreach (all, i, count, key, value) {
+        struct found found = {0};
+        read_metas(target, yyjson_obj_get(value, "mappings"), &found);
+        if (found.ours && found.uuid[0] != '\0' && map_get(uuids, slice_from(found.uuid)) == NULL)
+            names[found_count++] = mem_strdup(yyjson_get_str(key), yyjson_get_len(key));
+    }
+    return names;
+}
+
+int target_drop_gone(struct target *target, const struct map *uuids)
+{
+    long status = target_ask(target, "GET", "/_mapping", SLICE_NONE);
+    if (status == 404) /* it has no index */
+        return 0;
+    if (status != 200)
+        return complain(target, "cannot read the mappings of the target", "", status);
+    if (!yyjson_is_obj(client_json(&target->client)))
+        return replica_disbelieve("target", "mappings", "");
+    char **names = find_gone(target, client_json(&target->client), uuids);
+    int r = 0;
+    for (char **name = names; *name != NULL; name++) {
+        r = r == 0 ? target_drop_index(target, *name) : r;
+        mem_free(*name);
+    }
+    mem_free(names);
+    return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a copy tells its source of itself, for GET /_changes/_consumers and `tidelock status`. Nothing hangs on it: a source that does not take it, as
- * one of an older version, is not told again.
+ * The status reports of a copy to its source, for GET /_changes/_consumers and `tidelock status`.
+ * Nothing depends on them: a source that refuses one, as one of an older version does, gets no
+ * further ones.
  */
 #include <inttypes.h>
 #include <string.h>

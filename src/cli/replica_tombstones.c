@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deletes that cannot come back: with --tombstones one is a document {"tidelock_deleted": T} in the target, whose version no target forgets.
+ * Deletes that cannot come back: with --tombstones a delete is a document {"tidelock_deleted": T}
+ * in the target, whose version no target forgets.
  *
- * Readers use the alias by the index's name, whose filter leaves tombstones out, over the index INDEX-copy. A tombstone that is old enough, by the
- * time that nobody can have a request in the air any more, is deleted, with the version above its own: what was written there since is newer, and stays.
+ * Readers use the alias with the index's name, whose filter excludes tombstones, over the index
+ * INDEX-copy. When no older request can be under way any more, a tombstone is deleted, with the
+ * version above its own: a document written there since is newer and remains.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a copy is equal to its source: all that is there, and what it says.
+ * Checks whether a copy is equal to its source: which documents there are, their sources and
+ * routings.
  *
- * Both sides are walked, and their documents summed up in buckets by a hash of where they are. Of buckets that differ both sides are walked again, and
- * each document is asked for on the other side. What differs then may be on its way: it is looked at again, for as long as a copy may lag behind, and
- * told when it differs still. Memory does not grow with the number of documents, but with that of those that differ, up to a bound.
+ * Both sides are walked, and their documents summed in buckets by a hash of index, type and id. For
+ * buckets that differ both sides are walked again, and each document is read from the other side. A
+ * difference may be a change on its way to the target: it is checked again, for as long as a copy
+ * may lag, and reported if it remains. Memory does not grow with the number of documents, but with
+ * the number of differences, to a limit.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +23,7 @@
 
 enum {
     BUCKETS = 4096,
-    DOUBTS_MAX = 100000, /* documents that differ: more are not told apart */
+    DOUBTS_MAX = 100000, /* documents that differ and are kept; of more only the existence is noted */
     GET_MAX = 256,
     LOOKS = 6, /* at one that differs */
     LOOK_US = 1000 * 1000,
@@ -286,8 +289,9 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
 }
 
 /*
- * What the two sides' answers come to. The target was asked for what is under the doubt's routing. Where the source has
- * another one by now, there is nothing, or the document itself, if both routings lead to one shard.
+ * Compares the two sides' answers. The target was asked for the document under the doubt's routing.
+ * If the source has another routing by now, the target has no document there, or the document
+ * itself, if both routings lead to one shard.
  */
 static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs)
 {
@@ -321,8 +325,9 @@ static int compare_some(struct verification *v, struct doubt *doubts, size_t cou
 }
 
 /*
- * Of a version that is LEFT: whether it is what the target shows under the document's own routing. Both routings lead to
- * one shard then, and what is there is the document, which differs.
+ * *ret_is: whether a version that is LEFT is the one that the target shows under the document's own
+ * routing. Then both routings lead to one shard, and the version there is the document, which
+ * differs.
  */
 static int is_the_document(struct verification *v, const struct doubt *left, bool *ret_is)
 {
@@ -356,7 +361,10 @@ static int compare(struct verification *v)
     return 0;
 }
 
-/* Documents of buckets that differ. What is on both sides comes twice, and is told once, as the source has it. */
+/*
+ * Adds a doubt for each hit in a bucket that differs. A document on both sides is visited twice and
+ * kept once, with the source's routing.
+ */
 static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
 {
     struct verification *v = context;
@@ -455,12 +463,12 @@ static int look_again(struct verification *v)
     return r;
 }
 
-/* --- What was found ----------------------------------------------------------------------------------------------------------- */
+/* --- Results ------------------------------------------------------------------------------------------------------------------ */
 
 static int repair(struct verification *v)
 {
     int r = 0;
-    suspects_set_place(v->replica->suspects, 0); /* the feed does not tell of these again */
+    suspects_set_place(v->replica->suspects, 0); /* the feed does not name these documents */
     struct replica_key keys[GET_MAX];
     for (size_t at = 0; r == 0 && at < v->doubt_count;) {
         size_t count = 0;
@@ -523,7 +531,10 @@ static void end(struct verification *v)
     client_deinit(&v->target);
 }
 
-/* Leaves the doubts that last. `looks`: a copy may lag behind the source. */
+/*
+ * Keeps the differences that remain. `looks`: a copy may lag, so they are checked again for some
+ * seconds.
+ */
 static int compare_all(struct verification *v, bool looks)
 {
     char **names;
@@ -592,8 +603,8 @@ static struct sent_set sent_set_new(const struct verification *v)
 }
 
 /*
- * Whether a round is stuck: it found mostly what the round before had sent. So each other round mends
- * half of DOUBTS_MAX documents, and their number bounds that of the rounds.
+ * Whether a round is stuck: it found mostly what the round before had sent. So each other round
+ * mends half of DOUBTS_MAX documents, and their number bounds that of the rounds.
  */
 static bool is_stuck(const struct sent_set *before, const struct sent_set *now)
 {
@@ -666,7 +677,7 @@ int verify_some(struct replica *replica, const struct replica_key *keys, size_t 
     for (size_t i = 0; i < count; i++)
         put_doubt(&v, make_doubt(&keys[i]));
     int r = compare(&v);
-    if (r == 0 && v.doubt_count > 0) { /* what was under way when it was looked at is not under way any more */
+    if (r == 0 && v.doubt_count > 0) { /* requests that were under way at the first check have ended now */
         r = lanes_drain(replica->lanes);
         r = r == 0 ? compare(&v) : r;
     }

@@ -156,19 +156,32 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-/* A source is known by its uuid, however its address changes. */
+/* Returns: the source's cluster_uuid, as the last answer shows it; NULL: it is not a Tidelock's. */
+static const char *uuid_of(const struct replica *replica)
+{
+    yyjson_val *about = client_json(&replica->feed);
+    return yyjson_obj_get(about, "tidelock") == NULL ? NULL : yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
+}
+
+/*
+ * Asks the hosts which source it is, one after another. A source is known by its uuid, however its
+ * address changes.
+ */
 static int read_source(struct replica *replica)
 {
     long status = 0;
-    for (size_t i = 0; status != 200 && i < source_hosts_count(replica->hosts); i++)
+    const char *uuid = NULL;
+    for (size_t i = 0; uuid == NULL && i < source_hosts_count(replica->hosts); i++) {
         status = source_request(&replica->feed, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
-    yyjson_val *about = client_json(&replica->feed);
-    const char *uuid = yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
+        uuid = status == 200 ? uuid_of(replica) : NULL;
+        if (uuid == NULL)
+            source_hosts_leave(replica->hosts, replica->feed.url);
+    }
     if (status != 200) {
         fprintf(stderr, "tidelock replicate: the source: %s\n", client_error(&replica->feed, status));
         return client_exit(status);
     }
-    if (uuid == NULL || yyjson_obj_get(about, "tidelock") == NULL) {
+    if (uuid == NULL) {
         fprintf(stderr, "tidelock replicate: %s is no Tidelock; --from names the source, --to the target\n",
                 shown(replica->feed.url));
         return REPLICA_FAILED;
@@ -189,7 +202,10 @@ static int refuse_itself(struct replica *replica)
     return REPLICA_FAILED;
 }
 
-/* Indices that were made while nobody followed, or whose copy was deleted, are seen to before the feed is followed. */
+/*
+ * Indices created while no copy ran, and those whose copy was deleted, are copied before the feed
+ * is followed.
+ */
 static int copy_and_follow(struct replica *replica)
 {
     struct place *before = &replica->before;
@@ -224,7 +240,7 @@ static int replicate(struct replica *replica)
         r = target_open(&replica->target, o);
     if (r == 0)
         r = refuse_itself(replica);
-    if (r == 0 && (o->verify || o->repair)) /* what it was made with */
+    if (r == 0 && (o->verify || o->repair)) /* whether it has tombstones */
         r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
     if (r == 0 && o->verify && !o->repair)
         return verify(replica);
@@ -244,7 +260,9 @@ static int replicate(struct replica *replica)
     return r;
 }
 
-/* What is to be seen at the end of --once. */
+/*
+ * Refreshes the target after --once and --repair, and prints the summary. Returns: the exit status.
+ */
 static int end(struct replica *replica, int r)
 {
     struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);

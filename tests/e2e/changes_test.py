@@ -152,7 +152,7 @@ class Feed(unittest.TestCase):
                 json.dumps({kind: {"_id": id, **({"routing": routing} if routing else {})}}) + ("\n{}\n" if kind == "index" else "\n") for kind, id, routing in actions))
         self.server.must("PUT", "/moved", {"settings": {"number_of_shards": 1}})
         since = self.now()
-        put("1", None)
+        put("1", None)  # the index has had no routing yet
         put("1", "a")
         put("1", "a")
         put("1", "b")
@@ -173,6 +173,24 @@ class Feed(unittest.TestCase):
             ("index", "1", None, "same"), ("index", "1", "a", None), ("index", "1", "a", "same"), ("index", "1", "b", "a"), ("delete", "1", "b", "same"),
             ("index", "1", None, "b"), ("index", "2", "x", "same"), ("index", "2", "z", "x"), ("delete", "2", "w", "z"), ("index", "2", "q", "w")])
         self.assertEqual({change[3] for change in told()}, {"same"})
+
+    def test_first_routing(self):
+        """However an index gets its first routing: the version before it, without one, is found."""
+        def transaction(index):
+            id = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+            self.server.must("PUT", "/%s/_doc/1?routing=r" % index, {"n": 2}, {"Tidelock-Transaction": id})
+            self.server.must("POST", "/_transaction/%s/_commit" % id)
+        ways = {"write": lambda index: self.server.must("PUT", "/%s/_doc/1?routing=r" % index, {"n": 2}),
+                "bulk": lambda index: self.server.must("POST", "/%s/_bulk?atomic=true" % index, '{"index":{"_id":"2"}}\n{}\n{"index":{"_id":"1","routing":"r"}}\n{}\n'),
+                "transaction": transaction}
+        for way, write in ways.items():
+            with self.subTest(way):
+                index, since = "first-" + way, self.now()
+                self.server.must("PUT", "/%s/_doc/1" % index, {"n": 1})
+                write(index)
+                lines, _ = self.read(since, index=index, source="false", previous_routing="true")
+                told = [(c["op"], c.get("_routing"), c.get("_previous_routing", "same")) for line in lines for c in line["changes"] if c.get("_id") == "1"]
+                self.assertEqual(told, [("index", None, "same"), ("index", "r", None)])
 
     def test_indices(self):
         server, since = self.server, self.now()
@@ -270,6 +288,28 @@ class Feed(unittest.TestCase):
         server.must("POST", "/deep/_rename", {"from": "/x/y/b/c/d/e/f/g", "to": "/g"})
         line, = self.read(since, index="deep", expand="true", source="false")[0]
         self.assertEqual([(change["_id"], "_source" in change) for change in line["changes"]], [("3", False)])
+
+    def test_cut_by_size(self):
+        """Beyond --feed-max older changes are removed, whether or not a reader has them. Sizes are those of files, so a small feed may be removed whole."""
+        with Server("--feed-max", "64k") as server:
+            server.must("PUT", "/fs/_doc/first", {"n": 1})
+            since = server.must("GET", "/_timestamp")["timestamp"]
+            for _ in range(20):
+                server.must("POST", "/fs/_bulk?atomic=true", "".join('{"index":{"_id":"%s"}}\n{"n":1}\n' % os.urandom(100).hex() for _ in range(100)))
+            server.stop()  # its memory is written to files
+            server.start()
+            answers = []
+
+            def is_cut():
+                answers[:] = server.ask("GET", "/_changes?since=%d&limit=1" % since)
+                return answers[0] == 410
+            until(is_cut, "the feed is cut")
+            oldest = answers[1]["error"]["oldest"]
+            self.assertGreater(oldest, since)
+            server.must("PUT", "/fs/_doc/last", {"n": 1})
+            lines = [json.loads(line) for line in server.request("GET", "/_changes?since=%d&limit=100000&source=false" % oldest).body.splitlines()]
+            self.assertEqual([len(line["changes"]) for line in lines], [100] * (len(lines) - 1) + [1])
+            self.assertLess(len(lines), 21)
 
     def test_feed_turned_off_and_on(self):
         """A disabled feed returns nothing; when enabled again it names the oldest timestamp that can be followed."""

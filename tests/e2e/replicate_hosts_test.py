@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import unittest
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster_test  # noqa: E402
 import replicate_test  # noqa: E402
 from replicate_standin_test import Target  # noqa: E402
+from proxy import Meddler  # noqa: E402
 from server import Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -166,6 +168,158 @@ class Lagging(replicate_test.Copy):
             self.source.start()
             self.source.must("PUT", "/fs/_doc/2", {"n": 1})
             self.await_equal()
+
+    def test_odd_answer_once(self):
+        """A host that answers once without saying which cluster it is of, as a proxy or a server that has not joined a cluster yet, is asked again."""
+        for page in (b"<html>maintenance</html>", b'{"cluster_uuid":"_na_"}', b'{"cluster_uuid":""}', b"[]"):
+            odd, away = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(page), page)], threading.Event()
+            with self.subTest(page), Host(self.source.port, lambda request: odd.pop() if odd and request.startswith(b"GET / ") else None) as host, \
+                    Host(self.source.port, lambda request: response(503, {}, 0) if away.is_set() else None) as first:
+                self.hosts = first.url + "," + host.url
+                process = self.follow()
+                self.source.must("PUT", "/fs/_doc/1", {"page": page.decode()})
+                self.await_equal()
+                away.set()
+                self.source.must("PUT", "/fs/_doc/2", {"page": page.decode()})
+                self.await_equal()
+                self.assertIn("%s does not show which cluster it is of" % host.url, self.told(process))
+                self.assertNotIn("is not asked again", self.told(process))
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(self.ended(process), 0, self.told(process))
+
+    def test_odd_answer_at_the_start(self):
+        """The first host shows a proxy's page: the next one is the source."""
+        page = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+        with Host(self.source.port, lambda request: page) as host:
+            self.hosts = host.url + "," + self.source.url
+            self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+            self.once()
+        self.assert_equal()
+
+    def test_stopped_beside_a_target_that_hangs(self):
+        """A program that was asked to stop long ago still closes its session, also where the source does not see its connections end: another one may run at once."""
+        class Keeping(Host):
+            """Does not show the source the end of a connection."""
+            def serve(self, near):
+                far = socket.create_connection(("127.0.0.1", self.target))
+                self.connections.append(far)
+                threading.Thread(target=self.copy, args=(far, near), daemon=True).start()
+                try:
+                    for request in self.requests(near):
+                        far.sendall(request)
+                except OSError:
+                    pass
+        hangs, hung, ends = threading.Event(), threading.Event(), threading.Event()
+
+        def judge(method, path, body):
+            if hangs.is_set():
+                hung.set()
+                ends.wait()
+            return "pass"
+        with Keeping(self.source.port) as host, Meddler(self.target.port, judge) as target:
+            self.hosts = host.url
+            self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+            process = self.follow(to=target.url, fast=True)
+            self.addCleanup(ends.set)
+            self.await_equal()
+            hangs.set()
+            self.until(hung.is_set, "the target hangs")
+            process.send_signal(signal.SIGTERM)
+            until(lambda: process.poll() is not None, "the copy has ended")
+            self.assertIsNone(self.session())
+            ends.set()
+
+    # A host that lags and ignores Tidelock-After: an earlier answer, given twice.
+
+    def capture(self, method, path, body=None):
+        """Returns: the answer of now, for later."""
+        reply = self.source.request(method, path, body)
+        return "%s %s " % (method, path), response(reply.status, json.loads(reply.body) if reply.body else {}, int(reply.getheader("Tidelock-Timestamp")))
+
+    def through_lagging(self, captured, act):
+        """Returns: what `act` returns, whose source gives the captured answer."""
+        line, answer = captured
+        given = []
+
+        def lag(request):
+            if not request.startswith(line.encode()) or len(given) == 2:
+                return None
+            given.append(request)
+            return answer
+        with Host(self.source.port, lag) as host:
+            self.hosts = host.url
+            result = act()
+        self.assertEqual(len(given), 2, "the answer was given, discarded, and the same asked again")
+        return result
+
+    LIST = ("GET", "/*/_settings?ignore_unavailable=true&allow_no_indices=true")
+    WALK = ("POST", "/fs/_search?scroll=10m", {"size": 500, "sort": ["_doc"]})
+
+    def test_old_whole_indices(self):
+        """Indices that the target has lost are copied before the feed is followed, which does not tell of them again: none of these reads may be of before the place."""
+        for read in (self.LIST, self.WALK, ("GET", "/fs?include_type_name=true"), ("GET", "/late?include_type_name=true")):
+            with self.subTest(read[1]):
+                self.setUp()
+                self.hosts = self.source.url
+                self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+                captured = self.capture(*read)
+                self.source.must("PUT", "/fs/_doc/2", {"n": 2})
+                self.source.must("PUT", "/fs/_mapping", {"properties": {"more": {"type": "long"}}})
+                self.source.must("PUT", "/late/_doc/1", {"n": 1})
+                self.once()
+                for index in ("fs", "late"):
+                    self.target.must("DELETE", "/" + index)
+                told = self.through_lagging(captured, self.once)
+                self.assertIn("lags behind what was read before", told)
+                self.assert_equal()
+                self.assertEqual(self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["properties"]["more"], {"type": "long"})
+
+    def test_old_verified(self):
+        """A comparison is not of before it began."""
+        for read in (self.LIST, self.WALK):
+            with self.subTest(read[1]):
+                self.setUp()
+                self.hosts = self.source.url
+                self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+                self.once()
+                captured = self.capture(*read)
+                self.source.must("PUT", "/fs/_doc/2", {"n": 2})
+                self.source.must("PUT", "/late/_doc/1", {"n": 1})
+
+                def verify():
+                    return subprocess.run(self.command("--verify", "--quiet"), capture_output=True, text=True, env=replicate_test.without_rests()).stdout
+                self.assertEqual(sorted(" ".join(line.split()) for line in self.through_lagging(captured, verify).splitlines()[:2]), ["missing fs/2", "missing late/1"])
+
+    def test_old_present(self):
+        """Where the feed ends now: an older answer is neither the goal of --once nor a source that is older than the place."""
+        self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+        captured = self.capture("GET", "/_changes")
+        self.hosts = self.source.url
+        self.source.must("PUT", "/fs/_doc/2", {"n": 1})
+        self.once()
+        self.source.must("PUT", "/fs/_doc/3", {"n": 1})
+        self.through_lagging(captured, self.once)
+        self.assert_equal()
+
+    def test_old_snapshot(self):
+        """A first copy does not begin with a state of before."""
+        captured = ("POST /_transaction ", response(201, {"transaction": "older", "timestamp": 1}, 1))
+        self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+        self.assertNotIn("the copy begins anew", self.through_lagging(captured, self.once))
+        self.assert_equal()
+
+    def test_old_feed(self):
+        """A host whose newest timestamp is before the one that the feed was read up to says that this is in the future, or covers less: another one is asked, or it again."""
+        for status, body in ((400, {"error": {"type": "illegal_argument_exception", "reason": "[since] is in the future"}, "status": 400}), (200, {})):
+            with self.subTest(status):
+                self.setUp()
+                self.source.must("PUT", "/fs/_doc/1", {"n": 1})
+                self.hosts = self.source.url
+                self.once()
+                self.source.must("PUT", "/fs/_doc/2", {"n": 1})
+                told = self.through_lagging(("GET /_changes?since=", response(status, body, 1)), self.once)
+                self.assertIn("lags behind what was read before", told)
+                self.assert_equal()
 
     def test_misuse(self):
         for hosts in ("", ",", ",/"):

@@ -396,6 +396,16 @@ class Following(Copy):
         self.source.must("DELETE", "/new")
         until(lambda: self.target.ask("GET", "/new")[0] == 404, "it is deleted")
 
+    def test_deleted_index_is_closed(self):
+        """Without --delete-indices: its documents are there when it is opened."""
+        self.fill(5)
+        self.once()
+        self.source.must("DELETE", "/fs")
+        self.assertIn("fs is closed (--delete-indices deletes)", self.once())
+        self.assertEqual(self.target.ask("POST", "/fs/_search")[0], 400)
+        self.target.must("POST", "/fs/_open")
+        self.assertEqual(len(documents(self.target.must)), 5)
+
     def test_renames(self):
         """Of a directory, in one change; each document below it is another then."""
         self.source.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
@@ -507,6 +517,55 @@ class Following(Copy):
         self.source.must("PUT", "/fs/_doc/3", {"t": "three"})
         self.assertIn("everything is compared", self.once())
         self.assert_equal()
+
+
+class Each(Copy):
+    def commits(self):
+        """Changes the source, one commit after another, of every kind."""
+        must = self.source.must
+        must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        must("POST", "/_bulk?atomic=true", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"path":"/a/%d","n":%d}\n' % (i, i, i) for i in range(6)))
+        yield "an index, and documents in one commit"
+        must("POST", "/fs/_update/1", {"script": "ctx._source.n += 100"})
+        must("DELETE", "/fs/_doc/2")
+        yield "a script, and a delete"
+        must("PUT", "/fs/_doc/2?routing=r", {"path": "/b/2", "n": 20})
+        yield "a document made again, under a routing"
+        must("POST", "/fs/_rename", {"from": "/a", "to": "/c/d"})
+        yield "a directory renamed"
+        transaction = must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        for id, n in (("3", 33), ("new", 1)):
+            must("PUT", "/fs/_doc/" + id, {"path": "/t/" + id, "n": n}, {"Tidelock-Transaction": transaction})
+        must("DELETE", "/fs/_doc/4", None, {"Tidelock-Transaction": transaction})
+        must("POST", "/_transaction/%s/_commit" % transaction)
+        yield "a transaction"
+        must("PUT", "/fs/_mapping", {"properties": {"more": {"type": "keyword"}}})
+        must("PUT", "/other/_doc/1", {"n": 1})
+        yield "a field, and another index"
+        must("DELETE", "/fs")
+        must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "keyword"}}}})
+        must("PUT", "/fs/_doc/2", {"n": "text"})
+        must("DELETE", "/other")
+        yield "an index deleted and made again, another one deleted"
+
+    @unittest.skipIf(TARGET, "the copies of one source in one target")
+    def test_from_each_timestamp(self):
+        """A copy is made after each commit, and followed after the last one, from its own place; every other one when the feed does not reach back any more."""
+        copies = []
+        for i, _ in enumerate(self.commits()):
+            copies.append(("--name", "c%d" % i, "--prefix", "c%d-" % i))
+            self.once(*copies[-1])
+        for copy in copies[::2]:
+            self.assertNotIn("everything is compared", self.once("--delete-indices", *copy))
+            self.assertEqual(documents(self.target.must, prefix=copy[3]), documents(self.source.must), copy)
+        for options in (["--feed", "off"], list(self.SOURCE)):
+            self.source.stop()
+            self.source.options = options
+            self.source.start()
+        self.source.must("PUT", "/fs/_doc/last", {"n": "last"})
+        for copy in copies:
+            self.assertIn("everything is compared", self.once("--delete-indices", *copy))
+            self.assertEqual(documents(self.target.must, prefix=copy[3]), documents(self.source.must), copy)
 
 
 class Odd(Copy):

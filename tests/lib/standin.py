@@ -180,6 +180,8 @@ class Standin:
             if first != "_refresh":
                 self.index(first)
             return 200, {"_shards": {"failed": 0}}
+        if first == "_mapping":
+            return 200, {name: {"mappings": index.mappings} for name, index in self.indices.items() if not index.closed}
         if first == "_settings":
             return 200, {name: {"settings": {"index": index.settings}} for name, index in self.indices.items()}
         if action == "_search":

@@ -104,6 +104,9 @@ static void check_doc(struct world *world, const struct host *host, const struct
             host->name, index->name.data, model_doc->type, model_doc->id, (unsigned long long)view->ts,
             (long long)doc.version, (long long)doc.seq_no, (unsigned long long)doc.ts, SLICE_ARG(doc.source),
             (long long)expected->version, (long long)expected->seq_no, (unsigned long long)expected->ts, source);
+    if (doc.routing.data != NULL && !index->may_have_routings)
+        world_fail(world, "%s: %s/%s/%s as of %llu has a routing, and the index is not marked", host->name,
+                   index->name.data, model_doc->type, model_doc->id, (unsigned long long)view->ts);
     doc_release(&doc);
 }
 

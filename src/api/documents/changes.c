@@ -109,17 +109,17 @@ static void put_text(struct buf *to, const char *key, struct slice text)
 }
 
 /*
- * A document as it is at `ts`; where that cannot be read any more, as it is now, and *ret_later. With `previous_routing` the
- * version before the commit must be readable, too.
+ * Reads a document as it is at `ts`; where that cannot be read any more, as it is now, and *ret_later is set. With
+ * `previous_routing` the version before the commit must be readable, too.
  */
-static int read_document(struct request *request, const struct changes *changes, const struct feed_change *change,
-                         tl_ts ts, struct doc *ret_doc, bool *ret_later)
+static int read_document(struct request *request, bool previous_routing, const struct feed_change *change, tl_ts ts,
+                         struct doc *ret_doc, bool *ret_later)
 {
     struct view view = request->view;
     int r = DOC_TOO_OLD;
     *ret_later = false;
     view.ts = ts - 1;
-    if (!changes->previous_routing || !view_is_too_old(&view)) {
+    if (!previous_routing || !view_is_too_old(&view)) {
         view.ts = ts;
         r = doc_get(&view, change->index, change->type, change->name, ret_doc);
     }
@@ -172,7 +172,7 @@ static int put_previous_routing(struct request *request, const struct feed_chang
 }
 
 /* A deleted document is shown with the routing that it had. */
-static int put_gone(struct request *request, const struct changes *changes, const struct feed_change *change, tl_ts ts,
+static int put_gone(struct request *request, bool previous_routing, const struct feed_change *change, tl_ts ts,
                     bool later, struct buf *to)
 {
     struct version_routing deleted = {.text = BUF_INIT(BUF_UNLIMITED)};
@@ -180,7 +180,7 @@ static int put_gone(struct request *request, const struct changes *changes, cons
     struct slice routing = deleted.given ? buf_as_slice(&deleted.text) : SLICE_NONE;
     if (r >= 0 && routing.data != NULL)
         put_text(to, "_routing", routing);
-    if (r >= 0 && changes->previous_routing && !later)
+    if (r >= 0 && previous_routing && !later)
         r = put_previous_routing(request, change, ts, routing, to);
     buf_deinit(&deleted.text);
     return r < 0 ? r : 0;
@@ -190,9 +190,11 @@ static int put_document(struct request *request, struct changes *changes, const 
                         const struct feed_change *change, tl_ts ts, struct buf *to)
 {
     const struct mapping_type *type = mapping_type_by_number(index->mapping, change->type);
+    /* The request's catalog is not older than its view: an index without the mark has no version with a routing. */
+    bool routings = index->may_have_routings, previous_routing = changes->previous_routing && routings;
     struct doc doc;
     bool later;
-    int r = read_document(request, changes, change, ts, &doc, &later);
+    int r = read_document(request, previous_routing, change, ts, &doc, &later);
     if (r < 0 || r == DOC_TOO_OLD)
         return r < 0 ? tl_trace(r) : request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history was cut while it was read: ask again");
     buf_printf(to, "{\"op\":\"%s\"", r == 0 ? "index" : "delete");
@@ -203,7 +205,7 @@ static int put_document(struct request *request, struct changes *changes, const 
         buf_printf(to, ",\"_version\":%" PRId64 ",\"_seq_no\":%" PRId64 ",\"_primary_term\":1", doc.version, doc.seq_no);
         if (doc.routing.data != NULL)
             put_text(to, "_routing", doc.routing);
-        if (changes->previous_routing && !later)
+        if (previous_routing && !later)
             r = put_previous_routing(request, change, ts, doc.routing, to);
         if (later)
             buf_printf(to, ",\"timestamp\":%" PRIu64, doc.ts);
@@ -214,7 +216,7 @@ static int put_document(struct request *request, struct changes *changes, const 
         (void)account_take(&request->account, doc.source.len);
         doc_release(&doc);
     } else {
-        r = put_gone(request, changes, change, ts, later, to);
+        r = routings ? put_gone(request, previous_routing, change, ts, later, to) : 0;
     }
     if (later)
         buf_lit(to, ",\"later\":true");

@@ -192,6 +192,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
     index->uuid = arena_copy(&body->arena, spec->uuid);
     index->created_ms = spec->created_ms;
     index->closed = spec->closed;
+    index->may_have_routings = spec->may_have_routings;
     index->dialect = spec->dialect;
     index->settings = copy_settings(&body->arena, spec->settings);
     index->mapping = node->mapping;
@@ -229,6 +230,7 @@ struct catalog_index_spec catalog__spec(const struct catalog_index *index)
         .uuid = index->uuid,
         .created_ms = index->created_ms,
         .closed = index->closed,
+        .may_have_routings = index->may_have_routings,
         .dialect = index->dialect,
         .settings = index->settings,
         .mapping = index->mapping,

@@ -64,6 +64,7 @@ struct catalog_index {
     uint32_t replica_count;
     bool closed;
     bool hidden;
+    bool may_have_routings; /* false: no version of its documents, at any timestamp, has a routing */
     /* Block that forbids changes of documents; NULL: none */
     const struct catalog_block *write_block;
     /* Block that forbids changes of mapping, settings, aliases and state; NULL: none */

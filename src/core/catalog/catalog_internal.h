@@ -89,6 +89,7 @@ struct catalog_index_spec {
     struct slice uuid;
     uint64_t created_ms;
     bool closed;
+    bool may_have_routings;
     enum dialect dialect;
     const struct settings *settings;
     const struct mapping *mapping;

@@ -10,7 +10,11 @@
 #include "json/json.h"
 #include "mapping/mapping.h"
 
-enum { RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
+/*
+ * Version 2 of an index's record adds whether it may have documents with a routing. Before, that was not recorded: such an
+ * index may have them.
+ */
+enum { INDEX_RECORD_VERSION = 2, OBJECT_RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
 
 /* First byte of the keys of each kind. */
 static const char kind_letters[CATALOG_KIND_COUNT] = {
@@ -57,7 +61,7 @@ static void encode_index(struct buf *buf, const struct catalog_index *index)
     struct buf settings = BUF_INIT(BUF_UNLIMITED);
 
     settings_render(index->settings, true, &settings);
-    buf_varint(buf, RECORD_VERSION);
+    buf_varint(buf, INDEX_RECORD_VERSION);
     put_text(buf, index->name);
     put_text(buf, index->uuid);
     buf_varint(buf, index->created_ms);
@@ -75,6 +79,7 @@ static void encode_index(struct buf *buf, const struct catalog_index *index)
         buf_varint(buf, (uint64_t)(alias->write_index + 1));
         buf_varint(buf, (uint64_t)(alias->hidden + 1));
     }
+    buf_varint(buf, index->may_have_routings);
 }
 
 static bool take_flag(struct slice *bytes, enum catalog_flag *ret_flag)
@@ -121,15 +126,17 @@ static int decode_index(struct slice bytes, struct arena *arena, struct catalog_
 {
     struct catalog_index_spec spec = {0};
     struct slice settings;
-    uint64_t version, closed, dialect;
+    uint64_t version, closed, dialect, may_have_routings = true;
 
-    if (!slice_take_varint(&bytes, &version) || version != RECORD_VERSION || !take_text(&bytes, &spec.name) ||
-        !take_text(&bytes, &spec.uuid) || !slice_take_varint(&bytes, &spec.created_ms) ||
-        !slice_take_varint(&bytes, &closed) || !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT ||
-        !take_text(&bytes, &settings) || !take_aliases(&bytes, arena, &spec) ||
-        !decode_settings(settings, arena, &spec))
+    if (!slice_take_varint(&bytes, &version) || version == 0 || version > INDEX_RECORD_VERSION ||
+        !take_text(&bytes, &spec.name) || !take_text(&bytes, &spec.uuid) ||
+        !slice_take_varint(&bytes, &spec.created_ms) || !slice_take_varint(&bytes, &closed) ||
+        !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT || !take_text(&bytes, &settings) ||
+        !take_aliases(&bytes, arena, &spec) || !decode_settings(settings, arena, &spec) ||
+        (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)))
         return tl_trace(TL_ERR_CORRUPT);
     spec.closed = closed != 0;
+    spec.may_have_routings = may_have_routings != 0;
     spec.dialect = (enum dialect)dialect;
     *ret_spec = spec;
     return 0;
@@ -137,7 +144,7 @@ static int decode_index(struct slice bytes, struct arena *arena, struct catalog_
 
 static void encode_object(struct buf *buf, const struct catalog_object *object)
 {
-    buf_varint(buf, RECORD_VERSION);
+    buf_varint(buf, OBJECT_RECORD_VERSION);
     put_text(buf, object->lang);
     put_text(buf, object->body);
     put_text(buf, object->options);
@@ -148,7 +155,7 @@ static int decode_object(struct slice key, struct slice bytes, struct catalog_ob
     struct catalog_object object = {.name = slice_from_offset(key, 1)};
     uint64_t version;
 
-    if (!slice_take_varint(&bytes, &version) || version != RECORD_VERSION || !take_text(&bytes, &object.lang) ||
+    if (!slice_take_varint(&bytes, &version) || version != OBJECT_RECORD_VERSION || !take_text(&bytes, &object.lang) ||
         !take_text(&bytes, &object.body) || !take_text(&bytes, &object.options))
         return tl_trace(TL_ERR_CORRUPT);
     *ret_object = object;

@@ -214,6 +214,8 @@ void core__begin(struct core *core, tl_ts at)
     core->unit_work = core_step_work(core);
     core->ephemeral_deltas = NULL;
     core->ephemeral_delta_count = core->ephemeral_delta_capacity = 0;
+    core->routed = NULL;
+    core->routed_count = core->routed_capacity = 0;
     core->recorded_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
@@ -289,11 +291,26 @@ static int write_batch(struct core *core, tl_ts ended)
     return store_write(core->store, core->batch);
 }
 
+static void mark_routed(struct core *core)
+{
+    for (size_t i = 0; i < core->routed_count; i++) {
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, core->routed[i]);
+        if (index == NULL || index->may_have_routings)
+            continue;
+        struct catalog_index_spec spec = catalog__spec(index);
+        spec.may_have_routings = true;
+        catalog__put_index(&core->catalog, &spec, core->batch);
+        core->catalog_changed = true;
+    }
+    core->routed_count = 0;
+}
+
 int core__commit(struct core *core)
 {
     int r = 0;
 
     REQUIRE(core->open);
+    mark_routed(core);
     core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
     if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core->state_changed)
         core->async_commit = true;
@@ -325,6 +342,7 @@ void core__rollback(struct core *core)
     core->catalog_changed = core->in_txn = false;
     core->provisional_changes = 0;
     core->recorded_ts = TL_TS_NONE;
+    core->routed_count = 0;
     owners__rollback_ephemeral_counts(core);
     core->state_changed = false;
     core->change_chain = 0;
@@ -353,6 +371,20 @@ void core__put_mapping(struct core *core, uint32_t number, const struct mapping 
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
     catalog__put_mapping(&core->catalog, number, mapping, core->batch);
     core->catalog_changed = true;
+}
+
+void core__note_routing(struct core *core, uint32_t index)
+{
+    const struct catalog_index *known = catalog_index_by_number(core->catalog, index);
+
+    REQUIRE(core->open);
+    if (known == NULL || known->may_have_routings)
+        return;
+    if (core->routed_count > 0 && core->routed[core->routed_count - 1] == index)
+        return;
+    core->routed =
+        arena_grow(&core->arena, core->routed, core->routed_count, &core->routed_capacity, sizeof *core->routed);
+    core->routed[core->routed_count++] = index;
 }
 
 void core__drop_index(struct core *core, uint32_t number)

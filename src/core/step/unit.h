@@ -102,6 +102,10 @@ struct core {
     struct ephemeral_delta *ephemeral_deltas;
     size_t ephemeral_delta_count;
     size_t ephemeral_delta_capacity;
+    /* Numbers of indices in which the unit writes a document's first routing, in `arena`; may repeat */
+    uint32_t *routed;
+    size_t routed_count;
+    size_t routed_capacity;
     /*
      * Script steps left, shared by several writes (update.h); NULL: each command has its own limit
      */
@@ -204,6 +208,11 @@ void core__free_at_end(struct core *core, struct command *command);
  */
 void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what);
 void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
+/*
+ * Records that the open unit writes a version of a document with a routing. Its commit sets
+ * may_have_routings of the index; that is no change for the feed. The catalog stays as it is until then.
+ */
+void core__note_routing(struct core *core, uint32_t index);
 void core__drop_index(struct core *core, uint32_t number);
 void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object);
 void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name);

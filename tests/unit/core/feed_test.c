@@ -5,10 +5,13 @@
  */
 #include "../../lib/unit.h"
 
+#include "core/catalog/catalog.h"
 #include "core/feed/feed.h"
 #include "core/feed/feed_read.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
+#include "store/store.h"
+#include "store/view.h"
 
 struct fixture {
     struct store *store;
@@ -59,6 +62,33 @@ static void put(struct fixture *f, size_t count, size_t times, bool deletes)
     command->write.items = items;
     command->write.item_count = count * times;
     step(f, command);
+}
+
+/* Writes a document under a routing; SLICE_NONE: without one. */
+static void put_routed(struct fixture *f, struct slice index, struct slice routing)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
+    *item = (struct write_item){.op = WRITE_INDEX,
+                                .index = index,
+                                .id = SLICE_LIT("r"),
+                                .routing = routing,
+                                .source = SLICE_LIT("{}"),
+                                .version = VERSION_ANY,
+                                .if_seq_no = SEQ_NO_ANY};
+    command->write.items = item;
+    command->write.item_count = 1;
+    step(f, command);
+}
+
+/* Returns: the mark of an index, by the catalog that the store has as of now. */
+static bool may_have_routings(struct fixture *f, const char *name)
+{
+    tl_cleanup(catalog_unrefp) struct catalog *stored = NULL, *present = core_catalog(f->core);
+    assert_int_equal(catalog_load(&(struct view){f->store, f->now, NULL}, &stored), 0);
+    bool mark = catalog_index(present, slice_from(name))->may_have_routings;
+    assert_int_equal(catalog_index(stored, slice_from(name))->may_have_routings, mark);
+    return mark;
 }
 
 /* Scans the feed. Returns: changes of documents; *ret_parts: records, *ret_deleted: deletions. */
@@ -159,6 +189,65 @@ static void test_feed_rejects_reads_below_its_start(void **state)
     assert_int_equal(read_feed(f, on, &parts, &deleted), 1);
 }
 
+static size_t count_changes(struct fixture *f, tl_ts since)
+{
+    struct feed_scan *scan;
+    struct feed_record record;
+    struct feed_change change;
+    tl_ts from;
+    size_t count = 0;
+    assert_int_equal(feed_scan_new(f->store, since, f->now, &scan, &from), 0);
+    while (feed_scan_next(scan, &record) == 0)
+        while (feed_change_take(&record.changes, &change))
+            count++;
+    feed_scan_free(scan);
+    return count;
+}
+
+static void test_feed_first_routing_marks_index(void **state)
+{
+    struct fixture *f = *state;
+    put_routed(f, SLICE_LIT("x"), SLICE_NONE);
+    put_routed(f, SLICE_LIT("y"), SLICE_NONE);
+    assert_false(may_have_routings(f, "x"));
+    tl_ts since = f->now;
+    put_routed(f, SLICE_LIT("x"), SLICE_LIT("a"));
+    assert_int_equal(count_changes(f, since), 1); /* the document alone */
+    assert_true(may_have_routings(f, "x"));
+    assert_false(may_have_routings(f, "y"));
+    put_routed(f, SLICE_LIT("x"), SLICE_NONE);
+    assert_true(may_have_routings(f, "x"));
+    put_routed(f, SLICE_LIT("z"), SLICE_LIT("a")); /* the unit makes the index, too */
+    assert_true(may_have_routings(f, "z"));
+}
+
+/* An index's record of version 1 has no mark: its documents may have routings. */
+static void test_feed_index_of_older_store_is_marked(void **state)
+{
+    struct fixture *f = *state;
+    struct buf old = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = NULL;
+    put_routed(f, SLICE_LIT("x"), SLICE_NONE);
+    struct catalog *present = core_catalog(f->core);
+    char key[5] = {'i', 0, 0, 0, (char)catalog_index(present, SLICE_LIT("x"))->number};
+    catalog_unref(present);
+    assert_int_equal(store_get(f->store, SPACE_CATALOG, TL_TS_MAX, slice_make(key, sizeof key), &value), 0);
+    assert_int_equal(value.bytes.data[0], 2);
+    assert_int_equal(value.bytes.data[value.bytes.len - 1], 0);
+    buf_byte(&old, 1);
+    buf_slice(&old, slice_make(value.bytes.data + 1, value.bytes.len - 2));
+    store_value_release(&value);
+    struct store_batch *batch = store_batch_new(f->store);
+    store_batch_begin(batch, f->now + 100);
+    store_batch_put(batch, SPACE_CATALOG, slice_make(key, sizeof key), buf_as_slice(&old));
+    assert_int_equal(store_write(f->store, batch), 0);
+    store_batch_free(batch);
+    assert_int_equal(catalog_load(&(struct view){f->store, f->now + 100, NULL}, &catalog), 0);
+    assert_true(catalog_index(catalog, SLICE_LIT("x"))->may_have_routings);
+    buf_deinit(&old);
+}
+
 static void test_feed_change_roundtrip(void **state)
 {
     (void)state;
@@ -188,6 +277,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_feed_splits_large_unit_into_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_names_document_once_per_unit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_rejects_reads_below_its_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_feed_first_routing_marks_index, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_feed_index_of_older_store_is_marked, setup, teardown),
         cmocka_unit_test(test_feed_change_roundtrip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
