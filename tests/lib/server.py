@@ -34,7 +34,8 @@ HANGS = 300  # seconds: a server that takes longer to answer a request, or to en
 FOR_THE_PORT = 30  # seconds for another process to give the port back
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
-REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")  # all, some, none: see replay()
+# Of which servers the log is replayed at the end: all; some: one in three is drawn for it, and another one for the search for leaks; none.
+REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")
 
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 
@@ -53,8 +54,10 @@ class Server:
         self.process = None
         self.connection = None
         self.log = open(os.path.join(self.data + ".log"), "ab")
+        drawn = self.draw()
+        self.detects_leaks = REPLAYED != "some" or drawn == 1
         given = [option.split("=")[0] for option in options]
-        replay = replay and self.is_replayed() and self.own_data and "--log-archive" not in given and "--cluster" not in given
+        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn == 0)) and self.own_data and "--log-archive" not in given and "--cluster" not in given
         self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
         self.is_shared = False  # by the cases of a class: the last one does not end with stop()
 
@@ -86,13 +89,16 @@ class Server:
         if self.port_wanted == 0:
             self.reserved = ports.Port()
         port = self.port_wanted or self.reserved.number
+        environment = self.environment
+        if not self.detects_leaks:
+            environment = dict(environment, ASAN_OPTIONS=environment.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
         line, until = "", time.monotonic() + FOR_THE_PORT
         while not line:
             told = os.path.getsize(self.data + ".log")
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
                  *(["--log-archive", self.archive] if self.archive else [])],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=environment, text=True)
             line = self.process.stdout.readline()
             if not line:
                 self.process.wait()
@@ -152,11 +158,11 @@ class Server:
         return self.start()
 
     @classmethod
-    def is_replayed(cls):
-        """Returns: whether to replay the log of the next server; "some": of one in three, of others at each commit."""
+    def draw(cls):
+        """Returns: 0, 1 or 2, for the next server; another one at each commit."""
         cls.count += 1
         name = "%s %d %s" % (os.path.basename(sys.argv[0]), cls.count, os.environ.get("TIDELOCK_FIRST_SEED", ""))
-        return REPLAYED == "all" or (REPLAYED == "some" and zlib.crc32(name.encode()) % 3 == 0)
+        return zlib.crc32(name.encode()) % 3
 
     def replay(self):
         """Checks the data directory, and that the log, applied from its first entry on, makes the same state. Once, after an orderly end."""
