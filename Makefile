@@ -41,8 +41,8 @@ release: ## build what is shipped and measured, build-release/tidelock, with a R
 test: deps ## the gate, what CI runs: every behaviour once, in ten minutes; RELEASE=1: against what `make release` builds
 	@tools/run-tests $(if $(RELEASE),release)
 
-test-long: deps ## every suite in every build, many seeds, campaigns by time, measurements; WHAT=plain|asan|tsan|release|demo|breakages for one part
-	@tools/run-tests $(or $(WHAT),long)
+test-long: deps ## every suite in every build, many seeds, campaigns by time, measurements; WHAT=plain|asan|tsan|release|seeds|demo|breakages for one part, MINUTES=20 of seeds
+	@tools/run-tests $(or $(WHAT),long) $(if $(MINUTES),--minutes=$(MINUTES))
 
 bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios; WHAT=put for one part
 	@tools/install-deps --bench

@@ -23,11 +23,10 @@ ONE_BY_ONE = "atomic=true&scroll_size=1&timeout=10m"
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
+        self.server = Server.of_class(self)
 
     def tearDown(self):
         self.assertEqual(self.server.must("GET", "/_lock")["locks"], [], "locks are left behind")
-        self.server.close()
 
     def fill(self, index, count):
         reply = self.server.must("POST", "/_bulk", "".join(

@@ -25,12 +25,9 @@ CHANGES = [
 
 class CatalogLocks(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
+        self.server = Server.of_class(self)
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         self.session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
-
-    def tearDown(self):
-        self.server.close()
 
     def lock(self, **what):
         self.server.must("POST", "/_lock", {"session": self.session, "locks": [dict(what, mode=what.get("mode", "exclusive"))]})

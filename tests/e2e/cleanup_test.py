@@ -27,8 +27,7 @@ def lock(index, **what):
 
 class Cleanup(unittest.TestCase):
     def setUp(self):
-        self.server = ClockedServer("--max-ephemeral", "6000").start()
-        self.addCleanup(self.server.close)
+        self.server = ClockedServer.of_class(self, "--max-ephemeral", "6000")
         self.server.must("PUT", "/fs", MAPPING)
 
     def session(self, **members):

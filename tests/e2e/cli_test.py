@@ -79,51 +79,51 @@ class Usage(unittest.TestCase):
             self.assertNotIn("s3cret", done.stdout + done.stderr, command)
 
     def test_number_alone_is_seconds(self):
-        with Server() as server:
-            begun = time.monotonic()
-            expect(run("lock", "--wait", "0", "fs", "--", "sh", "-c", "exec %s lock --wait 1 fs -- true" % PROGRAM, server=server), 75)
-            self.assertGreaterEqual(time.monotonic() - begun, 1)
+        server = Server.of_class(self)
+        begun = time.monotonic()
+        expect(run("lock", "--wait", "0", "fs", "--", "sh", "-c", "exec %s lock --wait 1 fs -- true" % PROGRAM, server=server), 75)
+        self.assertGreaterEqual(time.monotonic() - begun, 1)
 
     def test_json(self):
-        with Server() as server:
-            status = json.loads(run("status", "--json", server=server).stdout)
-            self.assertEqual(status["server"]["cluster_name"], "tidelock")
-            self.assertEqual(set(status), {"server", "time", "health", "indices", "sessions", "transactions", "locks", "copies", "memory"})
-            self.assertEqual(json.loads(run("locks", "--json", server=server).stdout), {"locks": []})
-            server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
-            server.must("PUT", "/fs/_doc/1?refresh=true", {"path": "/a/b\n", "size": 1})
-            self.assertEqual(json.loads(run("ls", "--json", "fs:/a", server=server).stdout), {"path": "/a/b\n", "size": 1})
+        server = Server.of_class(self)
+        status = json.loads(run("status", "--json", server=server).stdout)
+        self.assertEqual(status["server"]["cluster_name"], "tidelock")
+        self.assertEqual(set(status), {"server", "time", "health", "indices", "sessions", "transactions", "locks", "copies", "memory"})
+        self.assertEqual(json.loads(run("locks", "--json", server=server).stdout), {"locks": []})
+        server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        server.must("PUT", "/fs/_doc/1?refresh=true", {"path": "/a/b\n", "size": 1})
+        self.assertEqual(json.loads(run("ls", "--json", "fs:/a", server=server).stdout), {"path": "/a/b\n", "size": 1})
 
     def test_tree(self):
         documents = {"1": ("/a", "directory"), "2": ("/a/b/c", "file"), "3": ("/a/b/d\n", "file"), "4": ("/a/b/d\n/x", "file"), "5": ("/a/e", "directory"), "6": ("/f", None),
                      "7": ("/a/b/c", None), "8": ("/a/l", "symlink"), "9": ("relative", None)}
-        with Server() as server:
-            server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
-            for id, (path, kind) in documents.items():
-                server.must("PUT", "/fs/_doc/" + id, {"path": path, "type": kind})
-            drawn = "|-- a\n|   |-- b\n|   |   |-- c\n|   |   |-- c\n|   |   `-- d\\n\n|   |       `-- x\n|   |-- e\n|   `-- l\n`-- f\n\n5 directories, 5 files\n"
-            for locale, lines in (("C", drawn), ("C.UTF-8", drawn.replace("|-- ", "\u251c\u2500\u2500 ").replace("`-- ", "\u2514\u2500\u2500 ").replace("|   ", "\u2502\u00a0\u00a0 "))):
-                done = subprocess.run([PROGRAM, "tree", "fs", "--url", server.url], env=dict(os.environ, LC_ALL=locale), capture_output=True, encoding="utf-8", check=True)
-                self.assertEqual(done.stdout, "fs:/\n" + lines)
-            before = server.must("GET", "/_timestamp")["time"]
-            server.must("POST", "/fs/_rename", {"from": "/a", "to": "/z"})
-            self.assertIn("4 directories, 4 files", run("tree", "fs", "/a", "--as-of", before, server=server).stdout)
-            expect(run("tree", "fs", "/a", server=server), 1, "nothing in 'fs' lies below")
-            for arguments in (("fs:/z/", "--depth", "1"), ("fs", "/z", "-L", "1")):
-                self.assertEqual(len(run("tree", *arguments, server=server).stdout.splitlines()), 6)
-            root, report = json.loads(run("tree", "--json", "fs:/z", server=server).stdout)
-            self.assertEqual(report, {"type": "report", "directories": 4, "files": 4})
-            self.assertEqual(root["contents"][1:], [{"type": "directory", "name": "e"}, {"type": "link", "name": "l"}])
-            self.assertEqual(root["contents"][0]["contents"][2], {"type": "directory", "name": "d\n", "contents": [{"type": "file", "name": "x"}]})
-            many = ["/many/%05d" % i for i in range(12000)] + ["/" + "deep/" * 1000 + "end"]
-            lines = "".join('{"index": {"_id": "m%d"}}\n{"path": "%s"}\n' % (i, path) for i, path in enumerate(many))
-            self.assertFalse(server.must("POST", "/fs/_bulk", lines, {"Content-Type": "application/x-ndjson"})["errors"])
-            self.assertIn("\n1 directory, 12000 files", run("tree", "fs", "/many", server=server).stdout)
-            self.assertIn("\n1000 directories, 1 file\n", run("tree", "fs", "/deep", server=server).stdout)
-            server.must("PUT", "/plain/_doc/1", {"path": "/a"})
-            expect(run("tree", "plain", server=server), 1, "has no tree")
-            expect(run("tree", "fs", "/a", "/b", server=server), USAGE, "one directory at a time")
-            expect(run("tree", server=server), USAGE, "which directory?")
+        server = Server.of_class(self)
+        server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        for id, (path, kind) in documents.items():
+            server.must("PUT", "/fs/_doc/" + id, {"path": path, "type": kind})
+        drawn = "|-- a\n|   |-- b\n|   |   |-- c\n|   |   |-- c\n|   |   `-- d\\n\n|   |       `-- x\n|   |-- e\n|   `-- l\n`-- f\n\n5 directories, 5 files\n"
+        for locale, lines in (("C", drawn), ("C.UTF-8", drawn.replace("|-- ", "\u251c\u2500\u2500 ").replace("`-- ", "\u2514\u2500\u2500 ").replace("|   ", "\u2502\u00a0\u00a0 "))):
+            done = subprocess.run([PROGRAM, "tree", "fs", "--url", server.url], env=dict(os.environ, LC_ALL=locale), capture_output=True, encoding="utf-8", check=True)
+            self.assertEqual(done.stdout, "fs:/\n" + lines)
+        before = server.must("GET", "/_timestamp")["time"]
+        server.must("POST", "/fs/_rename", {"from": "/a", "to": "/z"})
+        self.assertIn("4 directories, 4 files", run("tree", "fs", "/a", "--as-of", before, server=server).stdout)
+        expect(run("tree", "fs", "/a", server=server), 1, "nothing in 'fs' lies below")
+        for arguments in (("fs:/z/", "--depth", "1"), ("fs", "/z", "-L", "1")):
+            self.assertEqual(len(run("tree", *arguments, server=server).stdout.splitlines()), 6)
+        root, report = json.loads(run("tree", "--json", "fs:/z", server=server).stdout)
+        self.assertEqual(report, {"type": "report", "directories": 4, "files": 4})
+        self.assertEqual(root["contents"][1:], [{"type": "directory", "name": "e"}, {"type": "link", "name": "l"}])
+        self.assertEqual(root["contents"][0]["contents"][2], {"type": "directory", "name": "d\n", "contents": [{"type": "file", "name": "x"}]})
+        many = ["/many/%05d" % i for i in range(12000)] + ["/" + "deep/" * 1000 + "end"]
+        lines = "".join('{"index": {"_id": "m%d"}}\n{"path": "%s"}\n' % (i, path) for i, path in enumerate(many))
+        self.assertFalse(server.must("POST", "/fs/_bulk", lines, {"Content-Type": "application/x-ndjson"})["errors"])
+        self.assertIn("\n1 directory, 12000 files", run("tree", "fs", "/many", server=server).stdout)
+        self.assertIn("\n1000 directories, 1 file\n", run("tree", "fs", "/deep", server=server).stdout)
+        server.must("PUT", "/plain/_doc/1", {"path": "/a"})
+        expect(run("tree", "plain", server=server), 1, "has no tree")
+        expect(run("tree", "fs", "/a", "/b", server=server), USAGE, "one directory at a time")
+        expect(run("tree", server=server), USAGE, "which directory?")
 
     def test_output_errors_fail(self):
         """Each command fails when its output cannot be written."""
@@ -136,12 +136,12 @@ class Usage(unittest.TestCase):
         fill("--help")
         fill("--version")
         fill("serve", "--help")
-        with Server() as server:
-            server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
-            server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "name": "b"})
-            for arguments in (("ls", "fs:/a"), ("locks",), ("status",)):
-                expect(run(*arguments, server=server), 0)
-                fill(*arguments, "--url", server.url)
+        server = Server.of_class(self)
+        server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "name": "b"})
+        for arguments in (("ls", "fs:/a"), ("locks",), ("status",)):
+            expect(run(*arguments, server=server), 0)
+            fill(*arguments, "--url", server.url)
 
     def test_wrong_usage(self):
         expect(run(), USAGE, "Usage")
@@ -183,13 +183,13 @@ class Usage(unittest.TestCase):
 
 class Serve(unittest.TestCase):
     def test_serve_twice(self):
-        with Server() as server:
-            expect(run("serve", "--data", server.data, "--listen", "127.0.0.1:0"), 1, "in use by another process: a server, or a check")
-            expect(run("check", "--data", server.data), 1, "in use by another process")
-            other = tempfile.mkdtemp()
-            expect(run("serve", "--data", other, "--listen", "127.0.0.1:%d" % server.port), 1,
-                   "Address already in use: a server runs there; --listen names another port, 0 for a free one")
-            shutil.rmtree(other)
+        server = Server.of_class(self)
+        expect(run("serve", "--data", server.data, "--listen", "127.0.0.1:0"), 1, "in use by another process: a server, or a check")
+        expect(run("check", "--data", server.data), 1, "in use by another process")
+        other = tempfile.mkdtemp()
+        expect(run("serve", "--data", other, "--listen", "127.0.0.1:%d" % server.port), 1,
+               "Address already in use: a server runs there; --listen names another port, 0 for a free one")
+        shutil.rmtree(other)
 
     def test_serve_on_unusable_address_or_directory(self):
         expect(run("serve", "--data", "/proc/nothing", "--listen", "127.0.0.1:0"), 1, "/proc/nothing")
@@ -333,10 +333,10 @@ class Serve(unittest.TestCase):
             self.assertRegex(server.errors(), r"debug: PUT /BAD/_doc/1: 400 by 127\.0\.0\.1:\d+: Invalid index name \[BAD\]")
 
     def test_locks_of_missing_index(self):
-        with Server() as server:
-            server.must("PUT", "/fs", None)
-            expect(run("locks", "fs", server=server), 0, "no locks are held")
-            expect(run("locks", "nosuch", server=server), 1, "there is no index 'nosuch'")
+        server = Server.of_class(self)
+        server.must("PUT", "/fs", None)
+        expect(run("locks", "fs", server=server), 0, "no locks are held")
+        expect(run("locks", "nosuch", server=server), 1, "there is no index 'nosuch'")
 
     def test_stop_lets_requests_end(self):
         with Server() as server:
@@ -440,9 +440,9 @@ class Import(unittest.TestCase):
         shutil.rmtree(root)
 
     def test_import_errors(self):
-        with Server() as server:
-            expect(run("import", "/no/such/place", "--index", "fs", server=server), 1, "/no/such/place: No such file")
-            expect(run("import", "/etc/apt", "--index", "UPPER", server=server), 1, "cannot make the index 'UPPER'", "lowercase")
+        server = Server.of_class(self)
+        expect(run("import", "/no/such/place", "--index", "fs", server=server), 1, "/no/such/place: No such file")
+        expect(run("import", "/etc/apt", "--index", "UPPER", server=server), 1, "cannot make the index 'UPPER'", "lowercase")
         expect(run("import", "/etc/apt", "--index", "fs", "--url", "http://127.0.0.1:1"), 69, "cannot make the index")
         expect(run("status", "--url", "http://127.0.0.1:1"), 69, "http://127.0.0.1:1")
 

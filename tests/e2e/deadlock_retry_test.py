@@ -21,8 +21,7 @@ CLIENTS, TRANSFERS, DOCUMENTS = 8, 8, 6
 
 class Retry(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
-        self.addCleanup(self.server.close)
+        self.server = Server.of_class(self)
         for number in range(DOCUMENTS):
             self.server.must("PUT", "/bank/_doc/%d" % number, {"balance": 100})
 

@@ -38,15 +38,12 @@ READS_FIRST = [  # under locks, too, which others have
 
 class Fencing(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
+        self.server = Server.of_class(self)
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "long"}}}})
         self.server.must("PUT", "/from/_doc/1", {"n": 1, "path": "/d/1"})
         self.restore("")
         self.session = self.server.must("POST", "/_session", {"ttl": "1m"})["session"]
         self.other = self.server.must("POST", "/_session", {"ttl": "1m"})["session"]
-
-    def tearDown(self):
-        self.server.close()
 
     def restore(self, by):
         self.server.must("PUT", "/fs/_doc/1?" + by, {"n": 1, "path": "/d/1"})

@@ -35,13 +35,10 @@ def request_bytes(method, path, body):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.server = ClockedServer().start()
+        self.server = ClockedServer.of_class(self)
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         self.waiter = self.open()
-
-    def tearDown(self):
-        self.server.close()
 
     def open(self, **members):
         return self.server.must("POST", "/_session", {"ttl": "1h", **members})["session"]

@@ -18,8 +18,7 @@ DEADLOCKS = 3
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
-        self.addCleanup(self.server.close)
+        self.server = Server.of_class(self)
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
 
     def session(self):

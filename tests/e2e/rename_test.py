@@ -59,8 +59,7 @@ class Model:
 class Rename(unittest.TestCase):
     def setUp(self):
         self.random = random.Random(OPTIONS.seed)
-        self.server = Server().start()
-        self.addCleanup(self.server.close)
+        self.server = Server.of_class(self)
         self.server.must("PUT", "/fs", INDEX)
         self.model = Model()
         self.past = []

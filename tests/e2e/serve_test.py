@@ -32,6 +32,8 @@ def attach(server, session):
     return connection, response
 
 
+# Its requests come one after the other; the threads of a start and an end meet in Stop, too.
+@unittest.skipIf(os.environ.get("TIDELOCK_TEST_BUILD") == "tsan" and not os.environ.get("TIDELOCK_TEST_LONG"), "the thread sanitizer finds nothing else in it")
 class Begin(unittest.TestCase):
     def test_cluster_uuid_stays(self):
         with Server() as server:
@@ -129,13 +131,14 @@ class Merge(unittest.TestCase):
         return total
 
     def test_forcemerge_frees_disk_space(self):
-        """During reads and writes, two at once; later operations of the store work as before."""
+        """Twice at once, beside writes. Before it the directory is larger than the bound that holds afterwards, however often checkpoints trim the log."""
+        bound = 32 << 20  # of the log, two segments of 8 MiB and a spare stay; of the store, a manifest of 4 MiB and the documents
         with Server() as server:
-            for part in range(10):
-                lines = ('{"index":{"_id":"%d"}}\n{"n":%d,"note":"%s"}\n' % (n, n, "x" * 6000) for n in range(part * 1000, part * 1000 + 1000))
+            written = 0
+            while self.size(server) <= bound:
+                lines = ('{"index":{"_id":"%d"}}\n{"n":%d,"note":"%s"}\n' % (n, n, "x" * 6000) for n in range(written, written + 1000))
                 server.must("POST", "/fs/_bulk", "".join(lines))
-            written = 10 * 1000 * 6000
-            self.assertGreater(self.size(server), written / 2)
+                written += 1000
             merges = [Waiting(server, "POST", "/fs/_forcemerge") for _ in range(2)]
             for n in range(200):
                 server.must("PUT", "/fs/_doc/%d" % n, {"n": -n})
@@ -143,10 +146,10 @@ class Merge(unittest.TestCase):
                 merge.join()
                 self.assertEqual(merge.status, 200, merge.reply)
             server.must("POST", "/fs/_forcemerge?max_num_segments=1")
-            self.assertLess(self.size(server), written / 3)  # one or two segments of the log remain, with any content
+            self.assertLess(self.size(server), bound)
             row = json.loads(server.request("GET", "/_cat/indices/fs?format=json&bytes=b").body)[0]
             self.assertGreater(int(row["store.size"]), 100000)
-            self.assertEqual(server.must("GET", "/fs/_count")["count"], 10000)
+            self.assertEqual(server.must("GET", "/fs/_count")["count"], written)
             self.assertEqual(server.must("GET", "/fs/_doc/199")["_source"], {"n": -199})
             self.assertEqual(server.ask("POST", "/none/_forcemerge")[0], 404)
             self.assertEqual(server.stop(), 0)

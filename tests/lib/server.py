@@ -6,6 +6,9 @@ It has the same port over restarts (ports.py).
     with Server() as server:
         status, body = server.ask("PUT", "/fs/_doc/1", {"a": 1})
 
+Cases of a class that need no server of their own share one: Server.of_class(case) in their setUp(). A start and an end take a third of
+a second of processor time under the address sanitizer.
+
 TIDELOCK_BUILD names the build folder (default: build); the program is TIDELOCK_BUILD/src/cli/tidelock.
 """
 import http.client
@@ -31,7 +34,8 @@ HANGS = 300  # seconds; a server that takes longer to answer a request, or to en
 FOR_THE_PORT = 30  # seconds to wait until another process has released the port
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
-REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")  # all, some, none: see replay()
+# Of which servers the log is replayed at the end: all; some: one in three is drawn for it, and another one for the search for leaks; none.
+REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")
 
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 
@@ -50,9 +54,12 @@ class Server:
         self.process = None
         self.connection = None
         self.log = open(os.path.join(self.data + ".log"), "ab")
+        drawn = self.draw()
+        self.detects_leaks = REPLAYED != "some" or drawn == 1
         given = [option.split("=")[0] for option in options]
-        replay = replay and self.is_replayed() and self.own_data and "--log-archive" not in given and "--cluster" not in given
-        self.archive = self.data + ".archive" if replay else None  # log archive for replay(); None: disabled, or done
+        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn == 0)) and self.own_data and "--log-archive" not in given and "--cluster" not in given
+        self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
+        self.is_shared = False  # by the cases of a class: the last one does not end with stop()
 
     def __enter__(self):
         self.start()
@@ -61,18 +68,37 @@ class Server:
     def __exit__(self, *_):
         self.close()
 
+    @classmethod
+    def of_class(cls, case, *options):
+        """Returns: the server that all cases of a test class share; the first case makes it with the options, the class closes it. It runs, and has neither sessions nor transactions nor indices."""
+        owner = type(case)
+        if "shared_server" not in vars(owner):
+            owner.shared_server = cls(*options)
+            owner.shared_server.is_shared = True
+            owner.addClassCleanup(owner.shared_server.close)
+        server = owner.shared_server
+        if server.process is None or server.process.poll() is not None:
+            server.start()
+        server.end_owners()
+        for index in server.must("GET", "/_settings?expand_wildcards=all"):
+            server.must("DELETE", "/" + index)
+        return server
+
     def start(self):
         """Starts it and waits until it answers."""
         if self.port_wanted == 0:
             self.reserved = ports.Port()
         port = self.port_wanted or self.reserved.number
+        environment = self.environment
+        if not self.detects_leaks:
+            environment = dict(environment, ASAN_OPTIONS=environment.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
         line, until = "", time.monotonic() + FOR_THE_PORT
         while not line:
             told = os.path.getsize(self.data + ".log")
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
                  *(["--log-archive", self.archive] if self.archive else [])],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=environment, text=True)
             line = self.process.stdout.readline()
             if not line:
                 self.process.wait()
@@ -117,13 +143,13 @@ class Server:
         self.hang_up()
 
     def stop(self, how=signal.SIGTERM, replay=True):
-        """Ends it in good order; `replay`: this is its end. Returns: its exit status."""
+        """Ends it in good order; `replay`: this is its end, unless cases share it. Returns: its exit status."""
         self.process.send_signal(how)
         status = self.process.wait(HANGS)
         self.check_for_crash()
         self.process.stdout.close()
         self.hang_up()
-        if replay and status == 0:
+        if replay and status == 0 and not self.is_shared:
             self.replay()
         return status
 
@@ -132,11 +158,11 @@ class Server:
         return self.start()
 
     @classmethod
-    def is_replayed(cls):
-        """Returns: whether to replay the log of the next server; "some": of one in three, of others at each commit."""
+    def draw(cls):
+        """Returns: 0, 1 or 2, for the next server; another one at each commit."""
         cls.count += 1
         name = "%s %d %s" % (os.path.basename(sys.argv[0]), cls.count, os.environ.get("TIDELOCK_FIRST_SEED", ""))
-        return REPLAYED == "all" or (REPLAYED == "some" and zlib.crc32(name.encode()) % 3 == 0)
+        return zlib.crc32(name.encode()) % 3
 
     def replay(self):
         """Checks the data directory, and that the log, applied from its first entry on, makes the same state. Once, after an orderly end."""

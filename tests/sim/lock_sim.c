@@ -10,7 +10,7 @@
  * model must have no cycle left. From time to time the table is serialized and replaced by the
  * table that is read back, which must behave the same.
  *
- * usage: lock_sim [SEED [STEPS]]
+ * usage: lock_sim [--from SEED] [--seeds N] [--steps N]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -972,12 +972,17 @@ static void run(uint64_t seed, uint64_t steps)
 
 int main(int argc, char **argv)
 {
-    uint64_t steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
-    if (argc > 1) {
-        run(strtoull(argv[1], NULL, 10), steps);
-        return 0;
+    uint64_t first = 1, seeds = 10, steps = 100000;
+    for (int i = 1; i < argc; i += 2) {
+        uint64_t *option = strcmp(argv[i], "--from") == 0    ? &first
+                           : strcmp(argv[i], "--seeds") == 0 ? &seeds
+                           : strcmp(argv[i], "--steps") == 0 ? &steps
+                                                             : NULL;
+        if (option == NULL || i + 1 == argc)
+            return fprintf(stderr, "usage: lock_sim [--from SEED] [--seeds N] [--steps N]\n"), 2;
+        *option = strtoull(argv[i + 1], NULL, 10);
     }
-    for (uint64_t seed = 1; seed <= 10; seed++)
+    for (uint64_t seed = first; seed < first + seeds; seed++)
         run(seed, steps);
     return 0;
 }

@@ -55,8 +55,8 @@ class Gate(unittest.TestCase):
         with open(os.path.join(cls.folder, name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def gate(self, without=(), **more):
-        """Runs the gate. Returns: (whether it is green, its output, passed, failed)."""
+    def gate(self, without=(), parts=(), **more):
+        """Runs the gate, or parts. Returns: (whether it is green, its output, passed, failed)."""
         tests = {name: test for name, test in {**TESTS, **more}.items() if name not in without}
         shutil.rmtree(os.path.join(self.folder, "runs"), ignore_errors=True)
         os.mkdir(os.path.join(self.folder, "runs"))
@@ -67,15 +67,15 @@ class Gate(unittest.TestCase):
                 os.path.join(self.folder, "runs", name), does))
             meson += "test('%s', python, args: [files('%s.py')], suite: [%s], timeout: 5)\n" % (name, name, suites)
         self.write("meson.build", meson)
-        run = subprocess.run([sys.executable, os.path.join(self.folder, "tools", "run-tests")], cwd=self.folder, stdin=subprocess.DEVNULL,
+        run = subprocess.run([sys.executable, os.path.join(self.folder, "tools", "run-tests"), *parts], cwd=self.folder, stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, env={name: value for name, value in os.environ.items() if not name.startswith("TIDELOCK")})
         counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", run.stdout.splitlines()[-1])
         self.assertIsNotNone(counts, run.stdout + run.stderr)
         self.assertEqual(run.returncode == 0, counts.group(2) == "0")
         return run.returncode == 0, run.stdout, int(counts.group(1)), int(counts.group(2))
 
-    def green(self, *expected, without=(), **more):
-        green, output, passed, _ = self.gate(without, **more)
+    def green(self, *expected, without=(), parts=(), **more):
+        green, output, passed, _ = self.gate(without, parts, **more)
         self.assertTrue(green, output)
         for text in expected:
             self.assertIn(text, output)
@@ -148,6 +148,12 @@ class Gate(unittest.TestCase):
     def test_suites_that_run_nothing(self):
         self.red("these tests of plain did not run: all", without=["bounds"])
         self.red("these tests of threads did not run: all", without=["race"])
+
+    @one_by_one
+    def test_long_part_without_tests_of_a_group(self):
+        """No client library runs under a sanitizer."""
+        _, passed = self.green(parts=["asan"], without=["measured"])
+        self.assertEqual(passed, 5)
 
 
 if __name__ == "__main__":
