@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md, "To a moment"): of a backup and the log since then comes what there was at any moment."""
+"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md, "Point-in-time restore"): a backup and the log since then give the state at any later timestamp."""
 import json
 import os
 import random
