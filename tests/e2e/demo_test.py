@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The front door, `make demo`: its story on a small tree, and that it ends with the reason when a step fails.
+"""`make demo` on a small tree: all steps succeed, and a failed step ends it with the reason.
 
 The steps are made to fail by a program that stands in for tidelock: it calls the real one, and does something else before or
 instead. It is this very file, called by a link; TIDELOCK_BUILD of the demo leads to it.
