@@ -137,7 +137,7 @@ static int check_log(const struct durable *durable)
     return 0;
 }
 
-/* The data directory's own log comes last: what is in it may be in the archive, too. */
+/* The data directory's own log is the last one: its segments may also be in the archive. */
 static int check_replay(struct check_options *o, const struct durable *durable)
 {
     tl_cleanup(buf_deinit) struct buf own = BUF_INIT(BUF_UNLIMITED);

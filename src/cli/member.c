@@ -221,7 +221,7 @@ static int found(const struct member_options *o, struct cmdlog *log, struct iden
     }
     if (r == 0)
         r = create_genesis(log, identity->cluster);
-    return r == CMDLOG_EXISTS ? 0 : r; /* who reads it sees whose it is */
+    return r == CMDLOG_EXISTS ? 0 : r; /* exists: the caller reads it and compares the IDs */
 }
 
 /* The store's checkpoint is made once more, as of a position in the cluster's log. */
@@ -366,7 +366,7 @@ static bool copy_from_any(const struct member_options *o, struct cmdlog *log, co
     return done;
 }
 
-/* What was copied becomes the directory's, but for the log of its own that a copy begins with. */
+/* Moves the copy into the data directory, without the copy's own log. */
 static int take_copy(const char *data)
 {
     static const char *const names[] = {"rocks", "FORMAT"};

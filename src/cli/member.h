@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A data directory as a host's of a cluster (journal/README.md, "In a cluster"). DATA/cluster says of which:
+ * The data directory of a host of a cluster (journal/README.md, "In a cluster"). DATA/cluster identifies the cluster:
  *
  *     tidelock-cluster 1
- *     cluster ID                    of the cluster: its genesis in the log has the same
- *     directory ID                  of this directory, and of no other
+ *     cluster ID                    the cluster's, equal to that of the genesis in the log
+ *     directory ID                  unique to this directory
  *     state founding|copying|member
  *
- * The first host on an empty prefix makes the cluster out of its directory: it starts and ends alone, says `founding`, puts the genesis into the log, makes
- * a checkpoint that stands at the genesis, and says `member`. One whose directory is empty says `copying`, copies a checkpoint of a live host, and says `member`.
- * A member whose log was trimmed beyond its checkpoint (--catch-up) says `copying`, and starts as a new one: the log is the truth, so a directory has nothing of
- * its own but its ID and its scripts. A crash at any point leaves what the next start goes on from.
+ * The first host on an empty prefix creates the cluster from its directory: it opens and closes it as a single server, writes state `founding`, appends the
+ * genesis to the log, makes a checkpoint at the genesis, and writes `member`. A host with an empty directory writes `copying`, copies a checkpoint of a live
+ * host, and writes `member`. A member whose next entries were trimmed from the log (--catch-up) writes `copying`, and starts as a new host: all state is in
+ * the log, except for the directory's ID and its scripts. After a crash at any point the next start continues from the state in this file.
  *
- * The genesis in the log has the cluster's ID and a random secret, which a host shows to another one when it copies a checkpoint: a client that
+ * The genesis in the log has the cluster's ID and a random secret, which a host sends to another one when it copies a checkpoint: a client that
  * cannot read etcd does not have it.
  */
 #ifndef TL_CLI_MEMBER_H

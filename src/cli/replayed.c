@@ -19,19 +19,19 @@ static int complain(const char *what, int code, char *reason)
     return 1;
 }
 
-/* What waits in the twin waits for nobody. */
-static void close_twin(struct durable *twin)
+/* Requests that wait in the replayed store have no client, and are discarded. */
+static void close_replayed(struct durable *replayed)
 {
     struct effects effects;
     effects_init(&effects);
-    if (twin->core != NULL)
-        core_stop(twin->core, &effects);
+    if (replayed->core != NULL)
+        core_stop(replayed->core, &effects);
     while (!list_empty(&effects.completed)) {
         struct command *command = list_entry(effects.completed.next, struct command, link);
         list_remove(&command->link);
         command_free(command);
     }
-    durable_close(twin);
+    durable_close(replayed);
 }
 
 /*
@@ -97,7 +97,7 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
     struct relog_options relog = *options;
     struct relogged made;
-    struct durable twin = {0};
+    struct durable replayed = {0};
     struct core_limits limits = core_limits_default();
     char *reason = NULL;
     buf_printf(&directory, "%s.replayed", data);
@@ -111,12 +111,12 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     if (relog_make(&relog, directory.data, &made) != 0)
         return 1;
     struct store_options opening = {.directory = slice_from(directory.data)};
-    int r = durable_open(&opening, &limits, NULL, &twin, &reason);
+    int r = durable_open(&opening, &limits, NULL, &replayed, &reason);
     bool from_first = options->from == NULL;
-    int status = r != 0 ? complain("replayed", r, reason) : compare(durable, &twin, from_first);
+    int status = r != 0 ? complain("replayed", r, reason) : compare(durable, &replayed, from_first);
     if (status == 0)
-        print_equal(&twin, made.entries, from_first);
-    close_twin(&twin);
+        print_equal(&replayed, made.entries, from_first);
+    close_replayed(&replayed);
     relog_remove(directory.data);
     return status;
 }

@@ -199,7 +199,7 @@ static bool is_event(struct slice word)
     return false;
 }
 
-/* What may be waited for, beyond what comes to be true of one node. */
+/* Refuses conditions that cannot become true on one node. */
 static int check_waits(struct request *request, const struct health_wait *wait)
 {
     int64_t value;
@@ -261,7 +261,7 @@ int handle_cluster_health(struct request *request)
         return r;
     for (size_t i = 0; i < set.count; i++)
         cluster_health_add(&health, set.targets[i].index);
-    /* Nothing that a client may wait for would come about by waiting: it is told at once what it would hear later. */
+    /* No condition of a client becomes true by waiting, so the request is answered at once. */
     bool missing = names_missing_index(request);
     write_health(request, &set, &health, missing, missing || !wait_is_over(&wait, &health));
     return REQUEST_DONE;
