@@ -5,7 +5,7 @@
 #include "api/request/index_set.h"
 
 #include "api/request/api_internal.h"
-#include "api/request/tell.h"
+#include "api/request/access_log.h"
 #include "mapping/mapping.h"
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -137,7 +137,7 @@ static int chain_step(struct request *request, struct command *done)
 {
     struct index_chain *chain = request->context;
     if (done != NULL)
-        tell_index(request, done);
+        access_log_index(request, done);
     if (chain->next == chain->count) {
         request->context = chain->context;
         return chain->then(request);

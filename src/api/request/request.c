@@ -18,7 +18,7 @@
 #include "api/request/place.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
-#include "api/request/tell.h"
+#include "api/request/access_log.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
@@ -680,7 +680,7 @@ void request_settle(struct request *request, int result)
     }
     reply_finish(request);
     request_count(request);
-    tell_request(request);
+    access_log_request(request);
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines about requests, see tell.h. */
-#include "api/request/tell.h"
+/* See access_log.h. */
+#include "api/request/access_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum {
     NAME_BYTES_SHOWN = 80,
     PATH_BYTES_SHOWN = 500,
-    ID_BYTES_MIN = 16,  /* a shorter one is a public number */
+    ID_BYTES_MIN = 16,  /* a shorter text is a public number */
     ID_BYTES_SHOWN = 4, /* of a session or a transaction: enough to distinguish them, and no access to it */
 };
 
@@ -21,7 +21,7 @@ static int shown(struct slice text, size_t max)
     return (int)(text.len < max ? text.len : max);
 }
 
-/* A reader of the log must not be able to use a client's session: only the begin of an id is shown. Returns: its length. */
+/* Returns: the length of the id of a session or transaction that begins at `at`; 0: no id begins there. */
 static size_t id_behind(struct slice text, size_t at)
 {
     static const char *const before[] = {"/_session/", "/_transaction/", "session=", "transaction="};
@@ -36,7 +36,7 @@ static size_t id_behind(struct slice text, size_t at)
     return len;
 }
 
-/* A path, or a query, as it may be shown. Returns: `to`. */
+/* Copies a path or a query with shortened ids. Returns: `to`. */
 static const char *without_ids(struct slice text, char to[static PATH_BYTES_SHOWN + 8])
 {
     size_t len = 0;
@@ -53,34 +53,34 @@ static const char *without_ids(struct slice text, char to[static PATH_BYTES_SHOW
     return to;
 }
 
-const char *tell_who(struct request *request, char to[static TELL_WHO_BYTES])
+const char *access_log_client(struct request *request, char to[static ACCESS_LOG_CLIENT_BYTES])
 {
     struct exchange *exchange = request->exchange;
     struct slice opaque = exchange_header(exchange, "X-Opaque-Id");
     size_t len = 0;
     to[0] = '\0';
     if (exchange->ops->peer != NULL)
-        len = exchange->ops->peer(exchange, to, TELL_WHO_BYTES);
+        len = exchange->ops->peer(exchange, to, ACCESS_LOG_CLIENT_BYTES);
     if (request->session.len > 0)
-        len += (size_t)snprintf(to + len, TELL_WHO_BYTES - len, ", session %.*s...",
+        len += (size_t)snprintf(to + len, ACCESS_LOG_CLIENT_BYTES - len, ", session %.*s...",
                                 shown(request->session, ID_BYTES_SHOWN), request->session.data);
-    if (opaque.len > 0 && len < TELL_WHO_BYTES)
-        (void)snprintf(to + len, TELL_WHO_BYTES - len, ", %.*s", shown(opaque, NAME_BYTES_SHOWN), opaque.data);
+    if (opaque.len > 0 && len < ACCESS_LOG_CLIENT_BYTES)
+        (void)snprintf(to + len, ACCESS_LOG_CLIENT_BYTES - len, ", %.*s", shown(opaque, NAME_BYTES_SHOWN), opaque.data);
     return to;
 }
 
-void tell_index(struct request *request, const struct command *command)
+void access_log_index(struct request *request, const struct command *command)
 {
-    char by[TELL_WHO_BYTES];
+    char by[ACCESS_LOG_CLIENT_BYTES];
     const char *what = command->type == COMMAND_INDEX_DELETE  ? "deleted"
                        : command->type != COMMAND_INDEX_STATE ? NULL
                        : command->index.close                 ? "closed"
                                                               : "opened";
     if (what != NULL && command->problem.type == PROBLEM_NONE)
-        log_info("index [%.*s] %s by %s", SLICE_ARG(command->index.name), what, tell_who(request, by));
+        log_info("index [%.*s] %s by %s", SLICE_ARG(command->index.name), what, access_log_client(request, by));
 }
 
-/* Whether the request is one that operators want to attribute: it removed, closed or overruled something. */
+/* Returns: whether the request removed, closed or forced something, so that operators may search for its client. */
 static bool is_drastic(const struct request *request)
 {
     static request_handler *const drastic[] = {
@@ -93,9 +93,9 @@ static bool is_drastic(const struct request *request)
     return request->route->handler == handle_session_close && request_param(request, "force").data != NULL;
 }
 
-void tell_request(struct request *request)
+void access_log_request(struct request *request)
 {
-    char by[TELL_WHO_BYTES];
+    char by[ACCESS_LOG_CLIENT_BYTES];
     const struct exchange *exchange = request->exchange;
     bool drastic = request->route != NULL && exchange->status < 300 && is_drastic(request);
     enum log_level level = drastic ? LOG_INFO : LOG_DEBUG;
@@ -104,7 +104,7 @@ void tell_request(struct request *request)
     char path[PATH_BYTES_SHOWN + 8], query[PATH_BYTES_SHOWN + 8];
     log_line(level, "%.*s %s%s%s: %d by %s%s%.*s", SLICE_ARG(exchange->method_name), without_ids(exchange->path, path),
              exchange->query.len > 0 ? "?" : "", without_ids(exchange->query, query), exchange->status,
-             tell_who(request, by), exchange->status >= 400 ? ": " : "",
+             access_log_client(request, by), exchange->status >= 400 ? ": " : "",
              exchange->status >= 400 ? shown(request->problem.reason, PATH_BYTES_SHOWN) : 0,
              request->problem.reason.data);
 }
