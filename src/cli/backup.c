@@ -24,14 +24,16 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Make a backup NAME in the directory that the running server was started with (`tidelock serve --backups DIR'). "
-                          "It contains all changes that were acknowledged before. DIR/NAME is a data directory: it can be copied "
-                          "elsewhere, checked, and served.\v"
-                          "If DIR is on the file system of the data, files are linked, and only later changes need disk space. Remove a backup with rm -r.\n\n"
-                          "Examples:\n"
-                          "  tidelock backup before-the-upgrade\n"
-                          "  tidelock check --data DIR/before-the-upgrade\n"
-                          "  tidelock serve --data DIR/before-the-upgrade --listen 127.0.0.1:9201\n";
+static const char doc[] =
+    "Make a backup NAME in the directory that the running server was started with (`tidelock serve --backups DIR'). "
+    "It contains all changes that were acknowledged before. DIR/NAME is a data directory: it can be copied "
+    "elsewhere, checked, and served.\v"
+    "If DIR is on the file system of the data, files are linked, and only later changes need disk space. Remove a "
+    "backup with rm -r.\n\n"
+    "Examples:\n"
+    "  tidelock backup before-the-upgrade\n"
+    "  tidelock check --data DIR/before-the-upgrade\n"
+    "  tidelock serve --data DIR/before-the-upgrade --listen 127.0.0.1:9201\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {

@@ -29,7 +29,8 @@ struct changes_options {
 };
 
 static const struct argp_option options[] = {
-    {"since", OPTION_SINCE, "T|-TIME", 0, "Changes after this timestamp, or since a time ago such as -10m (the default; with --follow: now)", 1},
+    {"since", OPTION_SINCE, "T|-TIME", 0,
+     "Changes after this timestamp, or since a time ago such as -10m (the default; with --follow: now)", 1},
     {"index", OPTION_INDEX, "NAME,...", 0, "Indices, aliases or patterns (all)", 1},
     {"follow", 'f', NULL, 0, "Continue with new changes until ^C, also after restarts of the server", 1},
     {"json", OPTION_JSON, NULL, 0, "Print the response of the server: one line per commit, with the documents", 1},
@@ -38,13 +39,15 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Print changes in commit order: the time, the operation, the document or index, and the new version. "
-                          "The changes of one commit are printed together, with the transaction's id.\v"
-                          "`tidelock serve --feed' limits how far back it reaches. With --json, the timestamp of the last line is the next --since.\n\n"
-                          "Examples:\n"
-                          "  tidelock changes --since -1h --index fs\n"
-                          "  tidelock changes --follow\n"
-                          "  tidelock changes --follow --json | my-program\n";
+static const char doc[] =
+    "Print changes in commit order: the time, the operation, the document or index, and the new version. "
+    "The changes of one commit are printed together, with the transaction's id.\v"
+    "`tidelock serve --feed' limits how far back it reaches. With --json, the timestamp of the last line is the next "
+    "--since.\n\n"
+    "Examples:\n"
+    "  tidelock changes --since -1h --index fs\n"
+    "  tidelock changes --follow\n"
+    "  tidelock changes --follow --json | my-program\n";
 
 static void parse_since(struct changes_options *o, const char *text, const struct argp_state *state)
 {
@@ -53,7 +56,10 @@ static void parse_since(struct changes_options *o, const char *text, const struc
     if (text[0] == '-')
         o->ago_us = arguments_duration(state, "since", text + 1);
     else if ((o->since = strtoull(text, &end, 10)) == 0 || *end != '\0')
-        arguments_error(state, "--since: '%s' is neither a timestamp in microseconds, as from `curl .../_timestamp', nor a time such as -10m", text);
+        arguments_error(state,
+                        "--since: '%s' is neither a timestamp in microseconds, as from `curl .../_timestamp', nor a "
+                        "time such as -10m",
+                        text);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)

@@ -132,8 +132,7 @@ static int check_log(const struct durable *durable)
     if (r != 0)
         return complain("the log of commands", r, reason);
     if (behind > 0)
-        printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n",
-               behind);
+        printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n", behind);
     return 0;
 }
 

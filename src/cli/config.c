@@ -38,7 +38,8 @@ static int read_all(const char *path, struct buf *text, char **ret_reason)
     if (error != 0)
         return refuse(TL_ERR_IO, ret_reason, path, 0, strerror(error));
     if (text->len > CONFIG_BYTES_MAX)
-        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0, "it is longer than a megabyte, the limit of a configuration file");
+        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0,
+                      "it is longer than a megabyte, the limit of a configuration file");
     if (memchr(text->data != NULL ? text->data : "", '\0', text->len) != NULL)
         return refuse(TL_ERR_CORRUPT, ret_reason, path, 0, "it contains NUL bytes: it is not a text file");
     buf_byte(text, '\0');

@@ -227,10 +227,11 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
     if (r < 0)
         return complain("the log", r, NULL);
     if (r > 0)
-        fprintf(stderr,
-                "tidelock: %s does not belong to the log: their entries differ; use the log of the server that made the "
-                "backup, and a backup that was not served since\n",
-                shown(o->from));
+        fprintf(
+            stderr,
+            "tidelock: %s does not belong to the log: their entries differ; use the log of the server that made the "
+            "backup, and a backup that was not served since\n",
+            shown(o->from));
     return r == 0 ? 0 : -1;
 }
 
@@ -256,9 +257,8 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
     }
     if (head.oldest > restored->first || head.appended + 1 < restored->first) {
         fprintf(stderr,
-                "tidelock: the backup ends at entry %" PRIu64
-                " of the log, and the log has entries %" PRIu64 " to %" PRIu64
-                ": add --log with its other directories, or use another backup\n",
+                "tidelock: the backup ends at entry %" PRIu64 " of the log, and the log has entries %" PRIu64
+                " to %" PRIu64 ": add --log with its other directories, or use another backup\n",
                 restored->first - 1, head.oldest, head.appended);
         return -1;
     }

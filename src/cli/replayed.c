@@ -41,7 +41,8 @@ static void close_replayed(struct durable *replayed)
 static int explain(const struct durable *made, bool from_first)
 {
     if (made->recovered.other_build != 0)
-        printf("replayed: another build wrote the log up to entry %" PRIu64 ", and may have produced another state from it. "
+        printf("replayed: another build wrote the log up to entry %" PRIu64
+               ", and may have produced another state from it. "
                "Different builds are not compared: use --replay with a backup made by this build\n",
                made->recovered.other_build);
     else if (from_first)
@@ -64,8 +65,7 @@ static int compare(const struct durable *there, const struct durable *made, bool
         return explain(made, from_first);
     }
     if (core_chain(made->core) != core_chain(there->core)) {
-        printf(
-            "replayed: the writes differ from the recorded ones, after the last entry with a record of the state\n");
+        printf("replayed: the writes differ from the recorded ones, after the last entry with a record of the state\n");
         return explain(made, from_first);
     }
     int r = core_digest(there->core, &digest_there);

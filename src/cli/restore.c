@@ -23,8 +23,7 @@ struct restore_options {
 static const struct argp_option options[] = {
     {"from", OPTION_FROM, "BACKUP", 0, "The backup to start from: a directory made by `tidelock backup'", 1},
     {"log", OPTION_LOG, "DIR", 0,
-     "The log since the backup: the directory of --log-archive, and `log' of the data directory; repeatable",
-     1},
+     "The log since the backup: the directory of --log-archive, and `log' of the data directory; repeatable", 1},
     {"until", OPTION_UNTIL, "T", 0,
      "The timestamp of the last change to restore, in microseconds, as printed by `tidelock changes --json' (all "
      "changes)",
@@ -33,13 +32,14 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Create a data directory with the state at a timestamp, from an earlier backup and the log since "
-                          "then. The backup and the logs are not changed. "
-                          "No server may be using the logs.\v"
-                          "Example:\n"
-                          "  tidelock restore --from backups/nightly --log log-archive --log old-data/log --until "
-                          "1795440085045274 --data restored\n"
-                          "  tidelock serve --data restored\n";
+static const char doc[] =
+    "Create a data directory with the state at a timestamp, from an earlier backup and the log since "
+    "then. The backup and the logs are not changed. "
+    "No server may be using the logs.\v"
+    "Example:\n"
+    "  tidelock restore --from backups/nightly --log log-archive --log old-data/log --until "
+    "1795440085045274 --data restored\n"
+    "  tidelock serve --data restored\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -61,9 +61,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
             o->relog.until >= TL_TS_MAX)
             arguments_error(state, "--until: '%s' is not a timestamp in microseconds", text);
         break;
-    case ARGP_KEY_ARG:
-        arguments_error(state, "'%s' is not an option; options have the form --name=value", text);
-        break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; options have the form --name=value", text); break;
     case ARGP_KEY_END:
         if (o->relog.from == NULL || o->data == NULL || o->relog.log_count == 0)
             arguments_error(state, "missing options; --from, --log and --data are required");

@@ -65,8 +65,8 @@ struct serve_options {
     struct http_options http;
     struct poison_choice poison;
     uint64_t grace_us;
-    uint64_t stop_us;    /* 0: derived from the grace */
-    size_t memory_bytes; /* 0: a quarter of the machine's */
+    uint64_t stop_us;     /* 0: derived from the grace */
+    size_t memory_bytes;  /* 0: a quarter of the machine's */
     struct config config; /* the file as read at the start; owns the options' texts */
     struct config latest; /* the file as it was last read again; empty: not yet */
     bool level_given;     /* by the environment or the command line; precedes the file */
@@ -147,7 +147,9 @@ enum {
 
 static const struct argp_option options[] = {
     {"config", OPTION_CONFIG, "FILE", 0,
-     "A file with options, one per line: NAME = VALUE. The environment and the command line take precedence; SIGHUP reads it again", 1},
+     "A file with options, one per line: NAME = VALUE. The environment and the command line take precedence; SIGHUP "
+     "reads it again",
+     1},
     {"check-config", OPTION_CHECK_CONFIG, NULL, 0, "Check all options, and end", 1},
     {"data", 'd', "DIR", 0, "The data directory; created if missing (./tidelock-data)", 1},
     {"backups", OPTION_BACKUPS, "DIR", 0, "The directory of backups made by `tidelock backup' (none)", 1},
@@ -156,21 +158,27 @@ static const struct argp_option options[] = {
     {"log-keep", OPTION_LOG_KEEP, "TIME|SIZE", 0, "Retention of the archive: 7d, or 10gb (all)", 1},
     {"listen", 'l', "HOST:PORT", 0, "The address of the server (127.0.0.1:9200); port 0 selects a free port", 1},
     {"host-name", OPTION_HOST_NAME, "NAME", 0,
-     "A name by which clients may call this host, besides localhost and addresses; repeatable, or separated by commas", 1},
+     "A name by which clients may call this host, besides localhost and addresses; repeatable, or separated by commas",
+     1},
     {"tls-cert", OPTION_TLS_CERT, "FILE", 0,
      "Use TLS 1.2 or 1.3 with this certificate and its chain, as PEM; SIGHUP reads it again", 1},
     {"tls-key", OPTION_TLS_KEY, "FILE", 0, "The certificate's private key, as PEM", 1},
-    {"tls-ca", OPTION_TLS_CA, "FILE", 0, "Accept only clients with a certificate signed by one of these CAs, as PEM", 1},
+    {"tls-ca", OPTION_TLS_CA, "FILE", 0, "Accept only clients with a certificate signed by one of these CAs, as PEM",
+     1},
     {"insecure", OPTION_INSECURE, "yes|no", OPTION_ARG_OPTIONAL,
-     "Accept connections from other machines without client certificates: every client that reaches the port may do everything (no)", 1},
+     "Accept connections from other machines without client certificates: every client that reaches the port may do "
+     "everything (no)",
+     1},
     {"history", OPTION_HISTORY, "TIME", 0, "How long superseded versions stay readable (1h)", 2},
     {"feed", OPTION_FEED, "TIME|off", 0, "Retention of the feed of changes (as --history); off: no feed", 2},
-    {"feed-max", OPTION_FEED_MAX, "SIZE", 0, "Limit of the feed's disk space; the oldest changes are removed first (1g)", 2},
+    {"feed-max", OPTION_FEED_MAX, "SIZE", 0,
+     "Limit of the feed's disk space; the oldest changes are removed first (1g)", 2},
     {"cache", OPTION_CACHE, "SIZE", 0, "Block cache of the store (64m)", 2},
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes that are not in table files yet (64m)", 2},
     {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes while less disk space is free (256m)", 2},
     {"memory", OPTION_MEMORY, "SIZE", 0,
-     "Limit of the memory that all clients make the server hold: requests, replies, transactions, locks (a quarter of the machine's)",
+     "Limit of the memory that all clients make the server hold: requests, replies, transactions, locks (a quarter of "
+     "the machine's)",
      3},
     {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Limit of a request's body (100m)", 3},
     {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Limit of open connections (16384)", 3},
@@ -179,7 +187,9 @@ static const struct argp_option options[] = {
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Limit of open sessions (10000)", 3},
     {"max-ephemeral", OPTION_MAX_EPHEMERAL, "N", 0, "Limit of ephemeral documents of one session (10000)", 3},
     {"script-steps", OPTION_SCRIPT_STEPS, "N", 0,
-     "Limit of statements, iterations and calls of one run of a script (5000000); for scripts that change documents, 50000000 at most", 3},
+     "Limit of statements, iterations and calls of one run of a script (5000000); for scripts that change documents, "
+     "50000000 at most",
+     3},
     {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Limit of the values of one run of a script (64m)", 3},
     {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Limit of nested calls of a script (256)", 3},
     {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection after this time without a request (10m)", 3},
@@ -207,7 +217,8 @@ static const struct argp_option options[] = {
     {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0,
      "The client certificate for etcd, and for hosts with --tls-ca, as PEM", 5},
     {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "The private key of --cluster-cert, as PEM", 5},
-    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "The address at which the other hosts reach this one (as --listen)", 5},
+    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "The address at which the other hosts reach this one (as --listen)",
+     5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one belongs to (default)", 5},
     {"clock-skew", OPTION_CLOCK_SKEW, "TIME", 0,
      "A host whose clock is further than this above the median of the live hosts' clocks proposes the median's time "
@@ -308,13 +319,17 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
 {
     if (o->insecure || is_loopback(o->host) || (o->http.tls.cert != NULL && o->http.tls.ca != NULL))
         return;
-    fprintf(stderr,
-            "Require client certificates:\n"
-            "  tidelock cert --dir tls --host-name NAME\n"
-            "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
-            "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
-            shown(o->host), o->http.port, o->http.port);
-    arguments_error(state, "--listen: '%s' is reachable from other machines, and every client that reaches it could do everything; use --tls-ca, or confirm it with --insecure", o->host);
+    fprintf(
+        stderr,
+        "Require client certificates:\n"
+        "  tidelock cert --dir tls --host-name NAME\n"
+        "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
+        "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
+        shown(o->host), o->http.port, o->http.port);
+    arguments_error(state,
+                    "--listen: '%s' is reachable from other machines, and every client that reaches it could do "
+                    "everything; use --tls-ca, or confirm it with --insecure",
+                    o->host);
 }
 
 static bool is_https(const char *url)
@@ -449,9 +464,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
             arguments_error(state, "--log-keep needs --log-archive");
         break;
-    case ARGP_KEY_ARG:
-        arguments_error(state, "'%s' is not an option; options have the form --name=value", text);
-        break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; options have the form --name=value", text); break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
@@ -668,7 +681,8 @@ static int open_alone(struct server *server, struct serve_options *o)
         return complain(r, o->data, reason);
     private_dir_tighten(o->data);
     if (durable->recovered.differs != 0)
-        log_error("the state differs from the one that was recorded at entry %" PRIu64 " of the log: replies since then may differ from the present state. "
+        log_error("the state differs from the one that was recorded at entry %" PRIu64
+                  " of the log: replies since then may differ from the present state. "
                   "Keep a copy of the data directory, and report this",
                   durable->recovered.differs);
     if (durable->recovered.skipped != 0)

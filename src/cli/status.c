@@ -27,10 +27,11 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Show the state of a server: time, indices, sessions, transactions and locks.\v"
-                          "Exit status 0 if the server answers, 69 if no server answers, 1 for an unexpected response.\n\n"
-                          "Example:\n"
-                          "  tidelock status --url http://127.0.0.1:9200\n";
+static const char doc[] =
+    "Show the state of a server: time, indices, sessions, transactions and locks.\v"
+    "Exit status 0 if the server answers, 69 if no server answers, 1 for an unexpected response.\n\n"
+    "Example:\n"
+    "  tidelock status --url http://127.0.0.1:9200\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -72,7 +73,8 @@ static int show_server(struct client *client, const char *url)
                (double)yyjson_get_sint(yyjson_obj_get(steps, "last_ms")) / 1000);
     status = client_request(client, "GET", "/_cluster/health", SLICE_NONE, 10 * TL_SECOND);
     if (status == 200 && yyjson_get_bool(yyjson_obj_get(client_json(client), "disk_full")))
-        printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); free disk space, and writes continue\n");
+        printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); free disk space, and writes "
+               "continue\n");
     return 0;
 }
 
@@ -122,7 +124,8 @@ static void show_deferred(struct client *client)
         printf("\n");
     }
     if (any_aside)
-        printf("Actions deferred with a number were being executed when the server ended, twice. POST /_session/_deferred/NUMBER/_retry "
+        printf("Actions deferred with a number were being executed when the server ended, twice. POST "
+               "/_session/_deferred/NUMBER/_retry "
                "does it, "
                "DELETE /_session/_deferred/NUMBER drops it.\n");
 }

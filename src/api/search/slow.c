@@ -77,9 +77,12 @@ static void tell_phase(const struct told *told, const struct catalog_index *inde
         return;
     char who[ACCESS_LOG_CLIENT_BYTES];
     size_t len = told->source.len < SOURCE_BYTES_TOLD ? told->source.len : SOURCE_BYTES_TOLD;
-    log_line(level->ours, "index.search.slowlog.%s: [%.*s] took[%.1fms], took_millis[%" PRIu64 "], total_hits[%" PRIu64
-             " hits], total_shards[%u], source[%.*s], by %s", phase, SLICE_ARG(index->name), (double)told->took_us / 1e3,
-             told->took_us / TL_MS, told->total, told->shards, (int)len, told->source.data == NULL ? "" : told->source.data, access_log_client(told->request, who));
+    log_line(level->ours,
+             "index.search.slowlog.%s: [%.*s] took[%.1fms], took_millis[%" PRIu64 "], total_hits[%" PRIu64
+             " hits], total_shards[%u], source[%.*s], by %s",
+             phase, SLICE_ARG(index->name), (double)told->took_us / 1e3, told->took_us / TL_MS, told->total,
+             told->shards, (int)len, told->source.data == NULL ? "" : told->source.data,
+             access_log_client(told->request, who));
 }
 
 /* Most indices have no such setting, and are done with here. They are in order. */
