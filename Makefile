@@ -32,7 +32,7 @@ deps:
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) -Ddeveloper=enabled >/dev/null
 
-demo: program ## load a real file tree, play the story of the two renamers, print what happened
+demo: program ## load a real file tree, rename in it by two clients at once, print the results
 	@tools/demo
 
 release: ## build what is shipped and measured, build-release/tidelock, with a RocksDB without assertions

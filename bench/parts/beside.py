@@ -40,4 +40,4 @@ def run(bench):
             loader.enough.set()
             loader.join()
         bench.row("get p99 while a bulk load runs, 64 clients", loaded, "us",
-                  [("idle beside a CPU burner", idle, loaded / idle, 1.5, 1.2)])
+                  [("idle, with a CPU burner", idle, loaded / idle, 1.5, 1.2)])

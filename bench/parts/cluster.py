@@ -241,7 +241,7 @@ def new_host(bench, three):
         until(lambda: host.request("GET", "/fs/_count")[0] == 200, "a new host answers")
         until(lambda: host.ask("GET", "/fs/_count")["count"] >= bench.count, "a new host has all documents")
     with bench.alone():
-        bench.limit("a new host beside {:,} documents".format(bench.count), timed(join), "s", 60, 20)
+        bench.limit("a new host with {:,} documents".format(bench.count), timed(join), "s", 60, 20)
 
 
 def run(bench):

@@ -168,5 +168,5 @@ def run(bench):
         bench.row("catching up, documents of %d changes each" % CHANGES_EACH, caught, "/s", [("the target's own bulk", own, caught / own, 0.6, None)])
         with bench.alone():
             lag = lag_ms(t, es, copy)
-        bench.row("lag beside %d puts/s, until a get has it, p99" % RATE, lag, "ms", [("bound", 1000, lag / 1000, 1, 0.2)])
+        bench.row("lag with %d puts/s, until a get has it, p99" % RATE, lag, "ms", [("bound", 1000, lag / 1000, 1, 0.2)])
         bench.row("memory of the copy, at most", copy.memory, "MiB", [("bound", 64, copy.memory / 64, 1, 0.5)])

@@ -330,7 +330,7 @@ def run(bench):
                 bench.settle(t)
         with bench.servers(Unread) as (t,), bench.alone():
             longest[many_lines].append(longest_put(t, lambda: many_lines(bench, t)))
-    bench.row("longest put beside nothing", max(longest["none"]), "ms", [])
+    bench.row("longest put without it", max(longest["none"]), "ms", [])
     for attack in ATTACKS:
         bench.limit(attack.__doc__, max(longest[attack]), "ms", BOUND_MS, HOPED_MS)
     bench.limit("standard error is a full pipe", max(longest[many_lines]), "ms", BOUND_MS, HOPED_MS)

@@ -138,7 +138,7 @@ def run(bench):
             beside = subprocess.Popen(load_command(bench, t.port, "put", 16, seconds=600), stdout=subprocess.DEVNULL)
             try:
                 disk = Disk(t)
-                rows(bench, "beside 16 clients", [once(t, disk) for _ in range(ROUNDS)], disk)
+                rows(bench, "with 16 clients", [once(t, disk) for _ in range(ROUNDS)], disk)
             finally:
                 beside.kill()
                 beside.wait()

@@ -96,4 +96,4 @@ def run(bench):
         bench.limit("longest pause of other writers at its commit", pause, "ms", 500, 50)
         bench.row("the commit", took * 1000, "ms", [("longest pause", pause, took * 1000 / pause, None, None)])
         loaded, calm = statistics.median(g[0] for g in gets), statistics.median(g[1] for g in gets)
-        bench.row("get p99 meanwhile, 64 clients", loaded, "us", [("beside a CPU burner", calm, loaded / calm, 1.5, 1.2)])
+        bench.row("get p99 meanwhile, 64 clients", loaded, "us", [("with a CPU burner", calm, loaded / calm, 1.5, 1.2)])

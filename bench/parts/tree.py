@@ -131,7 +131,7 @@ def many_clients(bench, t, directory):
     bench.rates("renames, 64 clients, distinct directories", rate_of(t, "rename", 64),
                 [("plain puts", rate_of(t, "put", 64, "-i", "other", "-n", 100000), 0.5, 0.8)])
     without, beside = pause(bench, t, directory)
-    bench.row("longest put of 8 clients beside renames of %s" % directory, beside, "ms", [("without them", without, beside / without, 1.5, 1)])
+    bench.row("longest put of 8 clients during renames of %s" % directory, beside, "ms", [("without them", without, beside / without, 1.5, 1)])
 
 
 def after_many(bench, t):

@@ -175,7 +175,8 @@ static void take(void)
     queue.busy = true;
     if (queue.dropped > 0) {
         char text[TEXT_BYTES_MAX], line[LINE_BYTES_MAX];
-        snprintf(text, sizeof text, "%" PRIu64 " lines of the log were left out here: nobody read it", queue.dropped);
+        snprintf(text, sizeof text, "%" PRIu64 " lines of the log were dropped here: standard error was not read",
+                 queue.dropped);
         append(line, make_line(LOG_WARNING, text, line));
         queue.dropped = 0;
     }

@@ -402,10 +402,10 @@ uint64_t arguments_duration(const struct argp_state *state, const char *option, 
     uint64_t value = 0;
     if (!with_unit(text, units, &value))
         arguments_error(state,
-                        "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d; a number alone is seconds",
+                        "--%s: '%s' is not a duration; write it as 500ms, 10s, 5m, 1h or 1d; a number alone is seconds",
                         option, text);
     if (value > DURATION_US_MAX)
-        arguments_error(state, "--%s: '%s' is longer than 36500d, the longest that a duration may be", option, text);
+        arguments_error(state, "--%s: '%s' is longer than 36500d, the limit of durations", option, text);
     return value;
 }
 
@@ -426,7 +426,7 @@ size_t arguments_size(const struct argp_state *state, const char *option, const 
     };
     uint64_t value = 0;
     if (!with_unit(text, units, &value) || value > SIZE_BYTES_MAX)
-        arguments_error(state, "--%s: '%s' is no size; write it as 4096, 64k, 100m or 1g", option, text);
+        arguments_error(state, "--%s: '%s' is not a size; write it as 4096, 64k, 100m or 1g", option, text);
     return (size_t)value;
 }
 
@@ -436,7 +436,7 @@ uint64_t arguments_number(const struct argp_state *state, const char *option, co
     static const struct unit units[] = {{"", 1}, {NULL, 1}};
     uint64_t value = 0;
     if (!with_unit(text, units, &value) || value < min || value > max)
-        arguments_error(state, "--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, min, max);
+        arguments_error(state, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64, option, text, min, max);
     return value;
 }
 

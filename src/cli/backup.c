@@ -18,20 +18,22 @@ struct backup_options {
 };
 
 static const struct argp_option options[] = {
-    {"json", OPTION_JSON, NULL, 0, "The server's answer as it comes", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print the response of the server", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
-static const char doc[] = "Have a running server make a copy of all that it has, as NAME in the folder that it was started with (`tidelock serve --backups DIR'). "
-                          "Everything that was acknowledged before is in it. It is a data directory: DIR/NAME can be copied "
-                          "elsewhere, checked, and served as it is.\v"
-                          "It takes no more room than what changes afterwards where DIR is on the file system of the data. A backup that is not wanted any more is removed with rm -r.\n\n"
-                          "Examples:\n"
-                          "  tidelock backup before-the-upgrade\n"
-                          "  tidelock check --data DIR/before-the-upgrade\n"
-                          "  tidelock serve --data DIR/before-the-upgrade --listen 127.0.0.1:9201\n";
+static const char doc[] =
+    "Make a backup NAME in the directory that the running server was started with (`tidelock serve --backups DIR'). "
+    "It contains all changes that were acknowledged before. DIR/NAME is a data directory: it can be copied "
+    "elsewhere, checked, and served.\v"
+    "If DIR is on the file system of the data, files are linked, and only later changes need disk space. Remove a "
+    "backup with rm -r.\n\n"
+    "Examples:\n"
+    "  tidelock backup before-the-upgrade\n"
+    "  tidelock check --data DIR/before-the-upgrade\n"
+    "  tidelock serve --data DIR/before-the-upgrade --listen 127.0.0.1:9201\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -41,12 +43,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_JSON: o->json = true; break;
     case ARGP_KEY_ARG:
         if (o->name != NULL)
-            arguments_error(state, "one name, please");
+            arguments_error(state, "too many arguments; expected NAME");
         o->name = text;
         break;
     case ARGP_KEY_END:
         if (o->name == NULL)
-            arguments_error(state, "what is it to be called? (NAME)");
+            arguments_error(state, "missing argument; expected NAME");
         break;
     default: return client_option(key, text);
     }

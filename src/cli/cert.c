@@ -39,12 +39,12 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"dir", OPTION_DIR, "DIR", 0, "Where the files are; made when missing (./tidelock-tls)", 1},
+    {"dir", OPTION_DIR, "DIR", 0, "The directory of the files; created if missing (./tidelock-tls)", 1},
     {"host-name", OPTION_HOST, "NAME", 0,
-     "A name or address of the server besides localhost, 127.0.0.1 and ::1; repeatable", 1},
-    {"client", OPTION_CLIENT, "NAME", 0, "Whose certificate to make: NAME.pem, NAME-key.pem (client)", 1},
-    {"days", OPTION_DAYS, "N", 0, "How long certificates are valid (365); the CA is for ten years", 1},
-    {"renew", OPTION_RENEW, NULL, 0, "Make those of server and client anew, by the CA that there is", 1},
+     "A name or address of the server, in addition to localhost, 127.0.0.1 and ::1; repeatable", 1},
+    {"client", OPTION_CLIENT, "NAME", 0, "The client's name, and the files NAME.pem and NAME-key.pem (client)", 1},
+    {"days", OPTION_DAYS, "N", 0, "Validity of the certificates in days (365); the CA is valid for ten years", 1},
+    {"renew", OPTION_RENEW, NULL, 0, "Replace the certificates of server and client, signed by the existing CA", 1},
     {0},
 };
 
@@ -62,7 +62,7 @@ static void check_client(const struct argp_state *state, const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@";
     if (*name == '\0' || *name == '.' || name[strspn(name, allowed)] != '\0' || strlen(name) > 64)
-        arguments_error(state, "--client: '%s' is no name; up to 64 letters, digits, '-', '_', '.' and '@' make one",
+        arguments_error(state, "--client: '%s' is not a valid name: up to 64 letters, digits, '-', '_', '.' and '@'",
                         name);
     else if (strcmp(name, "ca") == 0 || strcmp(name, "server") == 0)
         arguments_error(state, "--client: '%s' is the name of another file here", name);
@@ -89,16 +89,16 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_DAYS: o->days = (unsigned)arguments_number(state, "days", text, 1, CA_DAYS); break;
     case OPTION_RENEW: o->renew = true; break;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option", text); break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
 
 static const char doc[] =
-    "Make a CA and certificates by it, for a server and for a client, to try TLS with.\v"
-    "Whoever has DIR/ca-key.pem can make certificates that your server and clients believe: keep it. Status 0 when the "
-    "files are there.\n\n"
+    "Make a CA, and certificates of a server and a client signed by it, for a trial of TLS.\v"
+    "With DIR/ca-key.pem one can make certificates that your server and clients trust: protect it. Exit status 0 if "
+    "the files exist.\n\n"
     "Examples:\n"
     "  tidelock cert --dir tls\n"
     "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"

@@ -29,22 +29,25 @@ struct changes_options {
 };
 
 static const struct argp_option options[] = {
-    {"since", OPTION_SINCE, "T|-TIME", 0, "After this timestamp, or after so long ago: -10m (the default; with --follow: now)", 1},
-    {"index", OPTION_INDEX, "NAME,...", 0, "Of these indices, aliases, patterns (all)", 1},
-    {"follow", 'f', NULL, 0, "Go on with what comes, until ^C; a server that is away is waited for", 1},
-    {"json", OPTION_JSON, NULL, 0, "As it comes: a commit a line, with the documents", 1},
+    {"since", OPTION_SINCE, "T|-TIME", 0,
+     "Changes after this timestamp, or since a time ago such as -10m (the default; with --follow: now)", 1},
+    {"index", OPTION_INDEX, "NAME,...", 0, "Indices, aliases or patterns (all)", 1},
+    {"follow", 'f', NULL, 0, "Continue with new changes until ^C, also after restarts of the server", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print the response of the server: one line per commit, with the documents", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
-static const char doc[] = "Show what is changed, commit by commit, in the order of the commits: when, what, where, and the version that it led to. What one "
-                          "commit did stands together; a transaction is named.\v"
-                          "How far back it goes: `tidelock serve --feed'. A timestamp that is printed with --json is the next --since.\n\n"
-                          "Examples:\n"
-                          "  tidelock changes --since -1h --index fs\n"
-                          "  tidelock changes --follow\n"
-                          "  tidelock changes --follow --json | my-program\n";
+static const char doc[] =
+    "Print changes in commit order: the time, the operation, the document or index, and the new version. "
+    "The changes of one commit are printed together, with the transaction's id.\v"
+    "`tidelock serve --feed' limits how far back it reaches. With --json, the timestamp of the last line is the next "
+    "--since.\n\n"
+    "Examples:\n"
+    "  tidelock changes --since -1h --index fs\n"
+    "  tidelock changes --follow\n"
+    "  tidelock changes --follow --json | my-program\n";
 
 static void parse_since(struct changes_options *o, const char *text, const struct argp_state *state)
 {
@@ -53,7 +56,10 @@ static void parse_since(struct changes_options *o, const char *text, const struc
     if (text[0] == '-')
         o->ago_us = arguments_duration(state, "since", text + 1);
     else if ((o->since = strtoull(text, &end, 10)) == 0 || *end != '\0')
-        arguments_error(state, "--since: '%s' is neither a timestamp in microseconds, as `curl .../_timestamp' tells, nor a time such as -10m", text);
+        arguments_error(state,
+                        "--since: '%s' is neither a timestamp in microseconds, as from `curl .../_timestamp', nor a "
+                        "time such as -10m",
+                        text);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -65,7 +71,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_SINCE: parse_since(o, text, state); break;
     case OPTION_INDEX: o->index = text; break;
     case 'f': o->follow = true; break;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; --index names an index", text); break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; --index names an index", text); break;
     default: return client_option(key, text);
     }
     return 0;

@@ -29,26 +29,24 @@ struct check_options {
 };
 
 static const struct argp_option options[] = {
-    {"data", 'd', "DIR", 0, "Where the data is (./tidelock-data)", 1},
+    {"data", 'd', "DIR", 0, "The data directory (./tidelock-data)", 1},
     {"replay", OPTION_REPLAY, "BACKUP", 0,
-     "Apply the log again, from this backup on, and compare what comes of it with what there is; takes as much room "
-     "beside DIR as the backup",
+     "Apply the log since this backup again, and compare the result with the data; needs as much disk space next to "
+     "DIR as the backup",
      1},
-    {"replay-all", OPTION_REPLAY_ALL, NULL, 0, "The same, from the first entry of the log on, where all of it is there",
-     1},
+    {"replay-all", OPTION_REPLAY_ALL, NULL, 0, "The same from the first entry of the log, if the log is complete", 1},
     {"log", OPTION_LOG, "DIR", 0,
-     "With --replay and --replay-all: where the log since the backup is, beside the folder `log' of the data "
-     "directory: that of "
-     "--log-archive; repeatable",
+     "With --replay and --replay-all: the directory of --log-archive, in addition to `log' of the data directory; "
+     "repeatable",
      1},
     {0},
 };
 
 static const char doc[] =
-    "Read everything of a stopped store: the checksums of all blocks, every document, every entry with its document "
-    "and the other way round, the counts.\v"
-    "Nothing is changed. Exit status 0 when all is sound; 1 when it is not, or cannot be read.\n\n"
-    "Example:\n"
+    "Verify a stopped store: the checksums of all blocks, every document, that index entries and documents match in "
+    "both directions, and the counters.\v"
+    "The data is not changed. Exit status 0 if it is sound; 1 if it is not, or cannot be read.\n\n"
+    "Examples:\n"
     "  tidelock check --data /var/lib/tidelock\n"
     "  tidelock check --data /var/lib/tidelock --replay backups/nightly --log log-archive\n";
 
@@ -67,11 +65,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (o->replay.from != NULL && o->replay_all)
-            arguments_error(state, "--replay begins at a backup, --replay-all at the log's first entry: name one");
+            arguments_error(state, "--replay and --replay-all exclude each other");
         if (o->replay.from == NULL && !o->replay_all && o->replay.log_count > 0)
             arguments_error(state, "--log goes with --replay or --replay-all");
         return 0;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; the store is named by --data=DIR", text); return 0;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; --data=DIR names the store", text); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -107,7 +105,7 @@ static int check_state(const struct durable *durable)
     catalog_unref(catalog);
     if (r != 0)
         return complain("reading", r, NULL);
-    printf("%" PRIu64 " documents, %" PRIu64 " entries (%" PRIu64 " of former versions, waiting to be dropped)\n",
+    printf("%" PRIu64 " documents, %" PRIu64 " entries (%" PRIu64 " of superseded versions, to be purged)\n",
            inspection.documents, inspection.entries, inspection.stale);
     if (inspection.faults > 0) {
         printf("%zu faults\n", inspection.faults);
@@ -134,8 +132,7 @@ static int check_log(const struct durable *durable)
     if (r != 0)
         return complain("the log of commands", r, reason);
     if (behind > 0)
-        printf("%" PRIu64 " entries of the log are behind the checkpoint that is checked; a start applies them\n",
-               behind);
+        printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n", behind);
     return 0;
 }
 

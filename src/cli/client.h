@@ -35,11 +35,11 @@ struct client {
  * of this process.
  */
 enum { CLIENT_OPTION_CACERT = 900, CLIENT_OPTION_CERT, CLIENT_OPTION_KEY };
-#define CLIENT_OPTIONS(group)                                                                                        \
-    {"cacert", CLIENT_OPTION_CACERT, "FILE", 0, "Who signs the server's certificate, as PEM (the system's)", group}, \
-        {"cert", CLIENT_OPTION_CERT, "FILE", 0, "The certificate to show to the server, as PEM", group},             \
-    {                                                                                                                \
-        "key", CLIENT_OPTION_KEY, "FILE", 0, "The private key of --cert, as PEM (the same file)", group              \
+#define CLIENT_OPTIONS(group)                                                                                         \
+    {"cacert", CLIENT_OPTION_CACERT, "FILE", 0, "The CAs of the server's certificate, as PEM (the system's)", group}, \
+        {"cert", CLIENT_OPTION_CERT, "FILE", 0, "The client's certificate, as PEM", group},                           \
+    {                                                                                                                 \
+        "key", CLIENT_OPTION_KEY, "FILE", 0, "The private key of --cert, as PEM (the same file)", group               \
     }
 /* Puts them into the environment, for a command of ours that a child runs. */
 void client_export(void);

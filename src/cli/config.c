@@ -38,9 +38,10 @@ static int read_all(const char *path, struct buf *text, char **ret_reason)
     if (error != 0)
         return refuse(TL_ERR_IO, ret_reason, path, 0, strerror(error));
     if (text->len > CONFIG_BYTES_MAX)
-        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0, "it is longer than a megabyte: is this the file that was meant?");
+        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0,
+                      "it is longer than a megabyte, the limit of a configuration file");
     if (memchr(text->data != NULL ? text->data : "", '\0', text->len) != NULL)
-        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0, "it has NUL bytes in it: it is no text");
+        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0, "it contains NUL bytes: it is not a text file");
     buf_byte(text, '\0');
     return 0;
 }
@@ -72,13 +73,13 @@ static const char *take_line(struct config *config, unsigned number, char *line)
     *equals = '\0';
     const char *name = trimmed(line), *value = trimmed(equals + 1);
     if (strncmp(name, "--", 2) == 0)
-        return "names of options stand here without their --";
+        return "option names in a file have no --";
     if (*name == '\0')
         return "there is no name before the =";
     if (*value == '\0')
-        return "there is no value behind the =; who wants the default leaves the line out";
+        return "there is no value after the =; for the default remove the line";
     if (config_find(config, name) != NULL)
-        return "this option has been said in a line before; lists have commas between";
+        return "this option is also in an earlier line; values of lists are separated by commas";
     config->lines = mem_realloc(config->lines, (config->count + 1) * sizeof *config->lines);
     config->lines[config->count++] = (struct config_line){number, copy(name), copy(value), copy(value)};
     return NULL;

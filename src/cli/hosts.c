@@ -25,20 +25,19 @@ struct hosts_options {
 };
 
 static const struct argp_option options[] = {
-    {"watch", 'w', NULL, 0, "Show them again and again, until interrupted", 1},
-    {"interval", OPTION_INTERVAL, "TIME", 0, "How often (1s)", 1},
-    {"json", OPTION_JSON, NULL, 0, "As GET /_cluster/hosts answers; with --watch a line each time", 1},
+    {"watch", 'w', NULL, 0, "Redraw until interrupted", 1},
+    {"interval", OPTION_INTERVAL, "TIME", 0, "Interval of --watch (1s)", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print the response of GET /_cluster/hosts; with --watch one line each time", 1},
     {"url", OPTION_URL, "URL", 0, "A server of the cluster (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
 static const char doc[] =
-    "Show the hosts of a cluster: `*` is the keeper, `+` is live, `-` is out; how far each is behind the log, its "
-    "clock "
-    "against that of the host that is asked, and what it has made of the log.\v"
-    "Exit status 0 when all hosts are live; 1 when one is not, or the host that is asked cannot reach the log of the "
-    "cluster; 69 when there is no answer.\n\n"
+    "Show the hosts of a cluster: `*` is the keeper, `+` is live, `-` is out; the lag of each, the difference of its "
+    "clock from that of the host that answers, and its position in the log with a hash of its state.\v"
+    "Exit status 0 if all hosts are live; 1 if one is not, or if the host that answers cannot reach the log of the "
+    "cluster; 69 if no server answers.\n\n"
     "Examples:\n"
     "  tidelock hosts --url http://10.0.0.1:9200\n"
     "  tidelock hosts --watch\n";
@@ -55,7 +54,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_URL: o->url = text; break;
     case OPTION_JSON: o->json = true; break;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option", text); break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); break;
     default: return client_option(key, text);
     }
     return 0;

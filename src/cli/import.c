@@ -56,27 +56,27 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"index", 'i', "NAME", 0, "Load into this index; made when missing", 1},
-    {"root", OPTION_ROOT, "PATH", 0, "Documents' paths begin with PATH instead of DIR", 1},
+    {"index", 'i', "NAME", 0, "The index to load into; created if missing", 1},
+    {"root", OPTION_ROOT, "PATH", 0, "Replace DIR by PATH in the paths of documents", 1},
     {"type", OPTION_TYPE, "NAME", 0, "Give documents a type, as in Elasticsearch 5", 1},
-    {"contents", OPTION_CONTENTS, NULL, 0, "Take the text of small text files along", 1},
-    {"contents-max", OPTION_CONTENTS_MAX, "SIZE", 0, "What small means (64k)", 1},
-    {"update", OPTION_UPDATE, NULL, 0, "Overwrite documents that are there already", 1},
-    {"one-file-system", 'x', NULL, 0, "Do not go into other file systems", 1},
+    {"contents", OPTION_CONTENTS, NULL, 0, "Also load the text of small text files", 1},
+    {"contents-max", OPTION_CONTENTS_MAX, "SIZE", 0, "The limit of --contents (64k)", 1},
+    {"update", OPTION_UPDATE, NULL, 0, "Overwrite existing documents", 1},
+    {"one-file-system", 'x', NULL, 0, "Do not cross file systems", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 2},
     CLIENT_OPTIONS(2),
-    {"jobs", 'j', "N", 0, "Requests in flight at most (4)", 2},
-    {"tries", OPTION_TRIES, "N", 0, "How often a batch is sent before giving up (10)", 2},
-    {"quiet", 'q', NULL, 0, "No progress", 2},
+    {"jobs", 'j', "N", 0, "Concurrent requests (4)", 2},
+    {"tries", OPTION_TRIES, "N", 0, "Attempts for each batch (10)", 2},
+    {"quiet", 'q', NULL, 0, "Do not show progress", 2},
     {0},
 };
 
 static const char doc[] =
-    "Load the file tree DIR into an index: a document {name, path, size, mtime, mode, type, owner} a file.\v"
-    "A missing index is made with a mapping for file trees: `term` on path.tree finds all below a directory. "
-    "Interrupted, it can be run again: what is there already is skipped, by its path, also where that came of a "
-    "rename. Exit status 0 when everything is in the "
-    "index, 1 when something failed.\n\n"
+    "Load the file tree DIR into an index: one document {name, path, size, mtime, mode, type, owner} per file.\v"
+    "A missing index is created with a mapping for file trees: `term` on path.tree finds everything below a directory. "
+    "After an interruption it can be run again: it skips existing documents, by their paths, also by those that a "
+    "rename changed. Exit status 0 if everything is in the "
+    "index, 1 if a document failed.\n\n"
     "Examples:\n"
     "  tidelock import /usr --index fs\n"
     "  tidelock import ~/projects --index fs --root /clinton/projects --contents\n";
@@ -98,14 +98,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'q': o->quiet = true; break;
     case ARGP_KEY_ARG:
         if (o->directory != NULL)
-            arguments_error(state, "one DIR at a time, please: '%s' is one too many", text);
+            arguments_error(state, "too many arguments: '%s'; expected DIR", text);
         o->directory = text;
         break;
     case ARGP_KEY_END:
         if (o->directory == NULL)
-            arguments_error(state, "which DIR?");
+            arguments_error(state, "missing argument; expected DIR");
         if (o->index == NULL)
-            arguments_error(state, "into which index? (--index=NAME)");
+            arguments_error(state, "missing option --index=NAME");
         break;
     default: return client_option(key, text);
     }

@@ -60,14 +60,15 @@ struct held {
 enum { OPTION_UPDATE = 256, OPTION_WAIT, OPTION_TTL, OPTION_URL, OPTION_TRANSACTION, OPTION_NAME };
 
 static const struct argp_option options[] = {
-    {"exclusive", 'x', NULL, 0, "Nobody else may hold it (so it is unless another is said)", 1},
-    {"shared", 's', NULL, 0, "Others may share it", 1},
-    {"update", OPTION_UPDATE, NULL, 0, "Others may share it, but none may update", 1},
-    {"wait", 'w', "TIME", 0, "How long to wait for it (10s)", 1},
-    {"ttl", OPTION_TTL, "TIME", 0, "The lease, for when the server cannot be reached (30s)", 1},
+    {"exclusive", 'x', NULL, 0, "An exclusive lock (the default)", 1},
+    {"shared", 's', NULL, 0, "A shared lock: others may hold shared and update locks", 1},
+    {"update", OPTION_UPDATE, NULL, 0, "An update lock: others may hold shared locks only", 1},
+    {"wait", 'w', "TIME", 0, "How long to wait for the lock (10s)", 1},
+    {"ttl", OPTION_TTL, "TIME", 0,
+     "The lease of the session: how long the lock is kept while the server cannot be reached (30s)", 1},
     {"transaction", OPTION_TRANSACTION, NULL, 0,
-     "Give COMMAND a transaction; commit when it exits with 0, else roll back", 1},
-    {"name", OPTION_NAME, "NAME", 0, "How others see the holder (the COMMAND)", 1},
+     "Run COMMAND in a transaction: committed if it exits with 0, else rolled back", 1},
+    {"name", OPTION_NAME, "NAME", 0, "The name of the session, shown to others (the COMMAND)", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
@@ -75,16 +76,14 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Run COMMAND while holding a lock on INDEX, on the subtree INDEX:PATH, or on everything (/).\v"
-    "COMMAND finds TIDELOCK_SESSION, TIDELOCK_FENCING_TOKEN and TIDELOCK_URL in its environment; "
-    "requests that name the session pass the lock. It cannot outlive the lock: it dies with its parent, "
-    "and is stopped when the session is lost. Signals are passed on to it; stopped on a terminal, it keeps the "
-    "lock.\n\n"
-    "With --transaction it also finds TIDELOCK_TRANSACTION, to be named by its requests: what they change "
-    "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
-    "program is.\n\n"
-    "Exit status: COMMAND's own; 126 when it cannot be run, 127 when it is not found; 75 when the lock was not "
-    "granted in time; 76 when it was lost before COMMAND ended, however that ended; 69 when no server "
-    "answers; 1 when it could not be asked for, or the transaction not be committed.\n\n"
+    "The environment of COMMAND has TIDELOCK_SESSION, TIDELOCK_FENCING_TOKEN and TIDELOCK_URL; requests with the "
+    "session are not blocked by the lock. COMMAND does not outlive the lock: it ends with its parent, and is stopped "
+    "if the session is lost. Signals are forwarded to it. While it is stopped on a terminal, the lock is kept.\n\n"
+    "With --transaction the environment also has TIDELOCK_TRANSACTION. The changes of requests with it are committed "
+    "together if COMMAND exits with 0, and rolled back if COMMAND fails or is killed, or if this program is killed.\n\n"
+    "Exit status: that of COMMAND; 126 if it cannot be run, 127 if it is not found; 75 if the lock was not "
+    "granted in time; 76 if it was lost before COMMAND ended, whatever COMMAND's status; 69 if no server "
+    "answers; 1 if the request failed or the transaction could not be committed.\n\n"
     "Examples:\n"
     "  tidelock lock fs:/clinton -- ./rename-everything\n"
     "  tidelock lock --shared --wait 1m fs -- ./report\n"
@@ -103,7 +102,7 @@ static void take_command(struct lock_options *o, struct argp_state *state)
 static void take_mode(struct lock_options *o, const char *mode, struct argp_state *state)
 {
     if (o->mode != NULL && strcmp(o->mode, mode) != 0)
-        arguments_error(state, "%s or %s?", o->mode, mode);
+        arguments_error(state, "%s and %s exclude each other", o->mode, mode);
     o->mode = mode;
 }
 
@@ -125,7 +124,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->target == NULL && state->quoted > 0)
-            arguments_error(state, "a lock on what? (INDEX, INDEX:PATH or /, before the --)");
+            arguments_error(state, "missing argument; expected INDEX, INDEX:PATH or / before the --");
         if (o->target == NULL)
             o->target = text;
         else
@@ -133,9 +132,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (o->target == NULL)
-            arguments_error(state, "a lock on what? (INDEX, INDEX:PATH or /)");
+            arguments_error(state, "missing argument; expected INDEX, INDEX:PATH or /");
         if (o->command == NULL)
-            arguments_error(state, "and which COMMAND is to run?");
+            arguments_error(state, "missing argument; expected COMMAND");
         if (o->mode == NULL)
             o->mode = "exclusive";
         break;
@@ -211,7 +210,7 @@ static int take_lock(struct client *client, const struct lock_options *o, struct
         return complain(client, status, "cannot lock");
     held->token = yyjson_get_uint(yyjson_obj_get(client_json(client), "fencing_token"));
     if (yyjson_get_bool(yyjson_obj_get(client_json(client), "index_missing")))
-        fprintf(stderr, "tidelock lock: there is no index [%.*s]; the lock guards one that may come to be\n",
+        fprintf(stderr, "tidelock lock: there is no index [%.*s]; the lock guards it if it is created\n",
                 (int)strcspn(o->target, ":"), o->target);
     return 0;
 }

@@ -25,16 +25,16 @@ struct locks_options {
 };
 
 static const struct argp_option options[] = {
-    {"watch", 'w', NULL, 0, "Show it again and again, until interrupted", 1},
-    {"interval", OPTION_INTERVAL, "TIME", 0, "How often (1s)", 1},
-    {"json", OPTION_JSON, NULL, 0, "As GET /_lock answers; with --watch a line each time", 1},
+    {"watch", 'w', NULL, 0, "Redraw until interrupted", 1},
+    {"interval", OPTION_INTERVAL, "TIME", 0, "Interval of --watch (1s)", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print the response of GET /_lock; with --watch one line each time", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
 static const char doc[] =
-    "Show locks, their holders, and who waits for them in which order; all of them, or those of INDEX, or those "
+    "Show locks, their holders, and the queues of requests that wait for them: all locks, those of INDEX, or those "
     "in and above the directory INDEX:PATH.\v"
     "Examples:\n"
     "  tidelock locks\n"
@@ -54,7 +54,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_JSON: o->json = true; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
-            arguments_error(state, "one INDEX at a time, please");
+            arguments_error(state, "too many arguments; expected INDEX[:PATH]");
         o->index = text;
         o->path = arguments_path(text);
         break;

@@ -24,15 +24,15 @@ struct ls_options {
 };
 
 static const struct argp_option options[] = {
-    {"long", 'l', NULL, 0, "Mode, owner, size and time too", 1},
-    {"as-of", OPTION_TIMESTAMP, "TIME", 0, "As it was then: 2026-11-20T10:00:00Z", 1},
-    {"json", OPTION_JSON, NULL, 0, "A line of JSON for each document", 1},
+    {"long", 'l', NULL, 0, "Also print mode, owner, size and time", 1},
+    {"as-of", OPTION_TIMESTAMP, "TIME", 0, "The state at that time, such as 2026-11-20T10:00:00Z", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print one line of JSON per document", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
-static const char doc[] = "List the directory PATH of a tree that `tidelock import` has loaded into INDEX.\v"
+static const char doc[] = "List the directory PATH of INDEX.\v"
                           "Examples:\n"
                           "  tidelock ls fs:/usr/share\n"
                           "  tidelock ls -l fs:/usr --as-of 2026-11-20T10:00:00Z\n";
@@ -56,12 +56,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_JSON: o->json = true; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
-            arguments_error(state, "one directory at a time, please");
+            arguments_error(state, "too many arguments; expected INDEX:PATH");
         take_target(o, text);
         break;
     case ARGP_KEY_END:
         if (o->index == NULL)
-            arguments_error(state, "which directory? (INDEX:PATH)");
+            arguments_error(state, "missing argument; expected INDEX:PATH");
         break;
     default: return client_option(key, text);
     }
@@ -215,7 +215,7 @@ int command_ls(int argc, char **argv)
     client_init(&client, o.url);
     int status = list(&o, &client, &printed);
     if (status == 0 && printed == 0) {
-        fprintf(stderr, "tidelock ls: nothing in '%s' lies below '%s/'\n", shown(o.index), shown_slice(o.path));
+        fprintf(stderr, "tidelock ls: '%s' has no directory '%s/'\n", shown(o.index), shown_slice(o.path));
         status = 1;
     }
     client_deinit(&client);

@@ -17,19 +17,19 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"serve", command_serve, "run the server"},
-    {"check", command_check, "read everything of a stopped store and say whether it is sound"},
-    {"backup", command_backup, "have a running server make a copy of all that it has"},
-    {"restore", command_restore, "make a data directory as of a moment, of a backup and the log"},
-    {"cert", command_cert, "make a CA and certificates, to try TLS with"},
+    {"check", command_check, "verify a stopped store"},
+    {"backup", command_backup, "make a backup of a running server"},
+    {"restore", command_restore, "create a data directory from a backup and the log, up to a timestamp"},
+    {"cert", command_cert, "make a CA and certificates, for a trial of TLS"},
     {"import", command_import, "load a file tree into an index"},
-    {"ls", command_ls, "list a directory of an imported tree"},
-    {"tree", command_tree, "draw a directory and all below it"},
-    {"mv", command_mv, "rename a directory or a file, with all below it"},
-    {"changes", command_changes, "show what is changed, commit by commit"},
-    {"replicate", command_replicate, "keep a copy in an Elasticsearch up to date"},
+    {"ls", command_ls, "list a directory of an index"},
+    {"tree", command_tree, "draw a directory with all of its content"},
+    {"mv", command_mv, "rename a directory with all of its content, or a file"},
+    {"changes", command_changes, "print changes, commit by commit"},
+    {"replicate", command_replicate, "keep a copy in Elasticsearch up to date"},
     {"lock", command_lock, "hold a lock while a command runs"},
-    {"locks", command_locks, "show who holds what, and who waits for whom"},
-    {"status", command_status, "show how a server is doing"},
+    {"locks", command_locks, "show locks, their holders, and the requests that wait for them"},
+    {"status", command_status, "show the state of a server"},
     {"hosts", command_hosts, "show the hosts of a cluster"},
 };
 
@@ -41,10 +41,10 @@ static void print_help(FILE *to)
                 "A JSON document store for trees of documents that many people change at once.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\n`tidelock COMMAND --help` or `tidelock help COMMAND` has the options and an example. Options may "
-                "also come from the\n"
+    fprintf(to, "\n`tidelock COMMAND --help` or `tidelock help COMMAND` prints the options and an example. Options can "
+                "also be set in the\n"
                 "environment: --listen as TIDELOCK_LISTEN.\n\n"
-                "To begin with:\n"
+                "A first server:\n"
                 "  tidelock serve --data ./tidelock-data\n");
 }
 

@@ -21,17 +21,16 @@ struct mv_options {
 };
 
 static const struct argp_option options[] = {
-    {"wait", OPTION_WAIT, "TIME", 0, "How long to wait for locks of others (10s)", 1},
+    {"wait", OPTION_WAIT, "TIME", 0, "How long to wait for conflicting locks (10s)", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
-static const char doc[] = "Give what lies at the path FROM, and all below it, the path TO, at one moment: nobody sees "
-                          "half of it, and it takes "
-                          "as long for a million files as for one. TO must be free; directories above it need not "
-                          "exist. Under `tidelock lock` "
-                          "it passes the locks of that session, and is part of its transaction.\v"
+static const char doc[] = "Rename a directory with all of its content, or a file, from the path FROM to the path TO. "
+                          "The rename is atomic, and takes as long for a million files as for one. TO must not exist; "
+                          "directories above it need not exist. Under `tidelock lock` it uses that session's locks and "
+                          "transaction. Exit status 75 if a lock was not granted in time.\v"
                           "Examples:\n"
                           "  tidelock mv fs /clinton /bill\n"
                           "  tidelock lock fs:/clinton -- tidelock mv fs /clinton /bill\n";
@@ -44,13 +43,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->word_count == 3)
-            arguments_error(state, "one path to one other, please");
+            arguments_error(state, "too many arguments; expected INDEX FROM TO");
         else
             o->words[o->word_count++] = text;
         break;
     case ARGP_KEY_END:
         if (o->word_count < 3)
-            arguments_error(state, "which index, from where, and to where? (INDEX FROM TO)");
+            arguments_error(state, "missing arguments; expected INDEX FROM TO");
         break;
     default: return client_option(key, text);
     }

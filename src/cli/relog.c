@@ -237,11 +237,11 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
     if (r < 0)
         return complain("the log", r, NULL);
     if (r > 0)
-        fprintf(stderr,
-                "tidelock: %s was not made of the log that is named: their entries differ; name the log of the server "
-                "that made the "
-                "backup, and a backup that was not served since\n",
-                shown(o->from));
+        fprintf(
+            stderr,
+            "tidelock: %s does not belong to the log: their entries differ; use the log of the server that made the "
+            "backup, and a backup that was not served since\n",
+            shown(o->from));
     return r == 0 ? 0 : -1;
 }
 
@@ -253,23 +253,22 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
     cmdlog_head(from, &head);
     restored->first = store->checkpoint + 1;
     if (have.appended + 1 < restored->first) {
-        fprintf(stderr, "tidelock: %s is no backup as it was made: its log does not go up to its store\n",
+        fprintf(stderr, "tidelock: %s is not a complete backup: its log ends before the state of its store\n",
                 shown(o->from));
         return -1;
     }
     restored->first = have.appended + 1;
     if (o->from == NULL && head.oldest > restored->first) {
         fprintf(stderr,
-                "tidelock: what is there of the log begins at entry %" PRIu64
-                ": name the folder that --log-archive has kept its beginning in, or a backup\n",
+                "tidelock: the log begins at entry %" PRIu64
+                ": add --log with the directory of --log-archive that has the earlier entries, or use a backup\n",
                 head.oldest);
         return -1;
     }
     if (head.oldest > restored->first || head.appended + 1 < restored->first) {
         fprintf(stderr,
-                "tidelock: the backup goes up to entry %" PRIu64
-                " of the log, and what is there of it has entries %" PRIu64 " to %" PRIu64
-                ": name all its folders, or another backup\n",
+                "tidelock: the backup ends at entry %" PRIu64 " of the log, and the log has entries %" PRIu64
+                " to %" PRIu64 ": add --log with its other directories, or use another backup\n",
                 restored->first - 1, head.oldest, head.appended);
         return -1;
     }
@@ -296,7 +295,7 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
     if (r == 0 && o->from != NULL)
         r = read_backup(part, &store, &restored->newest);
     if (r == 0 && restored->newest > o->until) {
-        fprintf(stderr, "tidelock: the backup is from after that moment: it goes up to timestamp %" PRIu64 "\n",
+        fprintf(stderr, "tidelock: the backup is newer than --until: it goes up to timestamp %" PRIu64 "\n",
                 restored->newest);
         r = -1;
     }

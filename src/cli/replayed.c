@@ -44,12 +44,13 @@ static void close_replayed(struct durable *replayed)
 static int explain(const struct durable *made, bool from_first)
 {
     if (made->recovered.other_build != 0)
-        printf("replayed: another build wrote the log up to entry %" PRIu64 ", and may have made another state of it. "
-               "Builds are not compared with each other: name a backup that this build has made, by --replay\n",
+        printf("replayed: another build wrote the log up to entry %" PRIu64
+               ", and may have produced another state from it. "
+               "Different builds are not compared: use --replay with a backup made by this build\n",
                made->recovered.other_build);
     else if (from_first)
-        printf("replayed: of a directory that a version without a command log made, the log does not have the "
-               "beginning; name a backup\n");
+        printf("replayed: the directory was made by a version without a command log, so the log lacks the "
+               "beginning; use --replay with a backup\n");
     return 1;
 }
 
@@ -57,18 +58,17 @@ static int compare(const struct durable *there, const struct durable *made, bool
 {
     uint64_t digest_there = 0, digest_made = 0;
     if (made->recovered.position != there->recovered.checkpoint) {
-        printf("replayed: the log that is named ends at entry %" PRIu64 ", the store stands at %" PRIu64 "\n",
+        printf("replayed: the logs end at entry %" PRIu64 ", the store is at entry %" PRIu64 "\n",
                made->recovered.position, there->recovered.checkpoint);
         return 1;
     }
     if (made->recovered.differs != 0) {
-        printf("replayed: the log makes another state than there was: entry %" PRIu64 " is the first that says so\n",
+        printf("replayed: the state differs from the recorded one, first at entry %" PRIu64 "\n",
                made->recovered.differs);
         return explain(made, from_first);
     }
     if (core_chain(made->core) != core_chain(there->core)) {
-        printf(
-            "replayed: the log makes other writes than there were, behind the last entry that says what there was\n");
+        printf("replayed: the writes differ from the recorded ones, after the last entry with a record of the state\n");
         return explain(made, from_first);
     }
     int r = core_digest(there->core, &digest_there);
@@ -77,8 +77,8 @@ static int compare(const struct durable *there, const struct durable *made, bool
     if (r != 0)
         return complain("replayed", r, NULL);
     if (digest_made != digest_there) {
-        printf("replayed: the log makes another state than the store has, though it wrote the same: the store has "
-               "changed by itself\n");
+        printf("replayed: the writes are equal, but the state of the store differs: the store was changed by something "
+               "other than commands\n");
         return explain(made, from_first);
     }
     return 0;
@@ -87,8 +87,8 @@ static int compare(const struct durable *there, const struct durable *made, bool
 /* Prints the result of a replay that made an equal state. */
 static void print_equal(const struct durable *made, uint64_t entries, bool from_first)
 {
-    printf("replayed: %" PRIu64 " entries of the log%s make the state that there is\n", entries,
-           from_first ? ", from the first on," : " behind the backup");
+    printf("replayed: %" PRIu64 " entries of the log%s produce the state of the directory\n", entries,
+           from_first ? ", from the first on," : " after the backup");
     if (made->recovered.other_build != 0)
         printf("replayed: another build wrote the log up to entry %" PRIu64
                "; the writes of those entries were not compared\n",
@@ -106,7 +106,7 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     buf_printf(&directory, "%s.replayed", data);
     buf_byte(&directory, '\0');
     if (access(directory.data, F_OK) == 0) {
-        printf("%s is in the way: it is left of a check that was ended, and may be removed\n", shown(directory.data));
+        printf("%s exists: it was left by an interrupted check; remove it\n", shown(directory.data));
         return 1;
     }
     relog.until = TL_TS_MAX;

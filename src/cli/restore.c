@@ -21,26 +21,25 @@ struct restore_options {
 };
 
 static const struct argp_option options[] = {
-    {"from", OPTION_FROM, "BACKUP", 0, "The backup to begin with: a folder that `tidelock backup' has made", 1},
+    {"from", OPTION_FROM, "BACKUP", 0, "The backup to start from: a directory made by `tidelock backup'", 1},
     {"log", OPTION_LOG, "DIR", 0,
-     "Where the log of what came after it is: the folder of --log-archive, and the folder `log' of the data directory; "
-     "repeatable",
-     1},
+     "The log since the backup: the directory of --log-archive, and `log' of the data directory; repeatable", 1},
     {"until", OPTION_UNTIL, "T", 0,
-     "The timestamp of the last change that is wanted, in microseconds, as `tidelock changes --json' tells it (all "
-     "there is)",
+     "The timestamp of the last change to restore, in microseconds, as printed by `tidelock changes --json' (all "
+     "changes)",
      1},
-    {"data", 'd', "DIR", 0, "The data directory to make, which is not there yet", 1},
+    {"data", 'd', "DIR", 0, "The data directory to create", 1},
     {0},
 };
 
-static const char doc[] = "Make a data directory as it was at a moment, of a backup from before and of the log since "
-                          "then. Nothing of what it is made of is changed. "
-                          "No server may be at work on the logs that are named.\v"
-                          "Example:\n"
-                          "  tidelock restore --from backups/nightly --log log-archive --log old-data/log --until "
-                          "1795440085045274 --data restored\n"
-                          "  tidelock serve --data restored\n";
+static const char doc[] =
+    "Create a data directory with the state at a timestamp, from an earlier backup and the log since "
+    "then. The backup and the logs are not changed. "
+    "No server may be using the logs.\v"
+    "Example:\n"
+    "  tidelock restore --from backups/nightly --log log-archive --log old-data/log --until "
+    "1795440085045274 --data restored\n"
+    "  tidelock serve --data restored\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -60,14 +59,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
         o->relog.until = strtoull(text, &end, 10);
         if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || o->relog.until == 0 ||
             o->relog.until >= TL_TS_MAX)
-            arguments_error(state, "--until: '%s' is no timestamp in microseconds", text);
+            arguments_error(state, "--until: '%s' is not a timestamp in microseconds", text);
         break;
-    case ARGP_KEY_ARG:
-        arguments_error(state, "'%s' is no option; everything here has the form --name=value", text);
-        break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; options have the form --name=value", text); break;
     case ARGP_KEY_END:
         if (o->relog.from == NULL || o->data == NULL || o->relog.log_count == 0)
-            arguments_error(state, "which backup, which log, and into what? (--from, --log, --data)");
+            arguments_error(state, "missing options; --from, --log and --data are required");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -81,7 +78,7 @@ int command_restore(int argc, char **argv)
     struct relogged made;
     arguments_parse(&argp, argc, argv, 0, &o);
     if (access(o.data, F_OK) == 0) {
-        fprintf(stderr, "tidelock: %s is there already; name a directory that is not\n", shown(o.data));
+        fprintf(stderr, "tidelock: %s exists; use the name of a new directory\n", shown(o.data));
         return 1;
     }
     tl_cleanup(buf_deinit) struct buf part = BUF_INIT(BUF_UNLIMITED);

@@ -147,77 +147,88 @@ enum {
 
 static const struct argp_option options[] = {
     {"config", OPTION_CONFIG, "FILE", 0,
-     "Options, a line each: NAME = VALUE. The environment and the command line win; SIGHUP has it read again", 1},
-    {"check-config", OPTION_CHECK_CONFIG, NULL, 0, "Say whether all options are right, and end", 1},
-    {"data", 'd', "DIR", 0, "Where the data is kept; made when missing (./tidelock-data)", 1},
-    {"backups", OPTION_BACKUPS, "DIR", 0, "Where `tidelock backup' has the server put backups (nowhere)", 1},
+     "A file with options, one per line: NAME = VALUE. The environment and the command line take precedence; SIGHUP "
+     "reads it again",
+     1},
+    {"check-config", OPTION_CHECK_CONFIG, NULL, 0, "Check all options, and end", 1},
+    {"data", 'd', "DIR", 0, "The data directory; created if missing (./tidelock-data)", 1},
+    {"backups", OPTION_BACKUPS, "DIR", 0, "The directory of backups made by `tidelock backup' (none)", 1},
     {"log-archive", OPTION_LOG_ARCHIVE, "DIR", 0,
-     "Where the log goes that the server needs no more, for `tidelock restore' (nowhere)", 1},
-    {"log-keep", OPTION_LOG_KEEP, "TIME|SIZE", 0, "How much of it is kept there: 7d, or 10gb (all)", 1},
-    {"listen", 'l', "HOST:PORT", 0, "Where to listen (127.0.0.1:9200); port 0 takes a free one", 1},
+     "Archive of log segments that are no longer needed, for `tidelock restore' (none)", 1},
+    {"log-keep", OPTION_LOG_KEEP, "TIME|SIZE", 0, "Retention of the archive: 7d, or 10gb (all)", 1},
+    {"listen", 'l', "HOST:PORT", 0, "The address of the server (127.0.0.1:9200); port 0 selects a free port", 1},
     {"host-name", OPTION_HOST_NAME, "NAME", 0,
-     "What clients may call this host, besides localhost and addresses; repeatable, or with commas between", 1},
+     "A name by which clients may call this host, besides localhost and addresses; repeatable, or separated by commas",
+     1},
     {"tls-cert", OPTION_TLS_CERT, "FILE", 0,
-     "Speak TLS (1.2, 1.3) with this certificate and those that lead to its CA, as PEM; read again at SIGHUP", 1},
+     "Use TLS 1.2 or 1.3 with this certificate and its chain, as PEM; SIGHUP reads it again", 1},
     {"tls-key", OPTION_TLS_KEY, "FILE", 0, "The certificate's private key, as PEM", 1},
-    {"tls-ca", OPTION_TLS_CA, "FILE", 0, "Take only clients with a certificate that one of these has signed", 1},
+    {"tls-ca", OPTION_TLS_CA, "FILE", 0, "Accept only clients with a certificate signed by one of these CAs, as PEM",
+     1},
     {"insecure", OPTION_INSECURE, "yes|no", OPTION_ARG_OPTIONAL,
-     "Listen beyond this host although whoever reaches the port may do everything there (no)", 1},
-    {"history", OPTION_HISTORY, "TIME", 0, "How far back reads may go (1h)", 2},
-    {"feed", OPTION_FEED, "TIME|off", 0, "How far back the feed of changes goes (as --history); off: there is none", 2},
-    {"feed-max", OPTION_FEED_MAX, "SIZE", 0, "What the feed may take on the disk; older changes go first (1g)", 2},
-    {"cache", OPTION_CACHE, "SIZE", 0, "Memory for blocks of the store (64m)", 2},
-    {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes not yet in files (64m)", 2},
-    {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes below this much free disk space (256m)", 2},
+     "Accept connections from other machines without client certificates: every client that reaches the port may do "
+     "everything (no)",
+     1},
+    {"history", OPTION_HISTORY, "TIME", 0, "How long superseded versions stay readable (1h)", 2},
+    {"feed", OPTION_FEED, "TIME|off", 0, "Retention of the feed of changes (as --history); off: no feed", 2},
+    {"feed-max", OPTION_FEED_MAX, "SIZE", 0,
+     "Limit of the feed's disk space; the oldest changes are removed first (1g)", 2},
+    {"cache", OPTION_CACHE, "SIZE", 0, "Block cache of the store (64m)", 2},
+    {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes that are not in table files yet (64m)", 2},
+    {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes while less disk space is free (256m)", 2},
     {"memory", OPTION_MEMORY, "SIZE", 0,
-     "For all that clients make the server hold: requests, replies, transactions, locks (a quarter of the machine's)",
+     "Limit of the memory that all clients make the server hold: requests, replies, transactions, locks (a quarter of "
+     "the machine's)",
      3},
-    {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Of one request (100m)", 3},
-    {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Open at once (16384)", 3},
+    {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Limit of a request's body (100m)", 3},
+    {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Limit of open connections (16384)", 3},
     {"max-connections-per-address", OPTION_MAX_CONNECTIONS_PER_ADDRESS, "N", 0,
-     "Open at once from one address (half of all; no limit for loopback)", 3},
-    {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
-    {"max-ephemeral", OPTION_MAX_EPHEMERAL, "N", 0, "Documents that live with one session (10000)", 3},
+     "Limit of open connections from one address (half of all; no limit for loopback)", 3},
+    {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Limit of open sessions (10000)", 3},
+    {"max-ephemeral", OPTION_MAX_EPHEMERAL, "N", 0, "Limit of ephemeral documents of one session (10000)", 3},
     {"script-steps", OPTION_SCRIPT_STEPS, "N", 0,
-     "Statements, turns and calls of a script's run (5000000); of those that change, 50000000 at most", 3},
-    {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (64m)", 3},
-    {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Of a script's calls (256)", 3},
-    {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection with no request for so long (10m)", 3},
-    {"threads", OPTION_THREADS, "N", 0, "For connections (one a processor)", 3},
+     "Limit of statements, iterations and calls of one run of a script (5000000); for scripts that change documents, "
+     "50000000 at most",
+     3},
+    {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Limit of the values of one run of a script (64m)", 3},
+    {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Limit of nested calls of a script (256)", 3},
+    {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection after this time without a request (10m)", 3},
+    {"threads", OPTION_THREADS, "N", 0, "Threads for connections (one per processor)", 3},
     {"workers", OPTION_WORKERS, "N", 0,
-     "For searches and other long reads (2), besides those that are kept for short work", 3},
+     "Threads for searches and other long reads (2), in addition to those reserved for short work", 3},
     {"request-time", OPTION_REQUEST_TIME, "TIME", 0,
-     "How long the work at one request may take, waits for locks apart; 0: as long as it likes (10m)", 3},
-    {"grace", OPTION_GRACE, "TIME", 0, "How long requests in flight may take to end when stopped (10s)", 4},
+     "Limit of the work on one request, without waits for locks; 0: no limit (10m)", 3},
+    {"grace", OPTION_GRACE, "TIME", 0, "Time for requests in flight to finish when the server is stopped (10s)", 4},
     {"stop-time", OPTION_STOP_TIME, "TIME", 0,
-     "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
+     "Limit from SIGTERM to the end of the process; then it ends as in a crash (20s more than --grace)", 4},
     {"skip-entry", OPTION_SKIP_ENTRY, "N", 0,
-     "Leave out an entry of the log that ends the server at each start, in a cluster on all hosts; the refusal of a "
-     "start names it",
+     "Leave out an entry of the log that ends the server at each start, in a cluster on all hosts; the error of the "
+     "refused start has its number",
      4},
-    {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Try that entry once more", 4},
-    {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
-    {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
+    {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Apply that entry once more", 4},
+    {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "The cluster's name in GET / (tidelock)", 4},
+    {"node-name", OPTION_NODE_NAME, "NAME", 0, "The node's name in GET / and in a cluster (the host's)", 4},
     {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
-     "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX, "
-     "or with https:// in each (none: one host)",
+     "Be a host of the cluster whose log is in etcd under PREFIX; several members as "
+     "http://A:2379,http://B:2379/PREFIX, or with https:// in each (no cluster)",
      5},
     {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0,
-     "Who signs the certificates of etcd, and of hosts with --tls-cert, as PEM (the system's)", 5},
+     "The CAs of the certificates of etcd, and of hosts with --tls-cert, as PEM (the system's)", 5},
     {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0,
-     "The certificate to show to etcd, and to hosts with --tls-ca, as PEM", 5},
-    {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "Its private key, as PEM", 5},
-    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "Where the other hosts reach this one (as --listen)", 5},
-    {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one is of (default)", 5},
+     "The client certificate for etcd, and for hosts with --tls-ca, as PEM", 5},
+    {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "The private key of --cluster-cert, as PEM", 5},
+    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "The address at which the other hosts reach this one (as --listen)",
+     5},
+    {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one belongs to (default)", 5},
     {"clock-skew", OPTION_CLOCK_SKEW, "TIME", 0,
      "A host whose clock is further than this above the median of the live hosts' clocks proposes the median's time "
      "(500ms)",
      5},
-    {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host that is silent for so long is out (3s)", 5},
-    {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "How much log is kept for hosts that are away (2g)", 5},
+    {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host without a heartbeat for this time is out (3s)", 5},
+    {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "Log that etcd retains for hosts that are away (2g)", 5},
     {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
     {"log-level", OPTION_LOG_LEVEL, "LEVEL", 0, "debug, info, warning or error (info)", 4},
-    {"log-format", OPTION_LOG_FORMAT, "FORMAT", 0, "text, or json: an object a line (text)", 4},
+    {"log-format", OPTION_LOG_FORMAT, "FORMAT", 0, "text, or json: one object per line (text)", 4},
     {0},
 };
 
@@ -263,7 +274,7 @@ static void add_host_names(const struct argp_state *state, struct serve_options 
     for (char *name = strsep(&text, ","); name != NULL; name = strsep(&text, ",")) {
         name += strspn(name, " \t"); /* after a comma */
         if (*name == '\0' || name[strspn(name, allowed)] != '\0')
-            arguments_error(state, "--host-name: '%s' is no name of a host; give it as in a URL, without a port", name);
+            arguments_error(state, "--host-name: '%s' is not a host name; write it as in a URL, without a port", name);
         add_host_name(o, name);
     }
 }
@@ -279,7 +290,7 @@ static void set_log_keep(const struct argp_state *state, struct archive_options 
     archive->keep_bytes = bytes ? arguments_size(state, "log-keep", text) : 0;
     archive->keep_us = bytes ? 0 : arguments_duration(state, "log-keep", text);
     if (archive->keep_bytes == 0 && archive->keep_us == 0)
-        arguments_error(state, "--log-keep: more than nothing; without it all is kept");
+        arguments_error(state, "--log-keep: must be more than 0; without the option everything is kept");
 }
 
 /*
@@ -320,13 +331,17 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
 {
     if (o->insecure || is_loopback(o->host) || (o->http.tls.cert != NULL && o->http.tls.ca != NULL))
         return;
-    fprintf(stderr,
-            "Have clients show certificates:\n"
-            "  tidelock cert --dir tls --host-name NAME\n"
-            "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
-            "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
-            shown(o->host), o->http.port, o->http.port);
-    arguments_error(state, "--listen: '%s' is more than this host, and whoever reaches it could do everything; --insecure says that it is meant", o->host);
+    fprintf(
+        stderr,
+        "Require client certificates:\n"
+        "  tidelock cert --dir tls --host-name NAME\n"
+        "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
+        "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
+        shown(o->host), o->http.port, o->http.port);
+    arguments_error(state,
+                    "--listen: '%s' is reachable from other machines, and every client that reaches it could do "
+                    "everything; use --tls-ca, or confirm it with --insecure",
+                    o->host);
 }
 
 static bool is_https(const char *url)
@@ -459,11 +474,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         check_poison(state, o);
         check_reach(state, o);
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
-            arguments_error(state, "--log-keep needs --log-archive, where it is kept");
+            arguments_error(state, "--log-keep needs --log-archive");
         break;
-    case ARGP_KEY_ARG:
-        arguments_error(state, "'%s' is no option; everything here has the form --name=value", text);
-        break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; options have the form --name=value", text); break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
@@ -701,11 +714,12 @@ static int open_alone(struct server *server, struct serve_options *o)
         return complain(r, o->data, reason);
     private_dir_tighten(o->data);
     if (durable->recovered.differs != 0)
-        log_error("the log makes another state than there was when its entry %" PRIu64 " was written: what was answered since may differ from what is there. "
+        log_error("the state differs from the one that was recorded at entry %" PRIu64
+                  " of the log: replies since then may differ from the present state. "
                   "Keep a copy of the data directory, and report this",
                   durable->recovered.differs);
     if (durable->recovered.skipped != 0)
-        log_info("entry %" PRIu64 " of the log is left out, as --skip-entry has said", durable->recovered.skipped);
+        log_info("entry %" PRIu64 " of the log is left out (--skip-entry)", durable->recovered.skipped);
     o->journal.log = durable->log;
     o->journal.at_work = durable->at_work;
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2; /* while those are written, others come */
@@ -773,7 +787,7 @@ static void settle(struct server *server)
     for (unsigned tries = 1; !http_settled(server->http, STOP_AGAIN_US); tries++) {
         api_stop(server->api);
         if (tries % (SETTLE_WARN_US / STOP_AGAIN_US) == 0)
-            log_warning("requests are still being worked at");
+            log_warning("requests are still in progress");
     }
 }
 
@@ -788,7 +802,7 @@ static void server_close(struct server *server, uint64_t grace_us)
         http_quiesce(server->http);
         api_stop(server->api);
         if (!drain(server, grace_us))
-            log_warning("some requests did not end in time; they are refused");
+            log_warning("some requests did not finish in time; they are refused");
         api_cancel(server->api);
         (void)http_drain(server->http, CANCELLED_US);
         settle(server);
@@ -856,7 +870,7 @@ static bool same(const struct config_line *a, const struct config_line *b)
 static void change_level(const struct serve_options *o, const struct config_line *line)
 {
     if (o->level_given)
-        log_info("SIGHUP: log-level is what the environment or the command line says");
+        log_info("SIGHUP: log-level is set by the environment or the command line");
     else if (!try_log_level(line == NULL ? level_names[LOG_INFO] : line->value))
         log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number, line->value);
 }
@@ -873,7 +887,7 @@ static void apply_change(const struct serve_options *o, const struct config_line
     if (strcmp(name, "log-level") == 0)
         change_level(o, now);
     else
-        log_warning("SIGHUP: %s in %s counts from the next start on", name, o->config.path);
+        log_warning("SIGHUP: %s in %s takes effect at the next start", name, o->config.path);
 }
 
 /*
@@ -886,7 +900,7 @@ static void reload_config(struct serve_options *o)
     struct config now;
     char *reason = NULL;
     if (config_read(o->config.path, &now, &reason) != 0) {
-        log_error("SIGHUP: all goes on by the configuration as it was: %s", reason);
+        log_error("SIGHUP: the configuration is unchanged: %s", reason);
         mem_free(reason);
         return;
     }
@@ -911,11 +925,11 @@ static void reload(struct server *server)
     if (server->options->config.path != NULL)
         reload_config(server->options);
     else if (!server->tls)
-        log_info("SIGHUP: there is nothing to be read again; the server goes on");
+        log_info("SIGHUP: there is no file to read again; nothing changes");
     if (server->tls && http_reload_tls(server->http, &reason) == 0)
-        log_info("SIGHUP: the files of TLS have been read again; new connections are by them");
+        log_info("SIGHUP: the TLS files have been read again; new connections use them");
     else if (server->tls)
-        log_error("SIGHUP: all goes on with the files of TLS as they were: %s", reason != NULL ? reason : "no memory");
+        log_error("SIGHUP: the TLS files are unchanged: %s", reason != NULL ? reason : "no memory");
     mem_free(reason);
 }
 
@@ -970,9 +984,9 @@ static void *stopper_main(void *context)
     if (ended)
         return NULL;
     if (closing)
-        log_warning("RocksDB does not come to an end within --stop-time; nothing is left for it to do");
+        log_warning("RocksDB does not close within --stop-time; all of its data is durable");
     else
-        log_error("the end takes longer than --stop-time: it is made as in a crash");
+        log_error("stopping takes longer than --stop-time; the process ends as in a crash");
     (void)log_flush(LOG_END_US);
     _exit(closing ? 0 : 1);
 }
@@ -1020,7 +1034,7 @@ static void announce(const struct server *server, const char *host)
     printf("ready on %s://%s%s%s:%u\n", server->tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", http_port(server->http));
     if (fflush(stdout) == 0)
         return;
-    log_warning("cannot say on standard output that port %u is ready: %s", http_port(server->http), strerror(errno));
+    log_warning("cannot write to standard output that port %u is ready: %s", http_port(server->http), strerror(errno));
     clearerr(stdout);
 }
 
@@ -1126,7 +1140,7 @@ static int end_check(struct serve_options *o)
     if (r != 0)
         fprintf(stderr, "tidelock serve: %s\n", reason != NULL ? shown(reason) : error_text(r));
     else
-        printf("all options are right\n");
+        printf("all options are valid\n");
     mem_free(reason);
     if (tls != NULL)
         tls_close(tls);

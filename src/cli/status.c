@@ -21,16 +21,17 @@ struct status_options {
 };
 
 static const struct argp_option options[] = {
-    {"json", OPTION_JSON, NULL, 0, "One object, of what the server answers to the calls that tell each part", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print one object with the responses of the server for each part", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
-static const char doc[] = "Show how a server is doing: its time, indices, sessions, transactions and locks.\v"
-                          "Exit status 0 when it answers, 69 when there is no answer, 1 when it is another one.\n\n"
-                          "Example:\n"
-                          "  tidelock status --url http://127.0.0.1:9200\n";
+static const char doc[] =
+    "Show the state of a server: time, indices, sessions, transactions and locks.\v"
+    "Exit status 0 if the server answers, 69 if no server answers, 1 for an unexpected response.\n\n"
+    "Example:\n"
+    "  tidelock status --url http://127.0.0.1:9200\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -38,7 +39,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     switch (key) {
     case OPTION_URL: o->url = text; return 0;
     case OPTION_JSON: o->json = true; return 0;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option", text); return 0;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); return 0;
     default: return client_option(key, text);
     }
 }
@@ -67,12 +68,13 @@ static int show_server(struct client *client, const char *url)
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "oldest")));
     yyjson_val *steps = status == 200 ? yyjson_obj_get(root, "clock_steps") : NULL;
     if (steps != NULL)
-        printf("the clock of its machine was set %llu times since the start, at last by %.1f s\n",
+        printf("the clock of its machine was set %llu times since the start, most recently by %.1f s\n",
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(steps, "count")),
                (double)yyjson_get_sint(yyjson_obj_get(steps, "last_ms")) / 1000);
     status = client_request(client, "GET", "/_cluster/health", SLICE_NONE, 10 * TL_SECOND);
     if (status == 200 && yyjson_get_bool(yyjson_obj_get(client_json(client), "disk_full")))
-        printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); make room, and they go on\n");
+        printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); free disk space, and writes "
+               "continue\n");
     return 0;
 }
 
@@ -108,7 +110,7 @@ static void show_deferred(struct client *client)
         return;
     yyjson_val *all = yyjson_obj_get(client_json(client), "deferred");
     if (yyjson_arr_size(all) > 0)
-        printf("\nLeft by ended sessions, done when the locks on it go\n");
+        printf("\nDeferred cleanup actions of ended sessions, until the locks on their documents are released\n");
     bool any_aside = false;
     json_arr_foreach (all, i, count, kept) {
         yyjson_val *name = yyjson_obj_get(kept, "name");
@@ -118,11 +120,12 @@ static void show_deferred(struct client *client)
         bool aside = yyjson_get_bool(yyjson_obj_get(kept, "aside"));
         any_aside |= aside;
         if (aside)
-            printf(", put aside as %" PRIu64, yyjson_get_uint(yyjson_obj_get(kept, "number")));
+            printf(", deferred as %" PRIu64, yyjson_get_uint(yyjson_obj_get(kept, "number")));
         printf("\n");
     }
     if (any_aside)
-        printf("What is put aside was under way when the server ended, twice. POST /_session/_deferred/NUMBER/_retry "
+        printf("Actions deferred with a number were being executed when the server ended, twice. POST "
+               "/_session/_deferred/NUMBER/_retry "
                "does it, "
                "DELETE /_session/_deferred/NUMBER drops it.\n");
 }

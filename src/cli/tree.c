@@ -29,16 +29,16 @@ struct tree_options {
 };
 
 static const struct argp_option options[] = {
-    {"depth", 'L', "N", 0, "No deeper than N levels", 1},
-    {"as-of", OPTION_AS_OF, "TIME", 0, "As it was then: 2026-11-20T10:00:00Z", 1},
-    {"json", OPTION_JSON, NULL, 0, "As `tree -J` has it", 1},
+    {"depth", 'L', "N", 0, "Print at most N levels", 1},
+    {"as-of", OPTION_AS_OF, "TIME", 0, "The state at that time, such as 2026-11-20T10:00:00Z", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print JSON in the format of `tree -J`", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     CLIENT_OPTIONS(1),
     {0},
 };
 
 static const char doc[] =
-    "Draw all documents below the directory PATH of an index, at one timestamp, as tree(1) draws files.\v"
+    "Draw the content of the directory PATH of an index, at one timestamp, in the format of tree(1).\v"
     "Examples:\n"
     "  tidelock tree fs /usr/share --depth 2\n"
     "  tidelock tree fs:/usr --as-of 2026-11-20T10:00:00Z\n";
@@ -51,7 +51,7 @@ static void take_word(struct tree_options *o, char *word, struct argp_state *sta
     } else if (o->path == NULL) {
         o->path = word;
     } else {
-        arguments_error(state, "one directory at a time, please");
+        arguments_error(state, "too many arguments; expected INDEX [PATH]");
     }
 }
 
@@ -66,7 +66,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case ARGP_KEY_ARG: take_word(o, text, state); break;
     case ARGP_KEY_END:
         if (o->index == NULL)
-            arguments_error(state, "which directory? (INDEX [PATH])");
+            arguments_error(state, "missing argument; expected INDEX [PATH]");
         break;
     default: return client_option(key, text);
     }
@@ -200,7 +200,7 @@ static int draw(struct tree_walk *walk)
 {
     long status = enter(walk);
     if (status == 200 && walk->levels[0].directory.count == 0 && walk->path.len > 0) {
-        fprintf(stderr, "tidelock tree: nothing in '%s' lies below '%s/'\n", shown(walk->o->index),
+        fprintf(stderr, "tidelock tree: '%s' has no directory '%s/'\n", shown(walk->o->index),
                 shown_slice(buf_as_slice(&walk->path)));
         return 1;
     }

@@ -37,7 +37,7 @@ static const char *why_not(int error)
     case EADDRINUSE:
         return "Address already in use: a server runs there; --listen names another port, 0 for a free one";
     case EADDRNOTAVAIL:
-        return "Cannot assign requested address: it is none of this host's; 0.0.0.0 stands for all of them";
+        return "Cannot assign requested address: it is not an address of this host; 0.0.0.0 means all of them";
     case EACCES: return "Permission denied: ports below 1024 are for privileged programs";
     default: return strerror(error);
     }
@@ -139,7 +139,7 @@ static bool accept_one(struct http *http)
         return true;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        log_warning("cannot accept connections for the moment: %s", strerror(errno));
+        log_warning("cannot accept connections at present: %s", strerror(errno));
         (void)set_accepting(http, false);
     }
     return errno == EINTR || errno == ECONNABORTED;

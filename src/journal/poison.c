@@ -266,7 +266,8 @@ static int refuse(const struct poison *poison, char **ret_reason)
                " of the log, and does not start again. ",
                poison->found.ends, position);
     if (poison->last)
-        buf_printf(&text, "No client was answered for it. --skip-entry %" PRIu64 " leaves it out for good; ", position);
+        buf_printf(&text, "No client was answered for it. --skip-entry %" PRIu64 " leaves it out permanently; ",
+                   position);
     else
         buf_lit(&text, "Other entries follow it, so it has been applied before, and cannot be left out: start the "
                        "version of the server that "

@@ -99,7 +99,7 @@ class CleanupCrashLoop(unittest.TestCase):
         number = self.put_aside()["number"]
         self.assertFalse(self.under_way())
         self.assertEqual((self.source("1"), self.source("2")), ({"v": 0}, {"v": 2}), "what stands behind it is done")
-        self.assertIn("put aside as %d" % number, subprocess.run(
+        self.assertIn("deferred as %d" % number, subprocess.run(
             [PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, check=True).stdout)
         self.assertIn("it is put aside as number %d" % number, json.dumps(self.server.must("GET", "/_lock/_events")))
         self.server.kill()

@@ -108,7 +108,7 @@ class Usage(unittest.TestCase):
         before = server.must("GET", "/_timestamp")["time"]
         server.must("POST", "/fs/_rename", {"from": "/a", "to": "/z"})
         self.assertIn("4 directories, 4 files", run("tree", "fs", "/a", "--as-of", before, server=server).stdout)
-        expect(run("tree", "fs", "/a", server=server), 1, "nothing in 'fs' lies below")
+        expect(run("tree", "fs", "/a", server=server), 1, "'fs' has no directory")
         for arguments in (("fs:/z/", "--depth", "1"), ("fs", "/z", "-L", "1")):
             self.assertEqual(len(run("tree", *arguments, server=server).stdout.splitlines()), 6)
         root, report = json.loads(run("tree", "--json", "fs:/z", server=server).stdout)
@@ -123,7 +123,7 @@ class Usage(unittest.TestCase):
         server.must("PUT", "/plain/_doc/1", {"path": "/a"})
         expect(run("tree", "plain", server=server), 1, "has no tree")
         expect(run("tree", "fs", "/a", "/b", server=server), USAGE, "one directory at a time")
-        expect(run("tree", server=server), USAGE, "which directory?")
+        expect(run("tree", server=server), USAGE, "missing argument; expected INDEX [PATH]")
 
     def test_output_errors_fail(self):
         """Each command fails when its output cannot be written."""
@@ -154,19 +154,19 @@ class Usage(unittest.TestCase):
         expect(run("serve", "--data", "x", "--host=::1"), USAGE, "'--host'; did you mean '--listen HOST:PORT'?")
         expect(run("status", "--host", "::1"), USAGE, "'--host'; did you mean '--url URL'?")
         expect(run("serve", "--zzzzzz"), USAGE, "unrecognized option '--zzzzzz'")
-        expect(run("serve", "--history", "1 parsec"), USAGE, "--history: '1 parsec' is no duration; write it as")
-        expect(run("serve", "--max-body", "big"), USAGE, "--max-body: 'big' is no size")
-        expect(run("serve", "--listen", "127.0.0.1:70000"), USAGE, "'70000' is no number from 0 to 65535")
-        expect(run("serve", environment={"TIDELOCK_CACHE": "lots"}), USAGE, "--cache: 'lots' is no size")
+        expect(run("serve", "--history", "1 parsec"), USAGE, "--history: '1 parsec' is not a duration; write it as")
+        expect(run("serve", "--max-body", "big"), USAGE, "--max-body: 'big' is not a size")
+        expect(run("serve", "--listen", "127.0.0.1:70000"), USAGE, "'70000' is not a number from 0 to 65535")
+        expect(run("serve", environment={"TIDELOCK_CACHE": "lots"}), USAGE, "--cache: 'lots' is not a size")
         expect(run("lock", "--nonblock", "fs", "--", "true"), USAGE, "'--nonblock'; did you mean '--wait TIME'?")
         expect(run("locks", "--watch", "--interval", "0"), USAGE, "not more often than every 100ms")
-        expect(run("import"), USAGE, "which DIR?")
-        expect(run("import", "/usr"), USAGE, "into which index?")
-        expect(run("lock"), USAGE, "a lock on what?")
-        expect(run("lock", "fs"), USAGE, "which COMMAND")
-        expect(run("lock", "fs", "--"), USAGE, "which COMMAND")
-        expect(run("lock", "--", "echo", "hi"), USAGE, "a lock on what? (INDEX, INDEX:PATH or /, before the --)")
-        expect(run("lock", "--wait", "10s", "--", "echo", "hi"), USAGE, "a lock on what?")
+        expect(run("import"), USAGE, "missing argument; expected DIR")
+        expect(run("import", "/usr"), USAGE, "missing option --index=NAME")
+        expect(run("lock"), USAGE, "missing argument; expected INDEX")
+        expect(run("lock", "fs"), USAGE, "missing argument; expected COMMAND")
+        expect(run("lock", "fs", "--"), USAGE, "missing argument; expected COMMAND")
+        expect(run("lock", "--", "echo", "hi"), USAGE, "missing argument; expected INDEX, INDEX:PATH or / before the --")
+        expect(run("lock", "--wait", "10s", "--", "echo", "hi"), USAGE, "missing argument; expected INDEX")
 
 
     def test_no_server(self):
@@ -196,7 +196,7 @@ class Serve(unittest.TestCase):
         expect(run("serve", "--data", "/dev/null", "--listen", "127.0.0.1:0"), 1, "/dev/null")
         other = tempfile.mkdtemp()
         expect(run("serve", "--data", other, "--listen", "no.such.host.invalid:0", "--insecure"), 1, "cannot listen on no.such.host.invalid")
-        expect(run("serve", "--data", other, "--listen", "192.0.2.1:0", "--insecure"), 1, "it is none of this host's; 0.0.0.0 stands for all of them")
+        expect(run("serve", "--data", other, "--listen", "192.0.2.1:0", "--insecure"), 1, "it is not an address of this host; 0.0.0.0 means all of them")
         shutil.rmtree(other)
 
     def test_serve_beyond_loopback(self):
@@ -247,11 +247,11 @@ class Serve(unittest.TestCase):
     def test_invalid_configuration(self):
         for line, reason in (("memroy = 5g", "1: there is no option 'memroy'; did you mean 'memory'?"), ("history", "1: it is neither NAME = VALUE nor a comment"),
                              ("hist = 1h", "1: there is no option 'hist'; did you mean 'history'?"), ("zebra = 1", "1: there is no option 'zebra'"),
-                             ("history = soon", "1: --history: 'soon' is no duration"), ("--history = 1h", "1: names of options stand here without their --"),
-                             ("history =", "1: there is no value behind the ="), ("= 1h", "1: there is no name before the ="), ("config = x", "1: there is no option 'config' for a file"),
+                             ("history = soon", "1: --history: 'soon' is not a duration"), ("--history = 1h", "1: option names in a file have no --"),
+                             ("history =", "1: there is no value after the ="), ("= 1h", "1: there is no name before the ="), ("config = x", "1: there is no option 'config' for a file"),
                              ("check-config = yes", "1: there is no option 'check-config' for a file"),
-                             ("history = 1h\n\n# again\nhistory = 2h", "4: this option has been said in a line before"),
-                             ("cache = 1m\x00", "it has NUL bytes in it"), ("#" * (1 << 20), "it is longer than a megabyte"), ("tls-key = k", "--tls-key needs --tls-cert")):
+                             ("history = 1h\n\n# again\nhistory = 2h", "4: this option is also in an earlier line"),
+                             ("cache = 1m\x00", "it contains NUL bytes"), ("#" * (1 << 20), "it is longer than a megabyte"), ("tls-key = k", "--tls-key needs --tls-cert")):
             path = self.config(line)
             for check in (), ("--check-config",):
                 expect(run("serve", "--config", path, *check), 64, reason, "tidelock serve --help")
@@ -262,7 +262,7 @@ class Serve(unittest.TestCase):
     def test_check_config(self):
         path = self.config("data = /nowhere/that/can/be/made", "history = 2h")
         done = run("serve", "--config", path, "--check-config")
-        self.assertEqual((done.returncode, done.stdout), (0, "all options are right\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, "all options are valid\n"))
         expect(run("serve", "--tls-cert", path, "--tls-key", path, "--check-config"), 1, path)
 
     def test_configuration_reload(self):
@@ -273,23 +273,23 @@ class Serve(unittest.TestCase):
                 file.write("".join(line + "\n" for line in lines))
             before = len(server.errors())
             server.process.send_signal(signal.SIGHUP)
-            until(lambda: "SIGHUP: all goes on" in server.errors()[before:] or "has been read again" in server.errors()[before:], "the file is read again")
+            until(lambda: "SIGHUP: the configuration is unchanged" in server.errors()[before:] or "has been read again" in server.errors()[before:], "the file is read again")
             server.must("GET", "/_cat/health")
             return [json.loads(line) for line in server.errors()[before:].splitlines()]
 
         with Server("--config", path) as server:
             said = change("log-level = debug", "log-format = json", "history = 1h", "max-body = 1k")
             self.assertEqual([(line["level"], line["message"]) for line in said[:2]], [
-                ("WARN", "SIGHUP: max-body in %s counts from the next start on" % path), ("INFO", "SIGHUP: %s has been read again" % path)])
+                ("WARN", "SIGHUP: max-body in %s takes effect at the next start" % path), ("INFO", "SIGHUP: %s has been read again" % path)])
             self.assertRegex(said[2]["message"], r"^GET /_cat/health: 200 by ")
             self.assertRegex(said[2]["timestamp"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
-            self.assertIn("all goes on by the configuration as it was", change("log-level")[0]["message"])
+            self.assertIn("the configuration is unchanged", change("log-level")[0]["message"])
             self.assertIn("'loud' is none of debug, info", change("log-level = loud", "log-format = json", "max-body = 1k")[0]["message"])
             said = change("log-format = json", "max-body = 1k")  # without: as it is by default
             self.assertEqual([line["message"] for line in said], ["SIGHUP: %s has been read again" % path])
         with Server("--config", path, "--log-level", "debug") as server:
             said = change("log-level = error", "log-format = json", "max-body = 1k")
-            self.assertIn("SIGHUP: log-level is what the environment or the command line says", [line["message"] for line in said])
+            self.assertIn("SIGHUP: log-level is set by the environment or the command line", [line["message"] for line in said])
             self.assertEqual(said[-1]["level"], "DEBUG")
 
     def test_names_in_a_log_of_json(self):
@@ -396,7 +396,7 @@ class Import(unittest.TestCase):
             expect(run("ls", "fs:/clinton/d00", server=server), 0, "sub/\n")
             listed = run("ls", "fs:/clinton", server=server)
             assert sorted(listed.stdout.splitlines()[:3]) == sorted(["%2F", "'", "*"]), listed.stdout[:200]
-            expect(run("ls", "fs:/clinton/nowhere", server=server), 1, "nothing in 'fs' lies below")
+            expect(run("ls", "fs:/clinton/nowhere", server=server), 1, "'fs' has no directory")
             expect(run("ls", "fs", server=server), 0, "clinton/\n")
             expect(run("mv", "fs", "/clinton/d00", "/new/d00", server=server), 0)
             expect(run("ls", "fs:/new", server=server), 0, "d00/\n")
@@ -407,7 +407,7 @@ class Import(unittest.TestCase):
             expect(run("lock", "fs:/new", "--url", server.url, "--", PROGRAM, "mv", "fs", "/new/d00", "/clinton/d00", "--url", server.url), 0)
             expect(run("lock", "fs:/clinton", "--url", server.url, "--", "env", "-u", "TIDELOCK_SESSION",
                        PROGRAM, "mv", "fs", "/clinton/d00", "/y", "--wait", "20ms", "--url", server.url), 75, "lock")
-            expect(run("mv", "fs", "/a"), USAGE, "which index, from where, and to where?")
+            expect(run("mv", "fs", "/a"), USAGE, "missing arguments; expected INDEX FROM TO")
             expect(run("status", server=server), 0, "fs", str(count))
             server.stop()
             status, text = check(server.data)

@@ -76,7 +76,7 @@ class Install(unittest.TestCase):
         self.assertEqual(set(re.findall(r"^#?([a-z-]+) = ", text, re.M)), options)
         path = os.path.join(self.root, "etc/tidelock/tidelock.conf")
         done = subprocess.run([PROGRAM, "serve", "--config", path, "--check-config"], stdout=subprocess.PIPE, text=True, check=True)
-        self.assertEqual(done.stdout, "all options are right\n")
+        self.assertEqual(done.stdout, "all options are valid\n")
         root = tempfile.mkdtemp(prefix="tidelock-root-")
         self.addCleanup(shutil.rmtree, root)
         self.install(root, "/usr", PROGRAM)

@@ -167,7 +167,7 @@ class LockCommand(LockCase):
         self.assertEqual(self.run_lock("--shared", "--wait", "0", "fs", "--", "true")[0], 0)
         self.assertEqual(self.run_lock("-x", "--wait", "0", "fs", "--", "true")[0], 75)
         self.assertEqual(self.run_lock("--shared", "--update", "fs", "--", "true")[::2],
-                         (64, "tidelock lock: shared or update?\nTry `tidelock lock --help' or `tidelock lock --usage' for more information.\n"))
+                         (64, "tidelock lock: shared and update exclude each other\nTry `tidelock lock --help' or `tidelock lock --usage' for more information.\n"))
         self.assertEqual(self.run_lock("--wait", "0s", "fs", "--", "true")[0], 75)
         job.terminate()
         job.communicate()

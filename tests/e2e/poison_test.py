@@ -136,7 +136,7 @@ class Poison(unittest.TestCase):
         self.server.must("PUT", "/fs/_doc/next", {"v": 7})
         self.server.kill()
         log = self.start_with("--skip-entry", str(entry))  # as a unit file that was not changed back
-        self.assertIn("entry %d of the log is left out, as --skip-entry has said" % entry, log)
+        self.assertIn("entry %d of the log is left out (--skip-entry)" % entry, log)
         self.assertIn("the option can go", log)
         self.assertEqual(self.source("next"), {"v": 7})
         self.check()
@@ -144,7 +144,7 @@ class Poison(unittest.TestCase):
         run = subprocess.run([PROGRAM, "check", "--data", self.server.data, "--replay", os.path.join(self.folder, "backups", "before"),
                               "--log", os.path.join(self.folder, "archive")], capture_output=True, text=True, check=False, env=self.server.environment)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertIn("make the state that there is", run.stdout)
+        self.assertIn("produce the state of the directory", run.stdout)
         self.restore_and_look()
 
     def restore_and_look(self):
@@ -235,7 +235,7 @@ class Poison(unittest.TestCase):
 
     def test_invalid_options(self):
         self.server.stop()
-        for options, told in ((["--skip-entry", "0"], "is no number from 1"), (["--skip-entry", "1", "--retry-entry", "1"], "one or the other")):
+        for options, told in ((["--skip-entry", "0"], "is not a number from 1"), (["--skip-entry", "1", "--retry-entry", "1"], "one or the other")):
             status, log = self.start(*options)
             self.assertEqual(status, -64, log)
             self.assertIn(told, log)

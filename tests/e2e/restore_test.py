@@ -114,7 +114,7 @@ class Restore(Case):
                     words = ["--from", backup, *logs, "--until", str(ts), "--data", target]
                     if ts < at:
                         if ts < at - 1000000:
-                            self.assertIn("the backup is from after that moment", self.restore(*words, status=1))
+                            self.assertIn("the backup is newer than --until", self.restore(*words, status=1))
                         continue
                     self.restore(*words)
                     with Server(data=target) as restored:
@@ -141,7 +141,7 @@ class Restore(Case):
             server.stop()
             log, backup = os.path.join(server.data, "log"), self.path("backups", "b")
             self.assertGreater(len(self.segments(self.archive)), 2)
-            self.assertIn("name all its folders, or another backup", self.restore("--from", backup, "--log", log, "--data", self.path("x"), status=1))
+            self.assertIn("add --log with its other directories, or use another backup", self.restore("--from", backup, "--log", log, "--data", self.path("x"), status=1))
             broken = self.path("broken")
             shutil.copytree(self.archive, broken)
             os.unlink(os.path.join(broken, self.segments(broken)[1]))
@@ -197,7 +197,7 @@ class WrongLog(Case):
                 self.assertEqual(served.stop(), 0)
             self.assertEqual(server.stop(), 0)
             log = os.path.join(server.data, "log")
-            self.assertIn("was not made of the log that is named", self.restore("--from", self.path("served"), "--log", log, "--data", self.path("x"), status=1))
+            self.assertIn("does not belong to the log", self.restore("--from", self.path("served"), "--log", log, "--data", self.path("x"), status=1))
             mixed = self.path("mixed")
             shutil.copytree(self.path("served"), mixed)
             shutil.rmtree(os.path.join(mixed, "log"))
@@ -219,7 +219,7 @@ class WrongLog(Case):
                 other.must("PUT", "/a/_doc/%d" % number, {})
             self.assertEqual(other.stop(), 0)
             log = os.path.join(other.data, "log")
-            self.assertIn("was not made of the log that is named", self.restore("--from", self.path("backups", "b"), "--log", log, "--data", self.path("x"), status=1))
+            self.assertIn("does not belong to the log", self.restore("--from", self.path("backups", "b"), "--log", log, "--data", self.path("x"), status=1))
             self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x")], [])
             other.start()
 
@@ -269,9 +269,9 @@ class Replay(Case):
             log, backup = os.path.join(server.data, "log"), self.path("backups", "b")
             status, told = self.check(server.data, "--replay", backup, "--log", self.archive)
             self.assertEqual(status, 0, told)
-            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log behind the backup make the state that there is")
+            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log after the backup produce the state of the directory")
             status, told = self.check(server.data, "--replay", backup)
-            self.assertEqual((status, "name all its folders" in told), (1, True), told)
+            self.assertEqual((status, "add --log with its other directories" in told), (1, True), told)
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
             # One that went another way since then is not what the log of this one makes.
             other = self.path("other")
@@ -287,7 +287,7 @@ class Replay(Case):
             # From the first entry on: the same, where all of the log is named.
             status, told = self.check(server.data, "--replay-all", "--log", self.archive)
             self.assertEqual(status, 0, told)
-            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log, from the first on, make the state that there is")
+            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log, from the first on, produce the state of the directory")
             status, told = self.check(server.data, "--replay-all")
             self.assertEqual((status, "what is there of the log begins at entry" in told), (1, True), told)
             status, told = self.check(server.data, "--replay-all", "--replay", backup)

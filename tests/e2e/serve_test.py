@@ -186,7 +186,7 @@ class UnreadLog(unittest.TestCase):
                 line = log.readline()
                 self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[0-9:.]{12}Z (debug|info|warning|error): .*\n$")
                 told += [int(number) for number in re.findall(r"PUT /i/_doc/(\d+)\?", line)]
-                reports = [int(number) for number in re.findall(r"warning: (\d+) lines of the log were left out here: nobody read it", line)]
+                reports = [int(number) for number in re.findall(r"warning: (\d+) lines of the log were dropped here: standard error was not read", line)]
                 if reports:
                     left_out += reports
                     self.server.must("PUT", "/i/_doc/%d?refresh" % self.PUTS, {"n": 1})

@@ -2,7 +2,7 @@
 /*
  * The simulator of documents and the catalog.
  *
- * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE] [--tell]
+ * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE] [--trace]
  * [SEED ...]
  *
  * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
-        if (strcmp(argv[i], "--tell") == 0) {
+        if (strcmp(argv[i], "--trace") == 0) {
             options.tells = true;
         } else if (strcmp(argv[i], "--uncoded") == 0) {
             codec_roundtrip_off = true;

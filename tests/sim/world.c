@@ -32,7 +32,7 @@ void world_fail(const struct world *world, const char *format, ...)
     va_end(arguments);
     if (world->op != NULL)
         gen_describe(world->op, text, sizeof(text));
-    fprintf(stderr, "\n  %s\n  again: sim --tell %llu\n", text, (unsigned long long)world->seed);
+    fprintf(stderr, "\n  %s\n  again: sim --trace %llu\n", text, (unsigned long long)world->seed);
     exit(1);
 }
 

@@ -12,7 +12,7 @@
 enum {
     NAME_BYTES_SHOWN = 80,
     PATH_BYTES_SHOWN = 500,
-    ID_BYTES_MIN = 16,  /* a shorter one is a public number */
+    ID_BYTES_MIN = 16,  /* a shorter text is a public number */
     ID_BYTES_SHOWN = 4, /* of a session or a transaction: enough to distinguish them, and no access to it */
 };
 
@@ -39,7 +39,7 @@ static size_t id_behind(struct slice text, size_t at)
     return len;
 }
 
-/* A path, or a query, as it may be shown. Returns: `to`. */
+/* Copies a path or a query with shortened ids. Returns: `to`. */
 static const char *without_ids(struct slice text, char to[static PATH_BYTES_SHOWN + 8])
 {
     size_t len = 0;

@@ -26,7 +26,7 @@
  * - *Cleanup.* When all sessions and transactions have ended, nothing waits and nothing is locked.
  *   A restart loads the state of before.
  *
- * usage: names [--seeds N] [--from N] [--steps N] [--tell SEED]
+ * usage: names [--seeds N] [--from N] [--steps N] [--trace SEED]
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -152,7 +152,7 @@ static void fail(const struct world *world, const char *format, ...)
     printf("names: seed %" PRIu64 ", step %d: ", world->seed, world->step);
     vprintf(format, arguments);
     va_end(arguments);
-    printf("\n  again: names --tell %" PRIu64 "\n", world->seed);
+    printf("\n  again: names --trace %" PRIu64 "\n", world->seed);
     exit(1);
 }
 
@@ -1408,7 +1408,7 @@ int main(int argc, char **argv)
             first = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--steps") == 0)
             steps = (int)strtol(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--tell") == 0) {
+        else if (strcmp(argv[i], "--trace") == 0) {
             first = strtoull(argv[i + 1], NULL, 10);
             seeds = 1;
             traces = true;

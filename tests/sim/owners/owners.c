@@ -3,7 +3,7 @@
  * The simulator of sessions, locks and transactions.
  *
  * usage: owners [--locks | --transactions | --renames] [--seeds N] [--from N] [--steps N] [--rocks
- * EVERY] [--file FILE] [--uncoded] [--tell] [SEED ...]
+ * EVERY] [--file FILE] [--uncoded] [--trace] [SEED ...]
  *
  * Runs the given seeds, those of FILE (one a line, # begins a comment), or N seeds from --from on.
  * --locks generates sessions, locks and writes under locks; --transactions mostly transactions;
@@ -68,7 +68,7 @@ static void live_file(struct options *options, const char *name)
 /* Returns: whether the option uses the following argument. */
 static bool set_option(struct options *options, const char *name, const char *value)
 {
-    if (strcmp(name, "--tell") == 0)
+    if (strcmp(name, "--trace") == 0)
         options->world.traces = true;
     else if (strcmp(name, "--uncoded") == 0)
         codec_roundtrip_off = true;

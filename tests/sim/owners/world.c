@@ -41,7 +41,7 @@ void world_fail(const struct world *world, const char *format, ...)
     fprintf(stderr, "\n");
     if (world->traces && world->core != NULL)
         compare_dump(world);
-    fprintf(stderr, "  %s\n  again: owners --%s --tell %llu\n", text, profile_names[world->gen.profile],
+    fprintf(stderr, "  %s\n  again: owners --%s --trace %llu\n", text, profile_names[world->gen.profile],
             (unsigned long long)world->seed);
     exit(1);
 }

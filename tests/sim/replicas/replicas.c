@@ -16,7 +16,7 @@
  *
  * A random bit of a checkpoint is flipped, or its end cut off: loading it is refused.
  *
- * usage: replicas [--seeds N] [--from N] [--steps N] [--tell] [SEED ...]
+ * usage: replicas [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static _Noreturn void fail(const struct world *world, const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\n  again: twins --tell %" PRIu64 "\n", world->seed);
+    fprintf(stderr, "\n  again: replicas --trace %" PRIu64 "\n", world->seed);
     exit(1);
 }
 
@@ -650,7 +650,7 @@ int main(int argc, char **argv)
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
-        if (strcmp(argv[i], "--tell") == 0)
+        if (strcmp(argv[i], "--trace") == 0)
             trace = true;
         else if (strcmp(argv[i], "--seeds") == 0)
             seeds = strtoull(value, NULL, 10), i++;

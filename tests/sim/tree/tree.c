@@ -7,7 +7,7 @@
  * failing requests, rollbacks and crashes. After each step the newest state, an earlier state and
  * that of a transaction must equal the oracle (oracle.h): path, version and sequence number of each
  * document, the documents at a path, and those below it. A failure prints its seed; `tree_sim
- * --from SEED --seeds 1` repeats it, and `--tell` prints each step.
+ * --from SEED --seeds 1` repeats it, and `--trace` prints each step.
  */
 #include "../../lib/settle.h"
 #include "oracle.h"
@@ -501,7 +501,7 @@ int main(int argc, char **argv)
 
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--tell") == 0)
+        if (strcmp(argv[i], "--trace") == 0)
             traces = true;
         else if (more && strcmp(argv[i], "--from") == 0)
             first = strtoull(argv[++i], NULL, 10);
@@ -510,7 +510,7 @@ int main(int argc, char **argv)
         else if (more && strcmp(argv[i], "--steps") == 0)
             steps = atoi(argv[++i]);
         else
-            return fprintf(stderr, "usage: tree_sim [--from SEED] [--seeds N] [--steps N] [--tell]\n"), 2;
+            return fprintf(stderr, "usage: tree_sim [--from SEED] [--seeds N] [--steps N] [--trace]\n"), 2;
     }
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         struct world *w = world_new(seed, traces);

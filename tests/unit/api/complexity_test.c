@@ -172,7 +172,7 @@ static unsigned judged, failed;
 
 static bool told(void)
 {
-    return getenv("COMPLEXITY_TELL") != NULL;
+    return getenv("COMPLEXITY_TRACE") != NULL;
 }
 
 /* Calls with n of something. Returns: false after an unexpected result, which the callee has printed. */

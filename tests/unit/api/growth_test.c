@@ -78,7 +78,7 @@ static int ask(struct api_box *box, const char *call, size_t n, struct call_name
 {
     budget.fault.end = end;
     atomic_store(&budget.fault.in, fault_in);
-    int status = calls_ask_text(box, call, n, names, getenv("GROWTH_TELL") != NULL);
+    int status = calls_ask_text(box, call, n, names, getenv("GROWTH_TRACE") != NULL);
     return status;
 }
 
@@ -160,7 +160,7 @@ static uint64_t try_questions(const struct trial *trial, struct api_box *box, st
     for (; question < QUESTIONS_MAX; question++) {
         int status = ask(box, trial->call, trial->n, names, question, trial->fault->end);
         bool happened = atomic_exchange(&budget.fault.in, 0) == 0;
-        if (getenv("GROWTH_TELL") != NULL)
+        if (getenv("GROWTH_TRACE") != NULL)
             print_message("%s at %llu: %d\n", trial->fault->name, (unsigned long long)question, status);
         if (happened && status != trial->expected)
             continue;

@@ -370,7 +370,7 @@ static void try_method(uint16_t id, const struct method *method)
 {
     const char *class = id == CLASS_COUNT ? "array" : class_infos[id].painless;
     bool any = false;
-    if (getenv("COMPLEXITY_TELL") != NULL)
+    if (getenv("COMPLEXITY_TRACE") != NULL)
         fprintf(stderr, "%s.%s/%u\n", class, method->name, method->count);
     for (enum filling filling = 0; filling < FILLINGS; filling++) {
         struct cost one, two;
@@ -439,7 +439,7 @@ static void test_any_values(void **state)
     const struct method *method;
     for (unsigned i = 0; (method = method_at(i)) != NULL; i++)
         for (enum kind kind = 0; kind < KINDS; kind++) {
-            if (getenv("COMPLEXITY_TELL") != NULL)
+            if (getenv("COMPLEXITY_TRACE") != NULL)
                 fprintf(stderr, "kind %d %s.%s/%u\n", (int)kind,
                         method->id == CLASS_COUNT ? "" : class_infos[method->id].painless, method->name, method->count);
             call_with(method->id, method, kind, (method->flags & METHOD_PAINLESS) == 0);
