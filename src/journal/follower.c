@@ -204,6 +204,8 @@ static void apply(struct journal *journal, const struct command_group_header *he
             cluster__compare(journal, beat, entry->submitted);
         command_free(beat);
     }
+    if (effects.hosts) /* after all that is to be seen of the change */
+        journal__change_state(journal);
     cancel_abandoned(journal, effects.requests, effects.request_count);
     mem_free(effects.requests);
     mem_free(mine);
