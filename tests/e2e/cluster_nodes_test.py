@@ -229,6 +229,16 @@ class Nodes(unittest.TestCase):
             whole, head = (host.request(method, "/w/_doc/1?transaction=" + txn) for method in ("GET", "HEAD"))
             self.assertEqual((head.status, head.body, head.getheader("Content-Length")), (200, b"", str(len(whole.body))))
             self.assertEqual(self.must(host, "GET", "/_transaction/" + txn)["mode"], "query")
+        update = self.must(b, "POST", "/_transaction", {})["transaction"]
+        for host in self.hosts:
+            listed = self.must(host, "GET", "/_transaction")
+            self.assertEqual(sorted((one["mode"], one.get("host")) for one in listed["transactions"]), [("query", "a"), ("update", None)], listed)
+            self.assertNotIn("node_failures", listed)
+            self.assertEqual(len(self.must(host, "GET", "/_cat/transactions?format=json")), 2)
+        self.must(c, "POST", "/_transaction/%s/_rollback" % update)
+        lock = {"transaction": txn, "locks": [{"mode": "shared", "index": "w", "id": "1"}]}
+        for path in ("/_lock", "/_unlock"):
+            self.assertEqual(self.must(b, "POST", path, lock, (400,)), self.must(a, "POST", path, lock, (400,)))
         refused = self.must(c, "PUT", "/w/_doc/1?transaction=" + txn, {"v": 0}, (400,))
         self.assertEqual(refused["error"]["type"], "transaction_read_only_exception")
         self.assertEqual(self.must(c, "POST", "/_transaction/%s/_commit" % txn)["committed"], True)
