@@ -331,8 +331,8 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
         }
     pthread_mutex_unlock(&journal->queue_lock);
     if (r == 0 && list_empty(&commands)) {
-        at_work_begin_entry(journal->at_work, entry->position, head.ts,
-                            entry->bytes.len); /* decoding may end us, too */
+        /* Decoding may end the process, too. */
+        at_work_begin_entry(journal->at_work, entry->position, head.ts, entry->bytes.len);
         r = command_group_decode(entry->bytes, &head, &commands);
         at_work_fail_entry(journal->at_work); /* not applied yet */
     }
