@@ -87,3 +87,21 @@ int host_tls_check(const char *cert, const char *ca, const char *address, char *
     gnutls_x509_trust_list_deinit(trusted, 1);
     return r;
 }
+
+int host_tls_check_client(const char *ca, const char *cert, const char *key, char **ret_reason)
+{
+    gnutls_certificate_credentials_t credentials;
+    if (gnutls_certificate_allocate_credentials(&credentials) < 0)
+        return reason_fail(ret_reason, "%s", gnutls_strerror(GNUTLS_E_MEMORY_ERROR));
+    int r = ca == NULL ? 1 : gnutls_certificate_set_x509_trust_file(credentials, ca, GNUTLS_X509_FMT_PEM);
+    if (r <= 0)
+        r = reason_fail(ret_reason, "--cluster-ca %s: %s", ca,
+                        r == 0 ? "it has no certificate in it" : gnutls_strerror(r));
+    else if (cert != NULL &&
+             (r = gnutls_certificate_set_x509_key_file(credentials, cert, key, GNUTLS_X509_FMT_PEM)) < 0)
+        r = reason_fail(ret_reason, "--cluster-cert %s, --cluster-key %s: %s", cert, key, gnutls_strerror(r));
+    else
+        r = 0;
+    gnutls_certificate_free_credentials(credentials);
+    return r;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the other hosts of a cluster can verify this host's certificate. */
+/* The files of TLS between the hosts of a cluster. */
 #ifndef TL_CLI_HOST_TLS_H
 #define TL_CLI_HOST_TLS_H
 
@@ -14,5 +14,12 @@
  * Returns: 0; TL_ERR_IO, with *ret_reason (mem_free) that names the option to change.
  */
 int host_tls_check(const char *cert, const char *ca, const char *address, char **ret_reason) TL_MUST_USE;
+
+/*
+ * Checks the files by which this host is a client of other hosts: CAs, and a certificate with its key.
+ * NULL: not given.
+ * Returns: as host_tls_check().
+ */
+int host_tls_check_client(const char *ca, const char *cert, const char *key, char **ret_reason) TL_MUST_USE;
 
 #endif

@@ -356,8 +356,6 @@ static void check_cluster_tls(const struct argp_state *state, const struct serve
         return;
     if (o->cluster == NULL)
         arguments_error(state, "--cluster-%s needs --cluster", option);
-    else if (!is_https(o->cluster) && o->http.tls.cert == NULL)
-        arguments_error(state, "--cluster-%s needs https:// in --cluster, or --tls-cert", option);
     else if ((o->cluster_cert == NULL) != (o->cluster_key == NULL))
         arguments_error(state, "--cluster-cert and --cluster-key need each other");
 }
@@ -676,7 +674,8 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .poison = o->poison};
     if (o->archive.directory != NULL)
         return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
-    if (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster_ca, server->address, &reason) != 0)
+    if ((!etcd_tls && host_tls_check_client(o->cluster_ca, o->cluster_cert, o->cluster_key, &reason) != 0) ||
+        (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster_ca, server->address, &reason) != 0))
         return complain(TL_ERR_IO, "cannot start", reason);
     be_client_of_hosts(o);
     int r = member_open(&wanted, member, &reason);
@@ -915,6 +914,15 @@ static void reload_config(struct serve_options *o)
     log_info("SIGHUP: %s has been read again", o->config.path);
 }
 
+/* In a cluster the new certificate must be one that the other hosts can verify, as at the start. */
+static int reload_tls(struct server *server, char **ret_reason)
+{
+    const struct serve_options *o = server->options;
+    if (o->cluster != NULL && host_tls_check(o->http.tls.cert, o->cluster_ca, server->address, ret_reason) != 0)
+        return TL_ERR_IO;
+    return http_reload_tls(server->http, ret_reason);
+}
+
 /*
  * Reads the configuration and TLS files again. The server continues in any case; an invalid file
  * changes nothing.
@@ -926,7 +934,7 @@ static void reload(struct server *server)
         reload_config(server->options);
     else if (!server->tls)
         log_info("SIGHUP: there is no file to read again; nothing changes");
-    if (server->tls && http_reload_tls(server->http, &reason) == 0)
+    if (server->tls && reload_tls(server, &reason) == 0)
         log_info("SIGHUP: the TLS files have been read again; new connections use them");
     else if (server->tls)
         log_error("SIGHUP: the TLS files are unchanged: %s", reason != NULL ? reason : "no memory");

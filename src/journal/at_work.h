@@ -33,7 +33,7 @@ struct at_work_entry {
     uint64_t position; /* in the log; not 0 */
     uint64_t ts;       /* of its header; with `bytes` it distinguishes entries of different logs */
     uint64_t bytes;
-    uint32_t command; /* its last command that had begun, from 1; 0: none */
+    uint32_t command; /* its last command that had begun, from 1; 0: none, as while it is decoded */
     uint32_t ends;    /* number of ends since it was last applied completely; at least 1 */
 };
 
@@ -73,8 +73,8 @@ const struct core_watch *at_work_watch_commands(struct at_work *at_work);
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Records the entry whose application begins. NULL `at_work`, here and below: no effect. Requires:
- * no other entry is recorded.
+ * Records the entry whose decoding or application begins. NULL `at_work`, here and below: no effect.
+ * Requires: no other entry is recorded.
  */
 void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes);
 /*
@@ -82,7 +82,10 @@ void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts
  * more.
  */
 void at_work_end_entry(struct at_work *at_work);
-/* Clears the record: applying the entry has failed with an error, which is not an end in it. */
+/*
+ * Clears the record: the entry was decoded but not applied yet, or that has failed with an error,
+ * which is not an end in it.
+ */
 void at_work_fail_entry(struct at_work *at_work);
 
 /* Returns: whether the process has ended in an entry that was not applied completely since. */

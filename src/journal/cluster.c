@@ -492,6 +492,8 @@ void cluster__free(struct journal *journal)
     mem_free(cluster->about);
     mem_free(cluster->directory);
     mem_free(cluster->refused);
+    mem_free(cluster->skips_read);
+    mem_free(cluster->own_skips);
     mem_free(cluster->hosts);
     mem_free(cluster);
     journal->cluster = NULL;

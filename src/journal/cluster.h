@@ -55,8 +55,13 @@ struct cluster {
     char *address;             /* as JOIN has it (hosts.c) */
     struct core_limits limits; /* that this host was started with */
     uint64_t timeout_us, clock_skew_us;
-    struct cmdlog_cursor *cursor;     /* the follower's */
-    const struct cmdlog_skips *skips; /* entries that are not applied; NULL: none */
+    struct cmdlog_cursor *cursor; /* the follower's */
+
+    /* Entries that are not applied; cmdlog README.md, "Skipped entries". */
+    struct cmdlog_skips *skips_read;  /* in the life `skips_life`, not adopted yet; NULL: none; mem_free */
+    uint64_t skips_life;              /* the newest life in which they were read; 0: none */
+    const struct cmdlog_skips *skips; /* owned by the follower; NULL: none */
+    struct cmdlog_skips *own_skips;   /* the same if they were read by this process; mem_free */
 
     /* Membership. */
     pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
@@ -153,7 +158,13 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
 void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in);
 
 /*
- * Begins a new life and submits its JOIN. Called by the keeper's thread.
+ * Ends the process with status 71, and marks the data directory, which is not opened again. `why`:
+ * how this host differs from the others.
+ */
+_Noreturn void cluster__end_different(const struct cluster *cluster, const char *why);
+
+/*
+ * Begins a new life, reads the skipped entries in it, and submits its JOIN. Called by the keeper's thread.
  * Returns: whether that succeeded; if not, it is to be repeated later.
  */
 bool cluster__join(struct journal *journal);

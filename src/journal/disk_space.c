@@ -36,6 +36,7 @@ static void measure_space(struct journal *journal)
     atomic_store_explicit(&journal->ready, ready, memory_order_relaxed);
     if (atomic_exchange(&journal->writable, writable) == writable)
         return;
+    atomic_fetch_add_explicit(&journal->state_version, 1, memory_order_acq_rel);
     if (writable)
         log_info("there is room on the disk again: writes are accepted");
     else

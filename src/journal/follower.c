@@ -13,6 +13,8 @@
 
 #define AWAIT_US TL_SECOND
 #define PAUSED_POLL_US TL_MS
+#define OUT_POLL_US (5 * TL_MS)
+#define ATTEMPT_US (100 * TL_MS)
 
 /* --- This host's own entries -------------------------------------------------------------------------------------- */
 
@@ -134,6 +136,82 @@ static void handle_join(struct journal *journal, uint64_t life, const struct lis
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
+/* --- Skipped entries ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Returns: the life in which this host is a member now and has read the skipped entries; 0: none, so
+ *          no entry may be applied.
+ */
+static uint64_t member_life(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct cmdlog_lease lease;
+    cmdlog_lease(cluster->log, &lease);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool read = lease.life == cluster->skips_life;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return read && clock_boot_us() < lease.until ? lease.life : 0;
+}
+
+static _Noreturn void end_skipped(const struct cluster *cluster)
+{
+    cluster__end_different(cluster, "an entry that this host has applied was left out of the log (--skip-entry) while "
+                                    "this host was out of the cluster and had been forgotten");
+}
+
+/*
+ * Adopts the skips that were read in a new life. One that is new and not after the applied position
+ * was made while this host was forgotten.
+ */
+static void adopt_skips(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    pthread_mutex_lock(&journal->queue_lock);
+    struct cmdlog_skips *read = tl_steal(cluster->skips_read);
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (read == NULL)
+        return;
+    for (size_t i = 0; i < read->count; i++)
+        if (read->positions[i] <= journal->position && !cmdlog_is_skipped(cluster->skips, read->positions[i]))
+            end_skipped(cluster);
+    mem_free(cluster->own_skips);
+    cluster->skips = cluster->own_skips = read;
+}
+
+static bool has_ended(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    bool ended = journal->cluster->ended;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return ended;
+}
+
+/*
+ * Returns if the entry that was applied had not been skipped when its application was complete; ends
+ * the process if it had, or if the server stops before that is known. Called before the application
+ * has any effect outside of the core.
+ */
+static void verify_applied(struct journal *journal, cmdlog_position position, uint64_t life)
+{
+    struct cluster *cluster = journal->cluster;
+    struct cmdlog_skips *skips;
+    int r;
+    if (member_life(journal) == life)
+        return;
+    while ((r = cmdlog_list_skips(cluster->log, clock_boot_us() + ATTEMPT_US, &skips)) == CMDLOG_UNREACHABLE) {
+        if (has_ended(journal))
+            journal__store_failed("stopping while the log of the cluster cannot say whether the entry that was applied "
+                                  "last is skipped",
+                                  TL_ERR_STOPPED);
+        usleep((useconds_t)OUT_POLL_US);
+    }
+    if (r < 0)
+        journal__store_failed("reading the skipped entries of the cluster's log", r);
+    if (cmdlog_is_skipped(skips, position))
+        end_skipped(cluster);
+    mem_free(skips);
+}
+
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 static void requeue_own(struct journal *journal, struct inflight_entry *mine, struct list *commands)
@@ -160,7 +238,7 @@ static void free_commands(struct list *commands)
 }
 
 static void apply(struct journal *journal, const struct command_group_header *head, const struct cmdlog_entry *entry,
-                  struct list *commands, struct inflight_entry *mine)
+                  struct list *commands, struct inflight_entry *mine, uint64_t life)
 {
     struct list group = LIST_INIT(group);
     bool own = mine != NULL && !mine->abandoned;
@@ -176,6 +254,7 @@ static void apply(struct journal *journal, const struct command_group_header *he
         journal__store_failed("applying an entry", r);
     }
     at_work_end_entry(journal->at_work);
+    verify_applied(journal, entry->position, life);
     journal->work_us += journal__boot(journal) - begun;
     journal->position = entry->position;
     journal->log_bytes += entry->bytes.len;
@@ -206,6 +285,8 @@ static void apply(struct journal *journal, const struct command_group_header *he
             cluster__compare(journal, beat, entry->submitted);
         command_free(beat);
     }
+    if (effects.hosts) /* after all that is to be seen of the change */
+        journal__change_state(journal);
     cancel_abandoned(journal, effects.requests, effects.request_count);
     mem_free(effects.requests);
     mem_free(mine);
@@ -230,9 +311,11 @@ static void pass_skipped(struct journal *journal, const struct cmdlog_entry *ent
     cluster__publish_applied(journal);
 }
 
-static void take_entry(struct journal *journal, const struct cmdlog_entry *entry)
+/* Applies or passes an entry. Requires: this host is a member, in `life`. */
+static void take_entry(struct journal *journal, const struct cmdlog_entry *entry, uint64_t life)
 {
     struct cluster *cluster = journal->cluster;
+    adopt_skips(journal);
     if (cmdlog_is_skipped(cluster->skips, entry->position)) {
         pass_skipped(journal, entry);
         return;
@@ -249,15 +332,19 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
             list_append(&commands, link);
         }
     pthread_mutex_unlock(&journal->queue_lock);
-    if (r == 0 && list_empty(&commands))
+    if (r == 0 && list_empty(&commands)) {
+        /* Decoding may end the process, too. */
+        at_work_begin_entry(journal->at_work, entry->position, head.ts, entry->bytes.len);
         r = command_group_decode(entry->bytes, &head, &commands);
+        at_work_fail_entry(journal->at_work); /* not applied yet */
+    }
     if (r == COMMAND_CODEC_NEWER) {
         log_error("the log of the cluster has entries of a newer version");
         r = TL_ERR_VERSION;
     }
     if (r < 0)
         journal__store_failed("reading an entry of the cluster's log", r);
-    apply(journal, &head, entry, &commands, mine);
+    apply(journal, &head, entry, &commands, mine, life);
     cluster__publish_applied(journal);
 }
 
@@ -327,9 +414,14 @@ void *cluster__follower(void *context)
             usleep((useconds_t)PAUSED_POLL_US);
             continue;
         }
+        uint64_t life = member_life(journal);
+        if (life == 0) {
+            usleep((useconds_t)OUT_POLL_US);
+            continue;
+        }
         int r = cmdlog_next(cursor, &entry);
         if (r == 0)
-            take_entry(journal, &entry);
+            take_entry(journal, &entry, life);
         else if (r == CMDLOG_END)
             await(journal);
         else if (r == CMDLOG_TRIMMED)

@@ -110,6 +110,20 @@ void journal_watch(struct journal *journal, void (*moved)(void *context), void *
     pthread_mutex_unlock(&journal->publish_lock);
 }
 
+uint64_t journal_state_version(struct journal *journal)
+{
+    return atomic_load_explicit(&journal->state_version, memory_order_acquire);
+}
+
+void journal__change_state(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    atomic_fetch_add_explicit(&journal->state_version, 1, memory_order_acq_rel);
+    if (journal->moved != NULL)
+        journal->moved(journal->moved_context);
+    pthread_mutex_unlock(&journal->publish_lock);
+}
+
 /* Moves all commands that wait for a sync to the front of the group. Requires: publish_lock. */
 static void take_enqueued(struct journal *journal, struct list *group)
 {
@@ -199,6 +213,8 @@ static void sync_log(struct journal *journal)
     metric_observe(&journal->metrics.sync_times, metric_times_us, took);
 
     pthread_mutex_lock(&journal->publish_lock);
+    if (catalog != journal->catalog)
+        atomic_fetch_add_explicit(&journal->state_version, 1, memory_order_acq_rel);
     catalog_unref(journal->catalog);
     journal->catalog = catalog;
     journal->catalog_ts = catalog_ts;

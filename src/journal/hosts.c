@@ -73,9 +73,13 @@ bool cluster__join(struct journal *journal)
         expel_previous_life(cluster);
         r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
     }
-    if (r != 0)
-        return false;
+    struct cmdlog_skips *skips;
+    if (r != 0 || cmdlog_list_skips(cluster->log, clock_boot_us() + JOIN_US, &skips) != 0)
+        return false; /* the next attempt begins another life */
     pthread_mutex_lock(&journal->queue_lock);
+    mem_free(cluster->skips_read);
+    cluster->skips_read = skips;
+    cluster->skips_life = life;
     cluster->life = life;
     cluster->joining = true;
     pthread_mutex_unlock(&journal->queue_lock);
@@ -372,8 +376,7 @@ static const struct chain_point *find_chain_point(const struct cluster *cluster,
     return NULL;
 }
 
-/* Ends the process and marks the data directory, which is not opened again. */
-static _Noreturn void end_different(const struct cluster *cluster)
+void cluster__end_different(const struct cluster *cluster, const char *why)
 {
     struct buf path = BUF_INIT(BUF_UNLIMITED);
     if (cluster->directory != NULL) {
@@ -385,9 +388,9 @@ static _Noreturn void end_different(const struct cluster *cluster)
             close(file);
         }
     }
-    log_error("what this host has made of the log is not what half of the cluster's live hosts or more have made of "
-              "it. It ends; its data directory is left as it is, for whoever looks "
-              "into it, and is not opened again");
+    log_error("%s. It ends; its data directory stays unchanged for an investigation, and is not opened again: start "
+              "this host with an empty one",
+              why);
     (void)log_flush(LOG_END_US);
     _exit(EXIT_DIFFERS);
 }
@@ -464,7 +467,8 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
     bool differs = differs_from_half(cluster);
     pthread_mutex_unlock(&journal->queue_lock);
     if (differs)
-        end_different(cluster);
+        cluster__end_different(cluster, "what this host has made of the log is not what half of the cluster's live "
+                                        "hosts or more have made of it");
 }
 
 /* --- Queries ------------------------------------------------------------------------------------------------------ */

@@ -350,9 +350,18 @@ void journal_set_input_barrier(struct journal *journal, const struct journal_inp
 void journal_barrier_passed(struct journal *journal);
 
 /*
- * Sets the callback for advances of the stable timestamp. It runs under a lock of the journal and
- * must not call the journal; typically it wakes a thread. NULL removes the callback; no call of it
- * is running on return. From any thread.
+ * Returns: the number of changes of the state on which the health of a cluster depends: the catalog,
+ *          the hosts with their lags, free disk space. A caller that reads it before the state, and
+ *          finds it unchanged later, has missed no change. From any thread, also within the callback
+ *          of journal_watch().
+ */
+uint64_t journal_state_version(struct journal *journal);
+
+/*
+ * Sets the callback for advances of the stable timestamp and for changes of the state, except those
+ * of disk space, which is measured on demand. It runs under a lock of the journal and must not call
+ * the journal; typically it wakes a thread. NULL removes the callback; no call of it is running on
+ * return. From any thread.
  */
 void journal_watch(struct journal *journal, void (*moved)(void *context), void *context);
 

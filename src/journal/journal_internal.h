@@ -151,6 +151,7 @@ struct journal {
     _Atomic uint64_t space_checked_at; /* boot clock */
     _Atomic int64_t writable_bytes;    /* bytes that may be written before the next check */
     _Atomic uint64_t requests;         /* newest command number issued */
+    _Atomic uint64_t state_version;    /* journal_state_version() */
 
     struct journal_metrics metrics;
     struct journal_clocks clocks;
@@ -178,6 +179,9 @@ bool journal__register_waiter(struct command *command);
 /* Appends a command to the queue and wakes a worker. Requires: queue_lock. */
 void journal__queue(struct journal *journal, struct command *command);
 void journal__refuse_cancelled(struct command *command);
+
+/* Counts a change of the state, and reports it to the watcher. Requires: no lock but core_lock is held. */
+void journal__change_state(struct journal *journal);
 
 /* --- In a cluster (cluster.c) ------------------------------------------------------------------------------------- */
 

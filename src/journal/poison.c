@@ -176,6 +176,19 @@ struct poison {
     struct buf text; /* description of the command */
 };
 
+/*
+ * Describes the entry to operators. One whose first command had not begun is not decoded: that may
+ * be what ended the process.
+ */
+static void describe_found(struct poison *poison, struct slice bytes)
+{
+    if (poison->found.command == 0)
+        buf_printf(&poison->text, "%zu bytes, of which no command had begun; decoding it may be what ends the server",
+                   bytes.len);
+    else
+        poison_describe(bytes, poison->found.command, &poison->text);
+}
+
 /* Reads the entries that follow: they may skip it already, or show that it is not the last. */
 static int inspect_following(struct cmdlog_cursor *cursor, struct poison *poison)
 {
@@ -212,7 +225,7 @@ static int find_in_log(struct cmdlog *log, struct poison *poison)
         return r < 0 ? tl_trace(r) : 0;
     if ((r = cmdlog_next(cursor, &entry)) == 0 && is_noted(&entry, &poison->found)) {
         poison->in_log = poison->last = true;
-        poison_describe(entry.bytes, poison->found.command, &poison->text);
+        describe_found(poison, entry.bytes);
         r = inspect_following(cursor, poison);
     }
     cmdlog_unfollow(cursor);
@@ -380,12 +393,24 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
 
 #define ATTEMPT_US (2 * TL_SECOND)
 #define RETRY_US (100 * TL_MS)
+#define WARN_US (5 * TL_SECOND)
+
+/* Waits before the next attempt to reach the log. Logs that it waits, WARN_US after `*since`, boot clock, and again. */
+static void await_log(uint64_t *since)
+{
+    if (clock_boot_us() - *since >= WARN_US) {
+        log_warning("the log of the cluster cannot be reached; this start waits for it");
+        *since = clock_boot_us();
+    }
+    usleep((useconds_t)RETRY_US);
+}
 
 /* Repeats a call of the log until it can be reached. */
 #define UNTIL_REACHED(r, call)                       \
     do {                                             \
+        uint64_t since_ = clock_boot_us();           \
         while (((r) = (call)) == CMDLOG_UNREACHABLE) \
-            usleep((useconds_t)RETRY_US);            \
+            await_log(&since_);                      \
     } while (0)
 
 /* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left. */
@@ -438,11 +463,11 @@ static int find_in_shared_log(struct cmdlog *log, struct poison *poison, struct 
         return r;
     r = cmdlog_follow(log, poison->found.position, &cursor);
     if (r != 0)
-        return r == CMDLOG_TRIMMED ? 0 : r;
+        return r;
     r = next_up_to(cursor, head, &entry);
     if (r == 0 && is_noted(&entry, &poison->found)) {
         poison->in_log = true;
-        poison_describe(entry.bytes, poison->found.command, &poison->text);
+        describe_found(poison, entry.bytes);
         r = find_application(cursor, head, poison, applied_by);
     }
     cmdlog_unfollow(cursor);
@@ -597,6 +622,15 @@ static int find_in_cluster(struct cmdlog *log, const struct poison_host *host, s
     return r;
 }
 
+static int refuse_trimmed(char **ret_reason)
+{
+    static const char reason[] = "the log of the cluster was trimmed beyond what this host has applied (--catch-up) "
+                                 "while it started: start it again, and it copies a checkpoint of another host";
+    if (ret_reason != NULL)
+        *ret_reason = mem_strdup(reason, sizeof reason - 1);
+    return tl_trace(TL_ERR_CORRUPT);
+}
+
 int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
                           const struct poison_choice *choice, struct cmdlog_skips **ret_skips, char **ret_reason)
 {
@@ -616,5 +650,5 @@ int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, st
         at_work_forget_entry(at_work);
     buf_deinit(&poison.text);
     buf_deinit(&applied_by);
-    return r;
+    return r == CMDLOG_TRIMMED ? refuse_trimmed(ret_reason) : r;
 }

@@ -233,12 +233,22 @@ static void free_commands(struct list *commands)
     }
 }
 
+/* Records that an entry is being decoded, which may end the process as its application may. */
+static void begin_decoding(struct replay *replay, const struct cmdlog_entry *entry)
+{
+    struct command_group_header header;
+    if (replay->core != NULL && command_group_read_header(entry->bytes, &header) == 0)
+        at_work_begin_entry(replay->at_work, entry->position, header.ts, entry->bytes.len);
+}
+
 static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct core *core = replay->core;
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
+    begin_decoding(replay, entry);
     int r = read_entry(entry, &head, &commands, replay->ret_reason);
+    at_work_fail_entry(replay->at_work); /* not applied yet */
     if (r == 0 && core != NULL) {
         check_chain(replay, &commands, entry->position);
         at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
@@ -302,7 +312,9 @@ static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct held *held = &replay->held;
     cmdlog_position skipped;
+    begin_decoding(replay, entry);
     enum recover_annotation annotation = recover_read_annotation(entry->bytes, &skipped);
+    at_work_fail_entry(replay->at_work);
     if (annotation == RECOVER_TRIED)
         return replay_entry(replay, entry);
     if (annotation == RECOVER_SKIP)

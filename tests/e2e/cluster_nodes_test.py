@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 NODE_ID_BYTES = 22
 
@@ -91,13 +91,23 @@ class Nodes(unittest.TestCase):
         whole = self.command(a)
         self.assertEqual(whole.returncode, 0, whole.stderr)
         self.assertEqual(whole.stdout.split("\n")[0].split(), "name group address live lag.ms lag.entries clock.ms applied chain build".split())
+        fewer = Waiting(a, "GET", "/_cluster/health?wait_for_nodes=%3C3&timeout=1h")
         c.kill()
         until(lambda: self.health(a) == ("yellow", 2), "a host is missing")
+        fewer.join()
+        self.assertEqual((fewer.status, fewer.reply["timed_out"], fewer.reply["number_of_nodes"]), (200, False, 2))
         self.assertNotIn("127.0.0.1:%d" % c.port, self.sniffed(b))
         missing = self.command(a)
         self.assertEqual(missing.returncode, 1)
         self.assertEqual([line.split()[3] for line in missing.stdout.strip().split("\n")[1:]], ["*", "+", "-"])
+        status, reply = a.ask("GET", "/_cluster/health?wait_for_nodes=3&timeout=50ms")
+        self.assertEqual((status, reply["timed_out"], reply["status"], reply["number_of_nodes"]), (408, True, "yellow", 2))
+        waiting = [Waiting(host, "GET", "/_cluster/health?timeout=1h&" + query)
+                   for host in (a, b) for query in ("wait_for_nodes=ge(3)", "wait_for_status=green")]
         c.start()
+        for one in waiting:
+            one.join()
+            self.assertEqual((one.status, one.reply["timed_out"], one.reply["number_of_nodes"]), (200, False, 3))
         until(lambda: self.health(a) == ("green", 3), "it is back")
         for host in self.must(a, "GET", "/_cluster/hosts")["hosts"]:
             self.assertLess(abs(host["clock_offset_ms"]), 60000, "they have one clock")
@@ -219,6 +229,16 @@ class Nodes(unittest.TestCase):
             whole, head = (host.request(method, "/w/_doc/1?transaction=" + txn) for method in ("GET", "HEAD"))
             self.assertEqual((head.status, head.body, head.getheader("Content-Length")), (200, b"", str(len(whole.body))))
             self.assertEqual(self.must(host, "GET", "/_transaction/" + txn)["mode"], "query")
+        update = self.must(b, "POST", "/_transaction", {})["transaction"]
+        for host in self.hosts:
+            listed = self.must(host, "GET", "/_transaction")
+            self.assertEqual(sorted((one["mode"], one.get("host")) for one in listed["transactions"]), [("query", "a"), ("update", None)], listed)
+            self.assertNotIn("node_failures", listed)
+            self.assertEqual(len(self.must(host, "GET", "/_cat/transactions?format=json")), 2)
+        self.must(c, "POST", "/_transaction/%s/_rollback" % update)
+        lock = {"transaction": txn, "locks": [{"mode": "shared", "index": "w", "id": "1"}]}
+        for path in ("/_lock", "/_unlock"):
+            self.assertEqual(self.must(b, "POST", path, lock, (400,)), self.must(a, "POST", path, lock, (400,)))
         refused = self.must(c, "PUT", "/w/_doc/1?transaction=" + txn, {"v": 0}, (400,))
         self.assertEqual(refused["error"]["type"], "transaction_read_only_exception")
         self.assertEqual(self.must(c, "POST", "/_transaction/%s/_commit" % txn)["committed"], True)

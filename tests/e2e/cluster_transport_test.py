@@ -6,6 +6,7 @@ Certificates are made by `tidelock cert`. Skipped where there is no etcd.
 """
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -129,6 +130,25 @@ class Transport(unittest.TestCase):
         self.assertIn("cannot be asked what it has applied", a.errors())
         self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 2})
 
+    def test_host_without_tls_verifies_hosts_with_tls(self):
+        """In a cluster of both kinds. A certificate that SIGHUP finds, and that other hosts could not verify, does not replace the one in use."""
+        own, foreign, mixed = self.certificates("own"), self.certificates("foreign"), os.path.join(self.folder, "mixed")
+        shutil.copytree(own, mixed)
+        a = self.host(self.etcd, "a", *self.tls_options(mixed), tls=ssl.create_default_context(cafile=os.path.join(own, "ca.pem")))
+        a.start()
+        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        b = self.host(self.etcd, "b", "--cluster-ca", os.path.join(own, "ca.pem"))
+        b.start()  # copies a checkpoint by https
+        self.assertEqual(self.must(b, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        for name in ("server", "server-key"):
+            shutil.copy(os.path.join(foreign, name + ".pem"), os.path.join(mixed, name + ".pem"))
+        a.process.send_signal(signal.SIGHUP)
+        until(lambda: "all goes on with the files of TLS as they were: --tls-cert" in a.errors(), "the certificate is refused")
+        for reader, owner in ((a, b), (b, a)):
+            txn = self.must(owner, "POST", "/_transaction", {"mode": "query"})["transaction"]
+            self.assertEqual(self.must(reader, "GET", "/w/_doc/1?transaction=" + txn)["_source"], {"v": 1})
+        self.assertNotIn("cannot be asked", a.errors() + b.errors())
+
     def test_certificate_that_other_hosts_cannot_verify_is_refused(self):
         """Before anything is read or written: one of another CA than --cluster-ca, of a CA of its own without that, and for another name."""
         own, foreign = self.certificates("own"), self.certificates("foreign")
@@ -220,7 +240,8 @@ class Transport(unittest.TestCase):
 
     def test_options_without_effect_are_refused(self):
         for options, reason in ((("--cluster-ca", "x"), "needs --cluster"),
-                                (("--cluster", "http://127.0.0.1:1/t", "--cluster-ca", "x"), "needs https:// in --cluster, or --tls-cert"),
+                                (("--cluster", "http://127.0.0.1:1/t", "--cluster-ca", "x"), "--cluster-ca x: "),
+                                (("--cluster", "http://127.0.0.1:1/t", "--cluster-cert", "x", "--cluster-key", "y"), "--cluster-cert x, --cluster-key y: "),
                                 (("--cluster", "https://127.0.0.1:1/t", "--cluster-cert", "x"), "need each other")):
             run = subprocess.run([PROGRAM, "serve", "--data", os.path.join(self.folder, "none"), *options], capture_output=True, text=True, check=False)
             self.assertNotEqual(run.returncode, 0)

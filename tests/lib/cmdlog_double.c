@@ -35,6 +35,7 @@ struct double_medium {
     struct double_host hosts[HOSTS_MAX];
     int host_count;
     uint64_t lives, version;
+    cmdlog_position skipped; /* 0: none */
     char *genesis;
     size_t genesis_len;
     int open_count;
@@ -177,6 +178,13 @@ cmdlog_position double_medium_head(struct double_medium *medium)
     cmdlog_position head = head_of(medium);
     pthread_mutex_unlock(&medium->lock);
     return head;
+}
+
+void double_medium_skip(struct double_medium *medium, cmdlog_position position)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->skipped = position;
+    pthread_mutex_unlock(&medium->lock);
 }
 
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position)
@@ -485,6 +493,23 @@ static int double_forget(struct cmdlog *base, struct slice name, uint64_t until)
     return 0;
 }
 
+static int double_list_skips(struct cmdlog *base, uint64_t until, struct cmdlog_skips **ret_skips)
+{
+    struct cmdlog_double *log = of(base);
+    (void)until;
+    struct cmdlog_skips *skips = mem_zalloc(sizeof *skips + sizeof skips->positions[0]);
+    pthread_mutex_lock(&log->medium->lock);
+    bool cut = log->cut;
+    skips->positions[0] = log->medium->skipped;
+    skips->count = log->medium->skipped != 0;
+    pthread_mutex_unlock(&log->medium->lock);
+    if (cut)
+        mem_free(skips);
+    else
+        *ret_skips = skips;
+    return cut ? CMDLOG_UNREACHABLE : 0;
+}
+
 static const struct cmdlog_functions functions = {
     .append = double_append,
     .sync = double_sync,
@@ -514,6 +539,7 @@ static const struct cmdlog_shared_functions shared = {
     .cursor_position = double_cursor_position,
     .read_head = double_read_head,
     .forget_host = double_forget,
+    .list_skips = double_list_skips,
 };
 
 struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name)

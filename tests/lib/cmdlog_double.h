@@ -27,6 +27,8 @@ void cmdlog_double_await_held(struct cmdlog *log, int count);
 void double_medium_end_life(struct double_medium *medium, const char *name);
 /* Returns: the newest position. */
 cmdlog_position double_medium_head(struct double_medium *medium);
+/* Skips an entry, whatever the hosts have done with it. */
+void double_medium_skip(struct double_medium *medium, cmdlog_position position);
 /* Appends a copy of the entry at `position`, with its host, life and number: a duplicate. */
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position);
 

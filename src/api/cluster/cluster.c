@@ -6,19 +6,24 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/consistency.h"
+#include "api/request/followers.h"
 #include "api/cluster/cluster_state.h"
 #include "api/cluster/log_settings.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
 #include "api/search/searches.h"
+#include "base/clock.h"
 #include "core/catalog/settings.h"
 
 /* --- Health ------------------------------------------------------------------------------------------------------- */
 
-/* What a client waits for. */
+#define WAIT_DEFAULT_US ((int64_t)(30 * TL_SECOND))
+
+/* A request's wait; in its arena. */
 struct health_wait {
-    struct slice status;
+    struct follower follower;
+    struct slice status; /* conditions as given; data NULL: none */
     struct slice nodes;
     struct slice active_shards;
 };
@@ -33,9 +38,10 @@ static bool status_is_reached(const char *status, struct slice wanted)
 static const struct nodes_form {
     const char *prefix;
     int low, high;
-} nodes_forms[] = {{">=", INT16_MIN, 0},   {"<=", 0, INT16_MAX},  {">", INT16_MIN, -1},
-                   {"<", 1, INT16_MAX},    {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX},
-                   {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
+    size_t end; /* bytes after the number, whichever they are */
+} nodes_forms[] = {{">=", INT32_MIN, 0, 0},   {"<=", 0, INT32_MAX, 0},  {">", INT32_MIN, -1, 0},
+                   {"<", 1, INT32_MAX, 0},    {"ge(", INT32_MIN, 0, 1}, {"le(", 0, INT32_MAX, 1},
+                   {"gt(", INT32_MIN, -1, 1}, {"lt(", 1, INT32_MAX, 1}, {"", 0, 0, 0}};
 
 static const struct nodes_form *nodes_form(struct slice wanted)
 {
@@ -45,22 +51,26 @@ static const struct nodes_form *nodes_form(struct slice wanted)
     return form;
 }
 
-static struct slice nodes_number(struct slice wanted)
+/* As Java's Integer.parseInt(). */
+static bool read_int(struct slice text, int64_t *ret_value)
 {
-    struct slice number = slice_from_offset(wanted, strlen(nodes_form(wanted)->prefix));
-    if (number.len > 0 && number.data[number.len - 1] == ')')
-        number.len--;
-    return number;
+    return slice_to_i64(text, ret_value) && *ret_value >= INT32_MIN && *ret_value <= INT32_MAX;
 }
 
-static bool nodes_are_reached(const struct cluster_health *health, struct slice wanted)
+/* Returns: 0; REQUEST_REFUSED: the condition has no number. */
+static int check_nodes(struct request *request, struct slice wanted, bool *ret_reached, size_t nodes)
 {
-    int64_t value;
-    if (!slice_to_i64(nodes_number(wanted), &value))
-        return true;
     const struct nodes_form *form = nodes_form(wanted);
-    int64_t count = (int64_t)health->nodes->count;
-    return value - count >= form->low && value - count <= form->high;
+    struct slice number = slice_from_offset(wanted, strlen(form->prefix));
+    int64_t value, count = (int64_t)nodes;
+    *ret_reached = wanted.len == 0;
+    if (wanted.len == 0)
+        return 0;
+    number.len -= number.len < form->end ? number.len : form->end;
+    if (!read_int(number, &value))
+        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(number));
+    *ret_reached = value - count >= form->low && value - count <= form->high;
+    return 0;
 }
 
 static bool shards_are_reached(const struct cluster_health *health, struct slice wanted)
@@ -68,12 +78,12 @@ static bool shards_are_reached(const struct cluster_health *health, struct slice
     int64_t value;
     if (slice_is(wanted, "all"))
         return health->unassigned == 0;
-    return !slice_to_i64(wanted, &value) || value <= health->active;
+    return !read_int(wanted, &value) || value <= health->active;
 }
 
-static bool wait_is_over(const struct health_wait *wait, const struct cluster_health *health)
+static bool status_and_shards_are_reached(const struct health_wait *wait, const struct cluster_health *health)
 {
-    return status_is_reached(cluster_health_status(health), wait->status) && nodes_are_reached(health, wait->nodes) &&
+    return status_is_reached(cluster_health_status(health), wait->status) &&
            shards_are_reached(health, wait->active_shards);
 }
 
@@ -199,38 +209,36 @@ static bool is_event(struct slice word)
     return false;
 }
 
-/*
- * Validates the parameters that make a health request wait. Conditions about other nodes have no
- * effect.
- */
+/* Checks the conditions, except the number of nodes, which 7.10 reads last. */
 static int check_waits(struct request *request, const struct health_wait *wait)
 {
     int64_t value;
     bool flag;
     int r = request_bool(request, "local", &flag);
     struct slice event = request_param(request, "wait_for_events"), shards = wait->active_shards;
-    if (r != 0 || (r = request_bool(request, "wait_for_no_relocating_shards", &flag)) != 0 ||
-        (r = request_bool(request, "wait_for_no_initializing_shards", &flag)) != 0)
+    if (r != 0)
         return r;
     if (wait->status.data != NULL && !is_status(wait->status))
         return refuse_word(request, "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.%s",
                            wait->status);
-    if (event.data != NULL && !is_event(event))
-        return refuse_word(request, "No enum constant org.elasticsearch.common.Priority.%s", event);
+    if ((r = request_bool(request, "wait_for_no_relocating_shards", &flag)) != 0 ||
+        (r = request_bool(request, "wait_for_no_initializing_shards", &flag)) != 0)
+        return r;
     if (request_param(request, "wait_for_relocating_shards").data != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "wait_for_relocating_shards has been removed, use wait_for_no_relocating_shards "
                               "[true/false] instead");
-    if (shards.data != NULL && !slice_is(shards, "all") && !slice_to_i64(shards, &value)) {
+    if (shards.data != NULL && read_int(shards, &value) && value < 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "shard count cannot be a negative value");
+    if (shards.data != NULL && !slice_is(shards, "all") && !read_int(shards, &value)) {
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "cannot parse ActiveShardCount[%.*s]", SLICE_ARG(shards));
         request->problem.caused_by = arena_zalloc(request->arena, sizeof *request->problem.caused_by);
         problem_set(request->problem.caused_by, request->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
                     SLICE_ARG(shards));
         return r;
     }
-    struct slice nodes = wait->nodes.data == NULL ? SLICE_NONE : nodes_number(wait->nodes);
-    if (nodes.data != NULL && !slice_to_i64(nodes, &value))
-        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(nodes));
+    if (event.data != NULL && !is_event(event))
+        return refuse_word(request, "No enum constant org.elasticsearch.common.Priority.%s", event);
     return 0;
 }
 
@@ -250,27 +258,63 @@ static bool names_missing_index(struct request *request)
     return false;
 }
 
-int handle_cluster_health(struct request *request)
+/* Returns: REQUEST_PENDING; REQUEST_REFUSED: the server stops. */
+static int wait_for_change(struct request *request, struct health_wait *wait)
 {
-    struct health_wait wait = {request_param(request, "wait_for_status"), request_param(request, "wait_for_nodes"),
-                               request_param(request, "wait_for_active_shards")};
-    struct cluster_health health = cluster_health_begin(request);
+    request_look_away(request);
+    int r = followers_wait(request->api->followers, &wait->follower);
+    return r == REQUEST_PENDING ? r : request_refuse_stopping(request);
+}
+
+/*
+ * Answers if the conditions are met, or the time is over; else has the request wait for a change. An
+ * index that is named and missing is a condition of its own, as in 7.10.
+ */
+static int look(struct request *request)
+{
+    struct health_wait *wait = request->context;
+    struct arena_mark mark = arena_mark(request->arena);
     struct index_set set;
-    int64_t timeout = 0;
-    int r = request_time(request, "timeout", &timeout);
-    if (r != 0 || (r = index_set_read(request, &cluster_every_index, &set)) != 0)
-        return r;
-    if ((r = check_waits(request, &wait)) != 0)
+    bool enough_nodes;
+    wait->follower.seen_state = journal_state_version(request->api->journal);
+    struct cluster_health health = cluster_health_begin(request);
+    int r = index_set_read(request, &cluster_every_index, &set);
+    if (r != 0 || (r = check_nodes(request, wait->nodes, &enough_nodes, health.nodes->count)) != 0)
         return r;
     for (size_t i = 0; i < set.count; i++)
         cluster_health_add(&health, set.targets[i].index);
-    /*
-     * Waiting cannot make a condition true: the reply is sent at once, with timed_out where one is
-     * false.
-     */
     bool missing = names_missing_index(request);
-    write_health(request, &set, &health, missing, missing || !wait_is_over(&wait, &health));
+    bool met = enough_nodes && !missing && status_and_shards_are_reached(wait, &health);
+    if (!met && clock_boot_us() < wait->follower.until_us && !atomic_load(&request->abandoned)) {
+        arena_rewind(request->arena, mark); /* it may look any number of times */
+        return wait_for_change(request, wait);
+    }
+    write_health(request, &set, &health, missing, !met);
     return REQUEST_DONE;
+}
+
+static int look_again(struct request *request)
+{
+    request_look_again(request);
+    return look(request);
+}
+
+int handle_cluster_health(struct request *request)
+{
+    struct health_wait *wait = arena_zalloc(request->arena, sizeof *wait);
+    int64_t timeout_us = WAIT_DEFAULT_US;
+    *wait = (struct health_wait){.status = request_param(request, "wait_for_status"),
+                                 .nodes = request_param(request, "wait_for_nodes"),
+                                 .active_shards = request_param(request, "wait_for_active_shards")};
+    request->context = wait;
+    int r = request_time(request, "timeout", &timeout_us);
+    if (r != 0 || (r = check_waits(request, wait)) != 0)
+        return r;
+    wait->follower = (struct follower){.request = request,
+                                       .then = look_again,
+                                       .on_state = true,
+                                       .until_us = clock_boot_us() + (uint64_t)(timeout_us < 0 ? 0 : timeout_us)};
+    return look(request);
 }
 
 /* --- Settings ----------------------------------------------------------------------------------------------------- */

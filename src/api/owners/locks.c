@@ -6,6 +6,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/cat_table.h"
+#include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
 #include "api/request/own_body.h"
@@ -146,7 +147,7 @@ int handle_lock(struct request *request)
     int r = own_body_parse(request, &lock_form, &body);
     if (r != 0 || (r = read_owner(&body, &terms)) != 0 || (r = own_body_time(&body, "wait", &terms.timeout_us)) != 0 ||
         (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
-        (r = request_accept(request)) != 0)
+        (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, terms.transaction)) != 0)
         return r;
     if (lock.target_count == 0)
         return own_body_missing(&body, "at least one lock in [locks]");
@@ -182,7 +183,7 @@ int handle_unlock(struct request *request)
     int r = own_body_parse(request, &unlock_form, &body);
     if (r != 0 || (r = read_owner(&body, &terms)) != 0 ||
         (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
-        (r = request_accept(request)) != 0)
+        (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, terms.transaction)) != 0)
         return r;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->lock = lock;

@@ -2,6 +2,7 @@
 /* Lists of sessions and transactions; see status_list.h. */
 #include "api/owners/status_list.h"
 
+#include "api/request/forward.h"
 #include "api/request/query_status.h"
 #include "api/request/memory.h"
 #include "api/request/reply.h"
@@ -17,6 +18,8 @@ struct status_list {
     struct slice body; /* of the piece that had one */
     uint64_t place;    /* of the next piece; 0: all are there */
     struct status_command queries; /* of sessions: their query transactions */
+    struct host_ask *asks;         /* of transactions: the other hosts' query transactions */
+    size_t ask_count;
 };
 
 static struct command *next_piece(const struct status_list *list)
@@ -43,6 +46,20 @@ static void take_piece(struct request *request, struct status_list *list, const 
 
 /* --- Putting it together ------------------------------------------------------------------------------------------ */
 
+/* Appends them to an array, in which `text` ends. */
+static void write_queries(struct request *request, const struct status_list *list, struct buf *text)
+{
+    size_t at, max;
+    yyjson_val *txn;
+    query_status_write_all(request->api, list->count > 0, request->arena, text);
+    for (size_t i = 0; i < list->ask_count; i++)
+        json_arr_foreach (json_get_lit(host_ask_json(request, &list->asks[i]), "transactions"), at, max, txn) {
+            if (text->data[text->len - 1] != '[')
+                buf_byte(text, ',');
+            json_write(text, txn, DIALECT_7);
+        }
+}
+
 static void write_pieces(struct request *request, const struct status_list *list, struct buf *text)
 {
     buf_byte(text, '[');
@@ -52,7 +69,7 @@ static void write_pieces(struct request *request, const struct status_list *list
         buf_slice(text, list->pieces[i]);
     }
     if (list->what == STATUS_TRANSACTIONS)
-        query_status_write_all(request->api, list->count > 0, request->arena, text);
+        write_queries(request, list, text);
     buf_byte(text, ']');
 }
 
@@ -70,6 +87,8 @@ static void write_all(struct request *request, const struct status_list *list, s
         buf_lit(text, ",\"deferred\":");
         buf_slice(text, list->body);
     }
+    struct json_writer writer = {.buf = text, .comma = true};
+    host_asks_write_failures(request, "node_failures", list->asks, list->ask_count, &writer);
     buf_byte(text, '}');
 }
 
@@ -126,6 +145,25 @@ int status_list_read(struct request *request, enum status_what what, struct slic
         query_status_of_sessions(request->api, request->arena, &list->queries);
     request->context = list;
     return request_submit(request, next_piece(list), first_done);
+}
+
+/* The other hosts have answered. */
+static int hosts_asked(struct request *request)
+{
+    return request_submit(request, next_piece(request->context), first_done);
+}
+
+int status_list_read_transactions(struct request *request, status_taker *then)
+{
+    struct status_list *list = arena_zalloc(request->arena, sizeof *list);
+    *list = (struct status_list){.then = then, .what = STATUS_TRANSACTIONS};
+    request->context = list;
+    if (request_is_forwarded(request))
+        return finish(request, list);
+    list->asks = request_asks(request, SLICE_NONE, &list->ask_count);
+    for (size_t i = 0; i < list->ask_count; i++)
+        list->asks[i].target = SLICE_LIT("/_transaction");
+    return request_ask_hosts(request, list->asks, list->ask_count, hosts_asked);
 }
 
 int status_list_reply(struct request *request, struct slice body)

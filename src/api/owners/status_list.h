@@ -18,6 +18,12 @@ typedef int status_taker(struct request *request, struct slice body);
  */
 int status_list_read(struct request *request, enum status_what what, struct slice id, status_taker *then) TL_MUST_USE;
 
+/*
+ * The same for all transactions: of a cluster the update transactions, and the query transactions of all live hosts, with
+ * `node_failures` of those that do not answer. A forwarded request gets the query transactions of this host alone.
+ */
+int status_list_read_transactions(struct request *request, status_taker *then) TL_MUST_USE;
+
 /* A taker: the response is the status itself. */
 int status_list_reply(struct request *request, struct slice body) TL_MUST_USE;
 

@@ -286,7 +286,7 @@ int handle_txn_status(struct request *request)
     if (r != 0)
         return r;
     if (request_part(request, PART_ID).len == 0)
-        return status_list_read(request, STATUS_TRANSACTIONS, SLICE_NONE, status_list_reply);
+        return status_list_read_transactions(request, status_list_reply);
     if ((r = request_forward_query_txn(request, request_part(request, PART_ID))) != 0)
         return r;
     if (reply_query_status(request))
@@ -333,5 +333,5 @@ int handle_cat_transactions(struct request *request)
     int r = request_accept(request);
     if (r != 0 || cat_table_help(request, txn_columns, COUNT_OF(txn_columns)))
         return r;
-    return status_list_read(request, STATUS_TRANSACTIONS, SLICE_NONE, cat_transactions);
+    return status_list_read_transactions(request, cat_transactions);
 }

@@ -23,6 +23,8 @@ struct followers {
     size_t count;
     size_t once_count;    /* requests in `waiting` with `once` */
     tl_ts once_seen_min;  /* the lowest `seen` of those; TL_TS_MAX: none */
+    size_t state_count;   /* requests in `waiting` with `on_state` */
+    uint64_t seen_state;  /* journal_state_version() of the last round */
     uint64_t quiet_until; /* boot clock: until then only requests with `once` are handed on */
     atomic_bool any;      /* whether a request waits; read by the journal's thread */
     bool moved;      /* the stable timestamp has, since the last round */
@@ -36,8 +38,11 @@ static void stable_moved(void *context)
     if (!atomic_load_explicit(&followers->any, memory_order_acquire))
         return;
     pthread_mutex_lock(&followers->lock);
-    bool others = followers->count > followers->once_count && clock_boot_us() >= followers->quiet_until;
-    if (others || journal_stable(followers->journal) > followers->once_seen_min) {
+    bool quiet = clock_boot_us() < followers->quiet_until;
+    bool others = followers->count > followers->once_count + followers->state_count && !quiet;
+    bool state =
+        followers->state_count > 0 && !quiet && journal_state_version(followers->journal) != followers->seen_state;
+    if (others || state || journal_stable(followers->journal) > followers->once_seen_min) {
         if (!followers->moved)
             pthread_cond_signal(&followers->wake);
         followers->moved = true;
@@ -49,8 +54,8 @@ static bool is_due(const struct followers *followers, const struct follower *fol
 {
     if (!followers->stopping && !follower->once && now < followers->quiet_until)
         return false;
-    return followers->stopping || stable > follower->seen || now >= follower->until_us ||
-           atomic_load(&follower->request->abandoned);
+    bool news = follower->on_state ? followers->seen_state != follower->seen_state : stable > follower->seen;
+    return followers->stopping || news || now >= follower->until_us || atomic_load(&follower->request->abandoned);
 }
 
 /* Takes out the requests that are due. Returns: when to look again at the latest. Requires: the lock. */
@@ -58,6 +63,9 @@ static uint64_t take_due(struct followers *followers, struct list *due)
 {
     tl_ts stable = journal_stable(followers->journal);
     uint64_t now = clock_boot_us(), next = now + BROKEN_US;
+    if (followers->state_count > 0)
+        (void)journal_writable(followers->journal); /* measures free space, which nothing reports */
+    followers->seen_state = journal_state_version(followers->journal);
     if (now < followers->quiet_until)
         next = followers->quiet_until;
     followers->once_seen_min = TL_TS_MAX;
@@ -69,6 +77,7 @@ static uint64_t take_due(struct followers *followers, struct list *due)
             list_append(due, link);
             followers->count--;
             followers->once_count -= follower->once;
+            followers->state_count -= follower->on_state;
             continue;
         }
         bool quiet = !follower->once && now < followers->quiet_until;
@@ -89,8 +98,9 @@ static bool hand_on(struct list *due)
         struct follower *follower = list_entry(due->next, struct follower, link);
         list_remove(&follower->link);
         any = any || !follower->once;
-        int r = follower->once ? request_work_short(follower->request, follower->then)
-                               : request_work(follower->request, follower->then);
+        bool is_short = follower->once || follower->on_state;
+        int r = is_short ? request_work_short(follower->request, follower->then)
+                         : request_work(follower->request, follower->then);
         REQUIRE(r == REQUEST_PENDING);
     }
     return any;
@@ -181,6 +191,7 @@ int followers_wait(struct followers *followers, struct follower *follower)
         list_append(&followers->waiting, &follower->link);
         followers->count++;
         followers->once_count += follower->once;
+        followers->state_count += follower->on_state;
         if (follower->once && follower->seen < followers->once_seen_min)
             followers->once_seen_min = follower->seen;
         atomic_store_explicit(&followers->any, true, memory_order_release);

@@ -18,29 +18,34 @@ static void write_identity(const struct query_txn_info *info, struct buf *to)
     }
 }
 
-static void write_head(const struct query_txn_info *info, const char *state, struct buf *to)
+/* In a cluster it has the name of its host. */
+static void write_head(const struct api *api, const struct query_txn_info *info, const char *state, struct buf *to)
 {
     buf_printf(to, ",\"mode\":\"query\",\"state\":\"%s\",\"created\":%" PRIu64, state, info->created);
     if (info->session != 0)
         buf_printf(to, ",\"session\":%" PRIu64, info->session);
+    if (journal_host_number(api->journal) == 0)
+        return;
+    buf_lit(to, ",\"host\":");
+    buf_json_string(to, api->options.node_name);
 }
 
 static void write_open(struct api *api, const struct query_txn_info *info, struct buf *to)
 {
     uint64_t wall = clock_wall_us(), stable = journal_stable(api->journal);
     write_identity(info, to);
-    write_head(info, "active", to);
+    write_head(api, info, "active", to);
     buf_printf(to,
                ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64 ",\"expires\":%" PRIu64
                ",\"lock_count\":0,\"changes\":0,\"bytes\":0,\"waiting\":false}",
                info->read_ts, info->timeout_us, (wall > stable ? wall : stable) + info->left_us);
 }
 
-static void write_ended(const struct query_txn_info *info, struct buf *to)
+static void write_ended(const struct api *api, const struct query_txn_info *info, struct buf *to)
 {
     buf_lit(to, "{\"transaction\":");
     buf_json_string(to, info->id);
-    write_head(info, info->committed ? "committed" : "rolled_back", to);
+    write_head(api, info, info->committed ? "committed" : "rolled_back", to);
     buf_printf(to, ",\"ended\":%" PRIu64, info->ended);
     if (info->committed) {
         buf_printf(to, ",\"commit_timestamp\":%" PRIu64 ",\"changes\":0}", info->read_ts);
@@ -54,7 +59,7 @@ static void write_ended(const struct query_txn_info *info, struct buf *to)
 void query_status_write(struct api *api, const struct query_txn_info *info, bool ended, struct buf *to)
 {
     if (ended)
-        write_ended(info, to);
+        write_ended(api, info, to);
     else
         write_open(api, info, to);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/cmdlog_double.h"
@@ -820,6 +821,7 @@ static void test_skipped_entry_is_passed_by_every_host(void **state)
     skips->positions[0] = position_of(&hosts[0], "2");
     skips->count = 1;
     assert_true(skips->positions[0] > 0);
+    double_medium_skip(medium, skips->positions[0]);
     end(&hosts[0]);
 
     hosts[0].store = NULL; /* empty: it applies the whole log */
@@ -833,6 +835,72 @@ static void test_skipped_entry_is_passed_by_every_host(void **state)
     compare_and_end(hosts, 2);
     double_medium_free(medium);
     mem_free(skips);
+}
+
+/*
+ * A host that is out and forgotten does not prevent a skip (cmdlog README.md, guarantee 15). When it
+ * is back it passes the entry, which it had not applied.
+ */
+static void test_entry_skipped_while_host_is_out_is_passed(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct options with = plain();
+    struct cmdlog_skips *skips = mem_zalloc(sizeof *skips + sizeof skips->positions[0]);
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], write_command(WRITE_CREATE, "1")));
+    catch_up(&hosts[1]);
+    cmdlog_double_cut(hosts[1].log, true);
+    double_medium_end_life(medium, "b");
+    must(run(&hosts[0], write_command(WRITE_CREATE, "2")));
+    must(run(&hosts[0], write_command(WRITE_CREATE, "3")));
+    skips->positions[0] = position_of(&hosts[0], "2");
+    skips->count = 1;
+    double_medium_skip(medium, skips->positions[0]);
+    end(&hosts[0]);
+    hosts[0].store = NULL; /* empty: it applies the log again, as the only known host */
+    with.skips = skips;
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &with, NULL), 0);
+
+    cmdlog_double_cut(hosts[1].log, false);
+    must(run(&hosts[1], write_command(WRITE_CREATE, "4")));
+    assert_true(has(&hosts[1], "1") && has(&hosts[1], "3"));
+    assert_false(has(&hosts[1], "2"));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+    mem_free(skips);
+}
+
+static void apply_then_find_skipped(void)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], write_command(WRITE_CREATE, "1")));
+    catch_up(&hosts[1]);
+    cmdlog_double_cut(hosts[1].log, true);
+    double_medium_end_life(medium, "b");
+    double_medium_skip(medium, position_of(&hosts[0], "1"));
+    end(&hosts[0]);
+    cmdlog_double_cut(hosts[1].log, false);
+    for (;;)
+        pause();
+}
+
+static void test_host_that_applied_skipped_entry_ends(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        apply_then_find_skipped();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 71);
 }
 
 int main(void)
@@ -852,6 +920,8 @@ int main(void)
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
         cmocka_unit_test(test_skipped_entry_is_passed_by_every_host),
+        cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
+        cmocka_unit_test(test_host_that_applied_skipped_entry_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

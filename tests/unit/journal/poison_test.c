@@ -178,6 +178,23 @@ static void test_damaged_page_counts_as_empty(void **state)
     }
 }
 
+/* Decoding an entry is recorded, but is no application of it. */
+static void test_end_while_decoding_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct at_work_entry entry;
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    at_work_fail_entry(f->at_work);
+    end(f);
+    assert_true(ended_in_none(f));
+    assert_int_equal(at_work_applied(f->at_work), 0);
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    end(f);
+    assert_true(at_work_ended_in(f->at_work, &entry));
+    assert_int_equal(entry.command, 0);
+    assert_int_equal(entry.ends, 1);
+}
+
 /* --- In a log ----------------------------------------------------------------------------------------------------- */
 
 struct world {
@@ -641,8 +658,11 @@ static void cluster_free(struct cluster_world *world)
     cmdlog_medium_free(world->medium);
 }
 
-/* Appends an entry, other entries after it, and ends host a's process in it `ends` times. */
-static cmdlog_position end_in_shared(struct cluster_world *world, int ends)
+/*
+ * Appends an entry, other entries after it, and ends host a's process in it `ends` times, after
+ * `commands` of its commands had begun.
+ */
+static cmdlog_position end_in_shared(struct cluster_world *world, int ends, int commands)
 {
     struct command *command = write_command(WRITE_INDEX, "bad");
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -653,6 +673,7 @@ static cmdlog_position end_in_shared(struct cluster_world *world, int ends)
     (void)append_as(world->b, write_command(WRITE_INDEX, "next"), 4000);
     for (int i = 0; i < ends; i++) {
         at_work_begin_entry(world->f->at_work, bad, head.ts, bytes.len);
+        begin_commands(world->f, commands);
         end(world->f);
     }
     buf_deinit(&bytes);
@@ -680,11 +701,38 @@ static bool starts_with_skip(struct cluster_world *world, struct cmdlog *log, co
     return skipped;
 }
 
+/* Decoding it again would end this start, too. */
+static void test_cluster_does_not_decode_entry_whose_decoding_ended_it(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    const struct poison_choice none = {0};
+    (void)end_in_shared(&world, 2, 0);
+    assert_cluster_refuses(&world, &none, "of which no command had begun");
+    cluster_free(&world);
+}
+
+static void test_cluster_reports_log_that_was_trimmed_meanwhile(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    const struct poison_choice none = {0};
+    const struct cmdlog_checkpoint newest = {.position = 3, .locator = SLICE_LIT("store")};
+    struct cmdlog_skips *skips;
+    char *reason = NULL;
+    (void)end_in_shared(&world, 1, 1);
+    assert_int_equal(cmdlog_put_checkpoint(world.b, &newest), 0);
+    assert_int_equal(cmdlog_trim(world.b, 4), 0);
+    assert_int_equal(settle_as(&world, world.a, 1, &none, &skips, &reason), TL_ERR_CORRUPT);
+    assert_non_null(reason);
+    assert_non_null(strstr(reason, "start it again"));
+    mem_free(reason);
+    cluster_free(&world);
+}
+
 static void test_cluster_skips_entry_once_all_hosts_have_halted(void **state)
 {
     struct cluster_world world = cluster_new(*state);
     const struct poison_choice none = {0};
-    cmdlog_position bad = end_in_shared(&world, 1);
+    cmdlog_position bad = end_in_shared(&world, 1, 1);
     const struct poison_choice skip = {.skip = bad};
     assert_false(starts_with_skip(&world, world.a, &none, bad)); /* one end: it is applied again */
     at_work_begin_entry(world.f->at_work, bad, 3000, 1);         /* an entry of another length */
@@ -694,7 +742,7 @@ static void test_cluster_skips_entry_once_all_hosts_have_halted(void **state)
     cluster_free(&world);
 
     world = cluster_new(*state);
-    bad = end_in_shared(&world, 2);
+    bad = end_in_shared(&world, 2, 1);
     assert_cluster_refuses(&world, &none, "write (index) [fs/bad]");
     assert_cluster_refuses(&world, &skip, "may apply it: b ."); /* although its entry 1 precedes it */
     assert_int_equal(cmdlog_halt(world.b, bad + 1, CMDLOG_FOREVER), 0);
@@ -710,7 +758,7 @@ static void test_cluster_skips_entry_once_all_hosts_have_halted(void **state)
 static void test_cluster_does_not_skip_entry_that_a_host_retries(void **state)
 {
     struct cluster_world world = cluster_new(*state);
-    cmdlog_position bad = end_in_shared(&world, 2);
+    cmdlog_position bad = end_in_shared(&world, 2, 1);
     const struct poison_choice none = {0}, retry = {.retry = bad};
     struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
     assert_cluster_refuses(&world, &none, "--skip-entry");
@@ -726,7 +774,7 @@ static void test_cluster_does_not_skip_entry_that_a_host_retries(void **state)
 static void test_cluster_does_not_skip_applied_entry(void **state)
 {
     struct cluster_world world = cluster_new(*state);
-    cmdlog_position bad = end_in_shared(&world, 2);
+    cmdlog_position bad = end_in_shared(&world, 2, 1);
     const struct poison_choice skip = {.skip = bad};
     const struct cmdlog_checkpoint later = {.position = bad, .locator = SLICE_LIT("store")};
     assert_int_equal(cmdlog_halt(world.b, bad, CMDLOG_FOREVER), 0);
@@ -743,13 +791,13 @@ static void test_cluster_does_not_skip_applied_entry(void **state)
     /* This host has, before it was stopped. */
     world = cluster_new(*state);
     at_work_forget_entry(world.f->at_work);
-    bad = end_in_shared(&world, 0);
+    bad = end_in_shared(&world, 0, 1);
     at_work_begin_entry(world.f->at_work, bad, 3000, 1);
     at_work_end_entry(world.f->at_work);
     end(world.f);
     cluster_free(&world);
     world = cluster_new(*state);
-    bad = end_in_shared(&world, 2);
+    bad = end_in_shared(&world, 2, 1);
     assert_int_equal(cmdlog_halt(world.b, bad, CMDLOG_FOREVER), 0);
     assert_cluster_refuses(&world, &skip, "Host a has applied it");
     cluster_free(&world);
@@ -759,6 +807,7 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_end_while_decoding_is_counted),
         IN_FOLDER(test_end_in_entry_is_counted),
         IN_FOLDER(test_other_ends_are_not_counted),
         IN_FOLDER(test_ends_are_counted_per_entry),
@@ -773,6 +822,8 @@ int main(void)
         IN_FOLDER(test_skip_of_another_entry_is_corrupt),
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),
+        IN_FOLDER(test_cluster_does_not_decode_entry_whose_decoding_ended_it),
+        IN_FOLDER(test_cluster_reports_log_that_was_trimmed_meanwhile),
         IN_FOLDER(test_cluster_skips_entry_once_all_hosts_have_halted),
         IN_FOLDER(test_cluster_does_not_skip_entry_that_a_host_retries),
         IN_FOLDER(test_cluster_does_not_skip_applied_entry),
