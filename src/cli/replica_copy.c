@@ -297,7 +297,7 @@ int copy_see_index(struct replica *replica, struct slice index)
 
 /* --- Documents only in the target ------------------------------------------------------------------------------------------ */
 
-struct sweep {
+struct hit_sweep {
     struct replica *replica;
     const char *index;
     const char *type; /* of the source */
@@ -305,7 +305,7 @@ struct sweep {
 
 static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
 {
-    const struct sweep *sweep = context;
+    const struct hit_sweep *sweep = context;
     struct replica_key keys[WALK_HITS];
     size_t i, count, some = 0;
     yyjson_val *hit;
@@ -332,7 +332,7 @@ static int sweep(struct replica *replica, const char *index, size_t at)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     const struct replica_index *known = map_get(&replica->indices, slice_from(index));
-    struct sweep sweep = {replica, index, known == NULL || known->types[at] == NULL ? "_doc" : known->types[at]};
+    struct hit_sweep sweep = {replica, index, known == NULL || known->types[at] == NULL ? "_doc" : known->types[at]};
     struct target *target = &replica->target;
     copy_write_name(replica, index, at, &name);
     index_path(name.data, "/_refresh", &path);

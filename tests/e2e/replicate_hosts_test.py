@@ -256,7 +256,7 @@ class Lagging(replicate_test.Copy):
     WALK = ("POST", "/fs/_search?scroll=10m", {"size": 500, "sort": ["_doc"]})
 
     def test_old_whole_indices(self):
-        """Indices that the target has lost are copied before the feed is followed, which does not tell of them again: none of these reads may be of before the place."""
+        """Indices that the target has lost are copied before the feed is followed, which does not report them again: none of these reads may be older than the position."""
         for read in (self.LIST, self.WALK, ("GET", "/fs?include_type_name=true"), ("GET", "/late?include_type_name=true")):
             with self.subTest(read[1]):
                 self.setUp()

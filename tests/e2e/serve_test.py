@@ -131,7 +131,7 @@ class Merge(unittest.TestCase):
         return total
 
     def test_forcemerge_frees_disk_space(self):
-        """Twice at once, beside writes. Before it the directory is larger than the bound that holds afterwards, however often checkpoints trim the log."""
+        """Two merges at once, during writes. Before them the directory is larger than the bound that holds afterwards, however often checkpoints trim the log."""
         bound = 32 << 20  # of the log, two segments of 8 MiB and a spare stay; of the store, a manifest of 4 MiB and the documents
         with Server() as server:
             written = 0
