@@ -239,7 +239,7 @@ class Reads(unittest.TestCase):
         held.join()
         self.assertEqual(held.status, 504, held.reply)
         self.assertEqual(held.reply["error"]["type"], "timestamp_not_reached_exception")
-        self.assertNotIn("some requests did not end in time", a.errors())
+        self.assertNotIn("some requests did not finish in time", a.errors())
         until(lambda: b.ask("GET", "/w/_doc/1")[0] == 200, "it was done")
 
     def test_only_current_reads_count_as_misses(self):

@@ -202,7 +202,7 @@ class UnreadLog(unittest.TestCase):
 class Stop(unittest.TestCase):
     def stop(self, server):
         self.assertEqual(server.stop(), 0)
-        self.assertNotIn("did not end in time", server.errors())
+        self.assertNotIn("did not finish in time", server.errors())
 
     def test_with_attached_sessions(self):
         """Life lines end with a whole response, and the sessions are there again after the start."""

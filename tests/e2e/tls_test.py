@@ -387,7 +387,7 @@ class Reload(unittest.TestCase):
     def test_reload_without_tls(self):
         with Server() as server:
             server.process.send_signal(signal.SIGHUP)
-            until(lambda: "nothing to be read again" in server.errors(), "the log says so")
+            until(lambda: "no file to read again" in server.errors(), "the log says so")
             self.assertEqual(server.ask("GET", "/_timestamp")[0], 200)
 
 

@@ -192,7 +192,7 @@ class Server:
         self.hang_up()
         self.log.close()
         self.give_port_back()
-        assert "makes another state" not in self.errors(), self.last_errors()
+        assert "the state differs from the one that was recorded" not in self.errors(), self.last_errors()
         if self.process is not None and self.process.returncode == 0:
             self.replay()
         if self.own_data:

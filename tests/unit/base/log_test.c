@@ -52,7 +52,7 @@ static const char *next_line(struct reader *reader)
 
 static bool is_report(const char *text, uint64_t *ret_count)
 {
-    return sscanf(text, "%" SCNu64 " lines of the log were left out here", ret_count) == 1;
+    return sscanf(text, "%" SCNu64 " lines of the log were dropped here", ret_count) == 1;
 }
 
 /*
