@@ -5,8 +5,8 @@
  * wrote them, and core_convert() removes them. Method: the records that such a program wrote, of
  * each kind, in a file; and records that this test makes: damaged ones, and very many.
  *
- * The file has the digest of that program's core, without the counts of attempts, and its last
- * timestamp (u64be, both); then each key: space (1), length (varint), key, length, value.
+ * The file has the digest of that program's core, without the counts of attempts, with index records
+ * of version 2, and its last timestamp (u64be, both); then each key: space (1), length (varint), key, length, value.
  *
  * usage: old_records_test FILE
  */
