@@ -253,8 +253,8 @@ int target_end_index(struct target *target, const char *index, yyjson_val *defin
  */
 int target_drop_index(struct target *target, const char *name);
 /*
- * Does the same with each index of this copy that is a copy of an index not in `uuids`, the keys of
- * a map.
+ * Does the same with each index that the copy of this name has made, of an index not in `uuids`, the
+ * keys of a map. An index with another name than it was made with is left: a clone, for example.
  */
 int target_drop_gone(struct target *target, const struct map *uuids);
 /*

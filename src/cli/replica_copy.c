@@ -442,13 +442,15 @@ int copy_drop_gone(struct replica *replica)
                                      SLICE_NONE);
     if (status != 200)
         return source_complain(&replica->source, "cannot list the indices of the source", "", status);
+    bool valid = yyjson_is_obj(client_json(&replica->source));
     json_obj_foreach (client_json(&replica->source), i, count, key, value) {
         yyjson_val *settings = yyjson_obj_get(yyjson_obj_get(value, "settings"), "index");
         const char *uuid = yyjson_get_str(yyjson_obj_get(settings, "uuid"));
+        valid = valid && uuid != NULL;
         if (uuid != NULL)
             (void)map_put(&uuids, slice_from(uuid), replica);
     }
-    int r = target_drop_gone(&replica->target, &uuids);
+    int r = valid ? target_drop_gone(&replica->target, &uuids) : replica_disbelieve("source", "settings", "");
     map_deinit(&uuids);
     return r;
 }

@@ -267,39 +267,50 @@ static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
     }
 }
 
+/* Types of an index that go into one of the target: all of them, or the one that is named. */
+struct portion {
+    const char *name; /* in the target */
+    yyjson_val *definition;
+    const char *type; /* NULL: all */
+};
+
 /*
  * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
- * one of the same name; the name of the copy that the index belongs to; and, until the index is
+ * one of the same name; the name of the copy that the index belongs to; the name of the target's index,
+ * since a clone or a restored snapshot under another name has the same _meta; and, until the index is
  * complete, a mark (replica.h, invariant 9).
  */
 #define META_INDEX "tidelock_index"
 #define META_COPY "tidelock_copy"
+#define META_NAME "tidelock_name"
 #define META_PART "tidelock_part"
 
-static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping, const char *uuid,
-                               bool part)
+static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
+                               const struct portion *portion, bool part)
 {
     yyjson_val *from = yyjson_obj_get(mapping, "_meta");
     yyjson_mut_val *meta = yyjson_is_obj(from) ? yyjson_val_mut_copy(doc, from) : yyjson_mut_obj(doc);
     yyjson_mut_obj_remove_key(meta, META_INDEX);
     yyjson_mut_obj_remove_key(meta, META_COPY);
+    yyjson_mut_obj_remove_key(meta, META_NAME);
     yyjson_mut_obj_remove_key(meta, META_PART);
-    yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid_of(portion->definition));
     yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_NAME, portion->name);
     if (part)
         yyjson_mut_obj_add_bool(doc, meta, META_PART, true);
     return meta;
 }
 
 static yyjson_mut_val *mapping_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
-                                  const char *uuid, bool part)
+                                  const struct portion *portion, bool part)
 {
     yyjson_mut_val *to = mapping == NULL ? yyjson_mut_obj(doc) : yyjson_val_mut_copy(doc, mapping);
     rename_types(doc, to);
     if (target->options->tombstones)
         tombstone_map(doc, to);
     yyjson_mut_obj_remove_key(to, "_meta");
-    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(target, doc, mapping, uuid, part));
+    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(target, doc, mapping, portion, part));
     return to;
 }
 
@@ -333,28 +344,29 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
 struct found {
     bool there;
     bool part;
-    bool ours;     /* it belongs to the copy of this name */
+    bool ours;     /* the copy of this name has made it, under this name */
     char uuid[64]; /* of the source's index; empty: it is no copy */
 };
 
-static void read_meta(const struct target *target, yyjson_val *mapping, struct found *found)
+static void read_meta(const struct target *target, const char *name, yyjson_val *mapping, struct found *found)
 {
     yyjson_val *meta = yyjson_obj_get(mapping, "_meta");
     const char *uuid = yyjson_get_str(yyjson_obj_get(meta, META_INDEX));
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
-    found->ours = found->ours || yyjson_equals_str(yyjson_obj_get(meta, META_COPY), target->options->name);
+    found->ours = found->ours || (yyjson_equals_str(yyjson_obj_get(meta, META_COPY), target->options->name) &&
+                                  yyjson_equals_str(yyjson_obj_get(meta, META_NAME), name));
 }
 
 /* `mappings`: with types, or the only one. */
-static void read_metas(const struct target *target, yyjson_val *mappings, struct found *found)
+static void read_metas(const struct target *target, const char *name, yyjson_val *mappings, struct found *found)
 {
     size_t i, count;
     yyjson_val *key, *value;
-    read_meta(target, mappings, found);
+    read_meta(target, name, mappings, found);
     json_obj_foreach (mappings, i, count, key, value)
-        read_meta(target, value, found);
+        read_meta(target, name, value, found);
 }
 
 static int find_index(struct target *target, const char *name, struct found *ret_found)
@@ -374,38 +386,30 @@ static int find_index(struct target *target, const char *name, struct found *ret
     yyjson_val *mappings = yyjson_obj_get(only_of(&target->client), "mappings");
     if (!yyjson_is_obj(mappings))
         return replica_disbelieve("target", "the mapping", name);
-    read_metas(target, mappings, ret_found);
+    read_metas(target, name, mappings, ret_found);
     return 0;
 }
-
-/* Types of an index that go into one of the target: all of them, or the one that is named. */
-struct portion {
-    const char *name; /* in the target */
-    yyjson_val *definition;
-    const char *type; /* NULL: all */
-};
 
 /* What goes under "mappings" of a new index: with types, or that of the only one. */
 static yyjson_mut_val *mappings_of(const struct target *target, yyjson_mut_doc *doc, const struct portion *portion)
 {
     yyjson_val *types = yyjson_obj_get(portion->definition, "mappings");
-    const char *uuid = uuid_of(portion->definition);
     yyjson_mut_val *to = yyjson_mut_obj(doc), *only = NULL;
     size_t i, count;
     yyjson_val *key, *value;
     json_obj_foreach (types, i, count, key, value) {
         if (portion->type != NULL && strcmp(yyjson_get_str(key), portion->type) != 0)
             continue;
-        only = mapping_of(target, doc, value, uuid, true);
+        only = mapping_of(target, doc, value, portion, true);
         const char *type = target_type(target, yyjson_get_str(key));
         if (type != NULL)
             yyjson_mut_obj_add(to, yyjson_mut_strcpy(doc, type), only);
     }
     if (target->major >= 7)
-        return only != NULL ? only : mapping_of(target, doc, NULL, uuid, true);
+        return only != NULL ? only : mapping_of(target, doc, NULL, portion, true);
     if (only == NULL)
         yyjson_mut_obj_add(to, yyjson_mut_strcpy(doc, target_type(target, "_doc")),
-                           mapping_of(target, doc, NULL, uuid, true));
+                           mapping_of(target, doc, NULL, portion, true));
     return to;
 }
 
@@ -472,7 +476,7 @@ static yyjson_mut_doc *whole_mapping(const struct target *target, const struct p
                                      bool part)
 {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_doc_set_root(doc, mapping_of(target, doc, mapping, uuid_of(portion->definition), part));
+    yyjson_mut_doc_set_root(doc, mapping_of(target, doc, mapping, portion, part));
     return doc;
 }
 
@@ -482,7 +486,7 @@ static yyjson_mut_doc *only_meta(const struct target *target, const struct porti
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc);
     yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_val(doc, root, "_meta", meta_of(target, doc, mapping, uuid_of(portion->definition), part));
+    yyjson_mut_obj_add_val(doc, root, "_meta", meta_of(target, doc, mapping, portion, part));
     return doc;
 }
 
@@ -693,7 +697,7 @@ static char **find_gone(const struct target *target, yyjson_val *all, const stru
     yyjson_val *key, *value;
     json_obj_foreach (all, i, count, key, value) {
         struct found found = {0};
-        read_metas(target, yyjson_obj_get(value, "mappings"), &found);
+        read_metas(target, yyjson_get_str(key), yyjson_obj_get(value, "mappings"), &found);
         if (found.ours && found.uuid[0] != '\0' && map_get(uuids, slice_from(found.uuid)) == NULL)
             names[found_count++] = mem_strdup(yyjson_get_str(key), yyjson_get_len(key));
     }
