@@ -293,9 +293,11 @@ static int look(struct request *request)
     return REQUEST_DONE;
 }
 
+/* The reply is of the present and reads no documents: a host that is out answers, too. */
 static int look_again(struct request *request)
 {
-    request_look_again(request);
+    request_look_away(request);
+    request_clock(request);
     return look(request);
 }
 

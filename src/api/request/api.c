@@ -343,10 +343,12 @@ static int read_token(struct request *request)
 /*
  * Of Tidelock's own calls, locks, renames, commits and lists of directories belong to a transaction. The others have no use for
  * one: the parameter is refused there; the header is ignored, since clients send it with all requests, and these calls need not
- * queue after the transaction's requests.
+ * queue after the transaction's requests. So it is for the health of the cluster, which waits for conditions.
  */
 static bool is_made_in_transaction(const struct request *request)
 {
+    if (request->route->handler == handle_cluster_health)
+        return false;
     return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
            request->route->handler == handle_lock || request->route->handler == handle_unlock ||
            request->route->handler == handle_rename || request->route->handler == handle_tree;
