@@ -77,6 +77,8 @@ class Server:
             owner.shared_server.is_shared = True
             owner.addClassCleanup(owner.shared_server.close)
         server = owner.shared_server
+        if server.process is not None and server.process.poll() is not None:
+            assert server.process.returncode in (0, -signal.SIGKILL), "the server ended with status %d: %s" % (server.process.returncode, server.last_errors())
         if server.process is None or server.process.poll() is not None:
             server.start()
         server.end_owners()
