@@ -25,6 +25,8 @@ enum {
      * milliseconds.
      */
     SAVE_AHEAD_BYTES = 1 << 20,
+    /* A checkpoint is begun at so many times checkpoint_bytes of writes, whatever is left to save. */
+    WRITES_FACTOR = 2,
     SPACE_POLL_US = 50 * 1000,       /* polling interval for space in the log */
     STOP_WAIT_US = 10 * 1000 * 1000, /* limit of the wait for a checkpoint while stopping */
 };
@@ -420,7 +422,8 @@ void journal__await_unpaused(struct journal *journal)
 
 /*
  * Writes the next part of the state ahead of a checkpoint, unless the disk is full. Returns: whether
- * the checkpoint can be begun, since little is left. Requires: core_lock.
+ * the checkpoint can be begun, since little is left, or so much has changed meanwhile that the store
+ * needs it. Requires: core_lock.
  */
 static bool save_ahead(struct journal *journal)
 {
@@ -432,9 +435,9 @@ static bool save_ahead(struct journal *journal)
     int r = core_save_ahead(journal->core, SAVE_AHEAD_BYTES, &more);
     if (r < 0)
         journal__store_failed("writing ahead of a checkpoint", r);
-    journal->saving = more;
+    journal->saving = more && store_uncheckpointed_bytes(journal->store) < WRITES_FACTOR * journal->checkpoint_bytes;
     journal->ahead_us += journal__boot(journal) - begun;
-    return !more;
+    return !journal->saving;
 }
 
 /*
@@ -449,7 +452,8 @@ static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool
         journal->checkpointing = false;
         done = newest_checkpoint(journal);
     }
-    if (!journal->checkpointing && (wanted || journal->saving || is_due(journal)) && save_ahead(journal))
+    bool begins = wanted || (!journal->has_saver && (journal->saving || is_due(journal)));
+    if (!journal->checkpointing && begins && save_ahead(journal))
         begin_checkpoint(journal);
     return done;
 }
@@ -472,17 +476,18 @@ static void presync_log(struct journal *journal)
 
 /*
  * Continues to write ahead of a checkpoint, and begins it. Between two parts core_lock is free for
- * long enough that a thread that waits for it gets it.
+ * long enough that a thread that waits for it gets it. The caller has set has_saver: one thread does
+ * this, while the other workers apply commands.
  */
 static void continue_saving(struct journal *journal)
 {
-    for (bool saving = true; saving && may_wait(journal);) {
+    for (bool saving = true; saving;) {
         usleep(STALL_US);
         presync_log(journal);
         pthread_mutex_lock(&journal->core_lock);
         if (journal->saving && save_ahead(journal))
             begin_checkpoint(journal);
-        saving = journal->saving;
+        saving = journal->has_saver = journal->saving && may_wait(journal);
         pthread_mutex_unlock(&journal->core_lock);
     }
 }
@@ -493,7 +498,8 @@ void journal__advance_checkpoints(struct journal *journal)
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
     struct cmdlog_checkpoint done = advance_checkpoint(journal, false);
-    bool lacks = lacks_space(journal), saving = journal->saving;
+    bool lacks = lacks_space(journal), saves = journal->saving && !journal->has_saver && may_wait(journal);
+    journal->has_saver = journal->has_saver || saves;
     pthread_mutex_unlock(&journal->core_lock);
     if (done.position != 0)
         report_checkpoint(journal, &done);
@@ -502,7 +508,7 @@ void journal__advance_checkpoints(struct journal *journal)
         r = cmdlog_preallocate(journal->log);
     if (r < 0)
         journal__store_failed("preparing the log", r);
-    if (saving)
+    if (saves)
         continue_saving(journal);
 }
 

@@ -88,6 +88,7 @@ struct journal {
     uint64_t checkpoint_log_bytes;
     bool checkpointing;         /* `checkpoint` is not durable yet */
     bool saving;                /* the state is being written ahead of the next checkpoint */
+    bool has_saver;             /* a thread continues to do so until the checkpoint is begun */
     uint64_t ahead_us;          /* time which that has taken */
     bool paused;                /* disk nearly full: apply nothing until `checkpoint` is durable */
     /* A checkpoint was begun since writes have been refused for lack of space. */

@@ -190,7 +190,15 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
  * In builds of developers a lock reports an attempt to lock it again, or to unlock the lock of
  * another thread. The thread sanitizer finds such calls itself, and takes an attempt for an error.
  */
-#if defined(TIDELOCK_CHECK_COSTLY) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+#define THREADS_ARE_CHECKED
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREADS_ARE_CHECKED
+#endif
+#endif
+
+#if defined(TIDELOCK_CHECK_COSTLY) && !defined(THREADS_ARE_CHECKED)
 enum { LOCKS_KNOW_THREAD = 1, LOCK_TYPE = PTHREAD_MUTEX_ERRORCHECK };
 #else
 enum { LOCKS_KNOW_THREAD = 0, LOCK_TYPE = PTHREAD_MUTEX_DEFAULT };

@@ -290,6 +290,7 @@ const struct overlay_chunk *overlay_chunk(const struct overlay *overlay, size_t 
 
 bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && !overlay->has_savepoint);
     size_t index = overlay->first_changed;
     while (index < overlay->chunk_count && !overlay->chunks[index].changed)
         index++;
@@ -442,6 +443,20 @@ void overlay_each(const struct overlay *overlay, enum store_space space, overlay
         visit(context, omap_key(entry), overlay__value(entry));
 }
 
+static void check_chunks(const struct overlay *overlay)
+{
+    for (size_t i = 0; i < overlay->chunk_count; i++) {
+        const struct overlay_chunk *chunk = &overlay->chunks[i];
+        size_t weight = 0;
+        INSIST(i == 0 ? chunk->first == 0 : chunk->first > overlay->chunks[i - 1].first);
+        INSIST(chunk->first < overlay->item_count && chunk->number < overlay->next_chunk);
+        INSIST(!chunk->changed || i >= overlay->first_changed);
+        for (size_t k = chunk->first, end = items_end(overlay, i); k < end; k++)
+            weight += entry_bytes(overlay->items[k].entry) + ITEM_WEIGHT;
+        INSIST(weight == chunk->weight);
+    }
+}
+
 void overlay_check(const struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
@@ -459,6 +474,7 @@ void overlay_check(const struct overlay *overlay)
         INSIST(count == overlay->spaces[space].count && bytes == overlay->bytes[space]);
     }
     INSIST(overlay->has_savepoint || overlay->undo_count == 0);
+    check_chunks(overlay);
 }
 
 void overlay_apply(const struct overlay *overlay, struct store_batch *batch)

@@ -18,9 +18,15 @@
 
 /*
  * Chunks change while they are written ahead. So at most twice the bytes of the changed overlays
- * are written before each checkpoint, and a little more.
+ * are written before each checkpoint, and a little more; never so many that a table of the store in
+ * memory becomes full.
  */
-enum { AHEAD_FACTOR = 2, AHEAD_BYTES_MIN = 8 << 20, PIECE_KEPT_MAX = 64 * 1024, PIECE_BYTES_MIN = 3 };
+enum { AHEAD_FACTOR = 2, AHEAD_BYTES_MIN = 8 << 20, AHEAD_BYTES_MAX = 1 << 30 };
+
+/* A piece that is written or deleted counts as so many bytes more. */
+enum { PIECE_COST = 4096 };
+
+enum { PIECE_KEPT_MAX = 64 * 1024, PIECE_BYTES_MIN = 3 };
 
 static struct save_pieces *pieces_of(const struct core *core)
 {
@@ -95,23 +101,25 @@ static int write_piece(struct core *core, struct txn *txn, size_t index)
     if (r < 0)
         return tl_trace(r);
     overlay_chunk_saved(txn->overlay, index, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
-    pieces->bytes += bytes.len;
+    pieces->bytes += bytes.len + PIECE_COST;
     metric_add(&core->metrics.pieces_written, 1);
     metric_add(&core->metrics.piece_bytes, bytes.len);
     return 0;
 }
 
-static int delete_ended(struct core *core)
+/* Deletes pieces of ended transactions until pieces->bytes has reached `end`. */
+static int delete_ended(struct core *core, uint64_t end)
 {
     struct save_pieces *pieces = pieces_of(core);
     int r = 0;
     if (!pieces->known)
         r = store_delete_pieces(core->store, 0, UINT64_MAX - 1);
     pieces->known = r == 0;
-    while (r == 0 && pieces->ended_count > 0) {
+    while (r == 0 && pieces->ended_count > 0 && pieces->bytes < end) {
         uint64_t owner = pieces->ended[pieces->ended_count - 1];
         r = store_delete_pieces(core->store, owner, owner);
         pieces->ended_count -= r == 0;
+        pieces->bytes += PIECE_COST;
     }
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -119,12 +127,16 @@ static int delete_ended(struct core *core)
 /* Sets the limit of the bytes written ahead of the next checkpoint. */
 static void begin_ahead(struct save_pieces *pieces)
 {
-    pieces->bytes_max = AHEAD_BYTES_MIN;
+    pieces->bytes_max = AHEAD_BYTES_MIN + PIECE_COST * (uint64_t)pieces->ended_count;
     list_for_each(link, &pieces->unsaved)
     {
         const struct txn *txn = list_entry(link, struct txn, of_unsaved);
-        pieces->bytes_max += txn->overlay == NULL ? 0 : AHEAD_FACTOR * overlay_bytes(txn->overlay);
+        if (txn->overlay != NULL)
+            pieces->bytes_max += AHEAD_FACTOR * (overlay_bytes(txn->overlay) +
+                                                 PIECE_COST * (uint64_t)overlay_chunk_count(txn->overlay));
     }
+    if (pieces->bytes_max > AHEAD_BYTES_MAX)
+        pieces->bytes_max = AHEAD_BYTES_MAX;
 }
 
 int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
@@ -133,7 +145,7 @@ int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
     if (pieces->bytes_max == 0)
         begin_ahead(pieces);
     uint64_t end = bytes_max > UINT64_MAX - pieces->bytes ? UINT64_MAX : pieces->bytes + bytes_max;
-    int r = delete_ended(core);
+    int r = delete_ended(core, end);
     while (r == 0 && !list_empty(&pieces->unsaved) && pieces->bytes < end) {
         struct txn *txn = list_entry(pieces->unsaved.next, struct txn, of_unsaved);
         size_t index;
@@ -142,7 +154,7 @@ int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
         else
             list_remove(&txn->of_unsaved);
     }
-    *ret_more = !list_empty(&pieces->unsaved) && pieces->bytes < pieces->bytes_max;
+    *ret_more = (!list_empty(&pieces->unsaved) || pieces->ended_count > 0) && pieces->bytes < pieces->bytes_max;
     return r < 0 ? tl_trace(r) : 0;
 }
 
