@@ -80,7 +80,7 @@ static int load_session(void *context, struct slice key, struct slice value)
     struct slice name, actions;
     if (value.len == 0)
         return 0;
-    if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
+    if (key.len < 2 || !slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
         !slice_take_varint(&value, &created) || !action_take_slice(&value, &name) ||
         !action_take_slice(&value, &actions) || (value.len > 0 && !take_end(&value, &end_kind)))
         return tl_trace(TL_ERR_CORRUPT);

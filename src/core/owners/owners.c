@@ -478,7 +478,11 @@ static int clean_sessions(struct core *core, tl_ts ts, bool due, uint64_t barrie
         return 0;
     lock_table_suspend_grants(&owners->locks);
     int r = due ? expire_sessions(core, ts, barrier_clock) : 0;
-    while (r >= 0 && session__can_clean(core) && *left > 0)
+    /*
+     * Both resume grants when nothing is left to clean in this step. Not session__can_clean(): a request
+     * that is granted then, and has been cancelled, ends, and may be the last one of its session.
+     */
+    while (r >= 0 && owners->locks.grants_suspended > 0)
         r = clean_one(core, ts, left);
     return r;
 }

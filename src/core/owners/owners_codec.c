@@ -609,6 +609,20 @@ static void rebuild_cancelled(struct sections *sections, struct owners *owners)
     sections_require(sections, before <= owners->last_cancelled && (count > 0) == (owners->last_cancelled > 0));
 }
 
+/* Whether no session whose locks were released has one. */
+static bool released_sessions_are_valid(const struct owners *owners)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    while (map_next(&owners->sessions, &position, &id, &value)) {
+        const struct session *session = value;
+        if (session->locks_released && session->owner.locks.hold_count > 0)
+            return false;
+    }
+    return true;
+}
+
 static void codec_locks(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
@@ -618,7 +632,7 @@ static void codec_locks(struct sections *sections, struct core *core)
 
     lock_codec_table(&codec, &owners->locks, &refs);
     if (codec_reads(&codec)) {
-        codec_require(&codec, codec.bad || numbers_are_valid(owners, &refs));
+        codec_require(&codec, codec.bad || (numbers_are_valid(owners, &refs) && released_sessions_are_valid(owners)));
         assign_requests(&codec, owners, &refs);
         if (codec.bad)
             lock_codec_discard(&owners->locks, &refs);

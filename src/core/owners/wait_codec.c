@@ -240,7 +240,7 @@ static struct wait *read_deferred(struct codec *codec, struct core *core, const 
 
     codec_number(codec, &number);
     struct deferred *deferred = find_deferred(all, number);
-    codec_require(codec, deferred != NULL && deferred->wait == NULL);
+    codec_require(codec, deferred != NULL && deferred->wait == NULL && !deferred->set_aside);
     if (codec->bad)
         return NULL;
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);

@@ -396,6 +396,36 @@ static void test_waits_of_expired_sessions_end_in_bounded_steps(void **state)
     end(&box);
 }
 
+/*
+ * The cleanup of one session grants, one after the other, the remaining requests of the next one,
+ * which have been cancelled: they end, and the next session is cleaned in a later step.
+ */
+static void test_cleanup_that_ends_waits_of_next_session_completes(void **state)
+{
+    enum { WAITS = 2 * CANCELS_PER_COST + 1 };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 2);
+    session(&box, COMMAND_SESSION_OPEN, "first");
+    session(&box, COMMAND_SESSION_OPEN, "next");
+    lock(&box, "first", "1");
+    for (int i = 0; i < WAITS; i++)
+        put(&box, 1, i, "next", "");
+    assert_int_equal(waiting_count(&box), WAITS);
+    free_completed(&box);
+    box.clock += 3600 * TL_SECOND;
+    tick(&box);
+    assert_int_equal(waiting_count(&box), 0);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_int_equal(box.core->owners->sessions.count, 0);
+    assert_int_equal(box.core->owners->locks.lock_count, 0);
+    assert_null(fixture_source(&box, "fs", "1"));
+    free_completed(&box);
+    end(&box);
+}
+
 /* The waiting request of a transaction ends with its session, and so do both. */
 static void test_waits_of_transactions_end_with_the_session(void **state)
 {
@@ -1058,6 +1088,7 @@ int main(void)
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
         cmocka_unit_test(test_cancelled_request_granted_by_another_ones_end_keeps_no_lock),
         cmocka_unit_test(test_waits_of_expired_sessions_end_in_bounded_steps),
+        cmocka_unit_test(test_cleanup_that_ends_waits_of_next_session_completes),
         cmocka_unit_test(test_waits_of_transactions_end_with_the_session),
         cmocka_unit_test(test_cancelled_bulk_tries_no_item_on_timeout),
         cmocka_unit_test(test_cancelled_wait_leaves_request_with_its_number),
