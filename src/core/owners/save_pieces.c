@@ -132,8 +132,8 @@ static void begin_ahead(struct save_pieces *pieces)
     {
         const struct txn *txn = list_entry(link, struct txn, of_unsaved);
         if (txn->overlay != NULL)
-            pieces->bytes_max += AHEAD_FACTOR * (overlay_bytes(txn->overlay) +
-                                                 PIECE_COST * (uint64_t)overlay_chunk_count(txn->overlay));
+            pieces->bytes_max +=
+                AHEAD_FACTOR * (overlay_bytes(txn->overlay) + PIECE_COST * (uint64_t)overlay_chunk_count(txn->overlay));
     }
     if (pieces->bytes_max > AHEAD_BYTES_MAX)
         pieces->bytes_max = AHEAD_BYTES_MAX;
