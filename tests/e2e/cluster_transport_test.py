@@ -143,7 +143,7 @@ class Transport(unittest.TestCase):
         for name in ("server", "server-key"):
             shutil.copy(os.path.join(foreign, name + ".pem"), os.path.join(mixed, name + ".pem"))
         a.process.send_signal(signal.SIGHUP)
-        until(lambda: "all goes on with the files of TLS as they were: --tls-cert" in a.errors(), "the certificate is refused")
+        until(lambda: "SIGHUP: the TLS files are unchanged: --tls-cert" in a.errors(), "the certificate is refused")
         for reader, owner in ((a, b), (b, a)):
             txn = self.must(owner, "POST", "/_transaction", {"mode": "query"})["transaction"]
             self.assertEqual(self.must(reader, "GET", "/w/_doc/1?transaction=" + txn)["_source"], {"v": 1})
