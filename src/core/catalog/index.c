@@ -314,7 +314,10 @@ int index__draft_check(const struct index_draft *draft, struct arena *arena, str
 static int create_index(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
-    struct catalog_index_spec spec = {.name = draft->name, .dialect = draft->dialect, .created_ms = core->ts / TL_MS};
+    struct catalog_index_spec spec = {.name = draft->name,
+                                      .dialect = draft->dialect,
+                                      .created_ms = core->ts / TL_MS,
+                                      .may_have_routings = core->precedes_routing_marks};
 
     if (check_free(core, draft, arena, ret_problem) != 0)
         return INDEX_REFUSED;

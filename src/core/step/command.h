@@ -603,6 +603,11 @@ struct command {
     uint64_t clock;
     struct arena arena; /* inputs and results */
     struct command_owner owner; /* of a command with COMMAND_OWNED */
+    /*
+     * Decoded from a version before 7: an index that its step creates may have routings, as one has
+     * that a build without the mark created. Not encoded.
+     */
+    bool precedes_routing_marks;
     union {
         struct write_command write;
         struct index_command index;

@@ -450,6 +450,7 @@ int command_decode(struct slice bytes, struct command **ret_command)
     }
     if (version < 3)
         set_dialects(command);
+    command->precedes_routing_marks = version < 7;
     *ret_command = command;
     return 0;
 }

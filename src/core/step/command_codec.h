@@ -17,7 +17,7 @@
  * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions. 6 added the
  * build of a MARK.
  */
-enum { COMMAND_CODEC_VERSION = 6 };
+enum { COMMAND_CODEC_VERSION = 7 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

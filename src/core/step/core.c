@@ -479,6 +479,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
     REQUIRE(!command_is(command->type, COMMAND_UNLOGGED));
     core->effects = effects;
+    core->precedes_routing_marks = command->precedes_routing_marks;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

@@ -38,7 +38,7 @@ enum section_kind {
  * requests that run in a later step, ended requests to be answered, transactions of a host,
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
- * 9: requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
+ * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
  * version, too: a later one has to write them anew.
  */
 enum { SECTIONS_VERSION = 9 };
