@@ -54,8 +54,9 @@ int recover_append_annotation(struct cmdlog *log, const struct command *command)
 /* An entry's annotation of its predecessor. */
 enum recover_annotation { RECOVER_NO_ANNOTATION, RECOVER_TRIED, RECOVER_SKIP };
 /*
- * Reads the annotation in an entry. *ret_skipped: the position that a SKIP names, 0 for TRIED;
- * unset without an annotation.
+ * Reads the annotation in an entry; decodes SKIP only, since the decoding of another command may end
+ * the process, and the SKIP that leaves that command out may follow. *ret_skipped: the position that
+ * a SKIP names, 0 for TRIED; unset without an annotation.
  */
 enum recover_annotation recover_read_annotation(struct slice bytes, cmdlog_position *ret_skipped);
 
