@@ -623,15 +623,6 @@ static int find_in_cluster(struct cmdlog *log, const struct poison_host *host, s
     return r;
 }
 
-static int refuse_trimmed(char **ret_reason)
-{
-    static const char reason[] = "the log of the cluster was trimmed beyond what this host has applied (--catch-up) "
-                                 "while it started: start it again, and it copies a checkpoint of another host";
-    if (ret_reason != NULL)
-        *ret_reason = mem_strdup(reason, sizeof reason - 1);
-    return tl_trace(TL_ERR_CORRUPT);
-}
-
 int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
                           const struct poison_choice *choice, struct cmdlog_skips **ret_skips, char **ret_reason)
 {
@@ -651,5 +642,5 @@ int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, st
         at_work_forget_entry(at_work);
     buf_deinit(&poison.text);
     buf_deinit(&applied_by);
-    return r == CMDLOG_TRIMMED ? refuse_trimmed(ret_reason) : r;
+    return r == CMDLOG_TRIMMED ? recover_refuse_trimmed(ret_reason) : r;
 }

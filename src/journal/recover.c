@@ -54,6 +54,13 @@ static int refuse(int code, char **ret_reason, struct slice reason)
     return tl_trace(code);
 }
 
+int recover_refuse_trimmed(char **ret_reason)
+{
+    return refuse(TL_ERR_CORRUPT, ret_reason,
+                  SLICE_LIT("the log of the cluster was trimmed beyond what this host has applied (--catch-up) while "
+                            "it started: start it again, and it copies a checkpoint of another host"));
+}
+
 static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineage)
 {
     struct slice identity;

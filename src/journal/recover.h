@@ -45,6 +45,13 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
 /*
+ * Refuses the start of a cluster's host whose next entries were trimmed after it had checked that the
+ * log has them. Returns: TL_ERR_CORRUPT, with reason and remedy in *ret_reason (mem_free; may be
+ * NULL).
+ */
+int recover_refuse_trimmed(char **ret_reason);
+
+/*
  * Appends an annotation of the log's last entry, TRIED or SKIP, and syncs the log. Called before
  * recover_core(), which follows annotations like every other reader of the log.
  * Returns: as cmdlog_append() and cmdlog_sync().
