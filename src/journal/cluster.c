@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "journal/recover.h"
 
 #define TIMEOUT_DEFAULT_US (30 * TL_SECOND)
 #define CLOCK_SKEW_DEFAULT_US (500 * TL_MS)
@@ -385,7 +386,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
         *ret_reason = NULL;
     int r = cmdlog_follow(options->log, options->cmdlog_position + 1, &cursor);
     if (r == CMDLOG_TRIMMED)
-        r = TL_ERR_CORRUPT;
+        return recover_refuse_trimmed(ret_reason);
     if (r < 0)
         return tl_trace(r);
     struct journal *journal = journal__new(core, store, options);

@@ -88,7 +88,8 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
  * Blocks without a time limit until this host has joined and has applied everything ordered before.
  * Ignores feed_off and machine_lost.
  * Returns: as journal_open_local(); TL_ERR_BUSY: the cluster refuses this host, with *ret_reason
- *          (mem_free; may be NULL); TL_ERR_CORRUPT: the log was trimmed beyond `cmdlog_position`.
+ *          (mem_free; may be NULL); TL_ERR_CORRUPT: the log was trimmed beyond `cmdlog_position`, with
+ *          *ret_reason.
  */
 int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options, struct journal **ret_journal,
                          char **ret_reason) TL_MUST_USE;

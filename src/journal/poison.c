@@ -11,6 +11,7 @@
 #include "base/types.h"
 #include "cmdlog/cmdlog_shared.h"
 #include "core/step/command.h"
+#include "core/step/command_codec.h"
 #include "core/step/command_group.h"
 #include "journal/at_work.h"
 #include "journal/recover.h"
@@ -425,15 +426,15 @@ static int next_up_to(struct cmdlog_cursor *cursor, cmdlog_position head, struct
 /* Returns: whether the entry has a HEARTBEAT of a host that has applied `position`. */
 static bool shows_application(const struct cmdlog_entry *entry, cmdlog_position position)
 {
-    struct list commands = LIST_INIT(commands);
-    struct command_group_header head;
+    struct slice commands, bytes;
     bool shows = false;
-    if (command_group_decode(entry->bytes, &head, &commands) != 0)
+    if (command_group_open(entry->bytes, &commands) != 0)
         return false;
-    while (!list_empty(&commands)) {
-        struct command *command = list_entry(commands.next, struct command, link);
-        shows = shows || (command->type == COMMAND_HEARTBEAT && command->heartbeat.position >= position);
-        list_remove(&command->link);
+    while (!shows && command_group_take(&commands, &bytes)) {
+        struct command *command;
+        if (command_read_type(bytes) != COMMAND_HEARTBEAT || command_decode(bytes, &command) != 0)
+            continue;
+        shows = command->heartbeat.position >= position;
         command_free(command);
     }
     return shows;
@@ -622,15 +623,6 @@ static int find_in_cluster(struct cmdlog *log, const struct poison_host *host, s
     return r;
 }
 
-static int refuse_trimmed(char **ret_reason)
-{
-    static const char reason[] = "the log of the cluster was trimmed beyond what this host has applied (--catch-up) "
-                                 "while it started: start it again, and it copies a checkpoint of another host";
-    if (ret_reason != NULL)
-        *ret_reason = mem_strdup(reason, sizeof reason - 1);
-    return tl_trace(TL_ERR_CORRUPT);
-}
-
 int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
                           const struct poison_choice *choice, struct cmdlog_skips **ret_skips, char **ret_reason)
 {
@@ -650,5 +642,5 @@ int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, st
         at_work_forget_entry(at_work);
     buf_deinit(&poison.text);
     buf_deinit(&applied_by);
-    return r == CMDLOG_TRIMMED ? refuse_trimmed(ret_reason) : r;
+    return r == CMDLOG_TRIMMED ? recover_refuse_trimmed(ret_reason) : r;
 }

@@ -54,6 +54,13 @@ static int refuse(int code, char **ret_reason, struct slice reason)
     return tl_trace(code);
 }
 
+int recover_refuse_trimmed(char **ret_reason)
+{
+    return refuse(TL_ERR_CORRUPT, ret_reason,
+                  SLICE_LIT("the log of the cluster was trimmed beyond what this host has applied (--catch-up) while "
+                            "it started: start it again, and it copies a checkpoint of another host"));
+}
+
 static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineage)
 {
     struct slice identity;
@@ -267,21 +274,20 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
 enum recover_annotation recover_read_annotation(struct slice bytes, cmdlog_position *ret_skipped)
 {
     enum { ANNOTATION_BYTES_MAX = 4096 };
-    struct list commands = LIST_INIT(commands);
-    struct command_group_header head;
-    enum recover_annotation annotation = RECOVER_NO_ANNOTATION;
-    if (bytes.len > ANNOTATION_BYTES_MAX || command_group_decode(bytes, &head, &commands) != 0)
-        return annotation;
-    if (!list_empty(&commands) && commands.next == commands.prev) {
-        const struct command *command = list_entry(commands.next, struct command, link);
-        if (command->type == COMMAND_TRIED)
-            annotation = RECOVER_TRIED;
-        else if (command->type == COMMAND_SKIP)
-            annotation = RECOVER_SKIP;
-        *ret_skipped = annotation == RECOVER_SKIP ? command->skip.position : 0;
-    }
-    free_commands(&commands);
-    return annotation;
+    struct slice commands, only;
+    struct command *command;
+    if (bytes.len > ANNOTATION_BYTES_MAX || command_group_open(bytes, &commands) != 0 ||
+        !command_group_take(&commands, &only) || commands.len > 0)
+        return RECOVER_NO_ANNOTATION;
+    *ret_skipped = 0;
+    enum command_type type = command_read_type(only);
+    if (type == COMMAND_TRIED)
+        return RECOVER_TRIED;
+    if (type != COMMAND_SKIP || command_decode(only, &command) != 0)
+        return RECOVER_NO_ANNOTATION;
+    *ret_skipped = command->skip.position;
+    command_free(command);
+    return RECOVER_SKIP;
 }
 
 static int apply_held(struct replay *replay)
@@ -312,9 +318,7 @@ static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct held *held = &replay->held;
     cmdlog_position skipped;
-    begin_decoding(replay, entry);
     enum recover_annotation annotation = recover_read_annotation(entry->bytes, &skipped);
-    at_work_fail_entry(replay->at_work);
     if (annotation == RECOVER_TRIED)
         return replay_entry(replay, entry);
     if (annotation == RECOVER_SKIP)

@@ -45,6 +45,13 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
 /*
+ * Refuses the start of a cluster's host whose next entries were trimmed after it had checked that the
+ * log has them. Returns: TL_ERR_CORRUPT, with reason and remedy in *ret_reason (mem_free; may be
+ * NULL).
+ */
+int recover_refuse_trimmed(char **ret_reason);
+
+/*
  * Appends an annotation of the log's last entry, TRIED or SKIP, and syncs the log. Called before
  * recover_core(), which follows annotations like every other reader of the log.
  * Returns: as cmdlog_append() and cmdlog_sync().
@@ -54,8 +61,9 @@ int recover_append_annotation(struct cmdlog *log, const struct command *command)
 /* An entry's annotation of its predecessor. */
 enum recover_annotation { RECOVER_NO_ANNOTATION, RECOVER_TRIED, RECOVER_SKIP };
 /*
- * Reads the annotation in an entry. *ret_skipped: the position that a SKIP names, 0 for TRIED;
- * unset without an annotation.
+ * Reads the annotation in an entry; decodes SKIP only, since the decoding of another command may end
+ * the process, and the SKIP that leaves that command out may follow. *ret_skipped: the position that
+ * a SKIP names, 0 for TRIED; unset without an annotation.
  */
 enum recover_annotation recover_read_annotation(struct slice bytes, cmdlog_position *ret_skipped);
 

@@ -112,6 +112,23 @@ class Nodes(unittest.TestCase):
         for host in self.must(a, "GET", "/_cluster/hosts")["hosts"]:
             self.assertLess(abs(host["clock_offset_ms"]), 60000, "they have one clock")
 
+    def test_removed_host_is_unknown_until_it_returns(self):
+        a, b, c = self.hosts
+        reply = self.must(a, "DELETE", "/_cluster/hosts/c", wanted=(400,))
+        self.assertIn("stop it first", reply["error"]["reason"])
+        self.must(b, "DELETE", "/_cluster/hosts/none", wanted=(404,))
+        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        c.kill()
+        until(lambda: self.health(b) == ("yellow", 2), "a host is missing")
+        self.must(b, "DELETE", "/_cluster/hosts/c")
+        for host in (a, b):
+            until(lambda host=host: [one["name"] for one in self.must(host, "GET", "/_cluster/hosts")["hosts"]] == ["a", "b"], "it is removed")
+            until(lambda host=host: self.health(host) == ("green", 2), "it is not missed")
+        self.must(b, "DELETE", "/_cluster/hosts/c", wanted=(404,))
+        c.start()
+        until(lambda: self.health(a) == ("green", 3), "it is back")
+        self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 1})
+
     def test_a_host_that_cannot_reach_the_log_is_red(self):
         a = self.hosts[0]
         self.etcd.process.send_signal(signal.SIGSTOP)

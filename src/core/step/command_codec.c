@@ -425,6 +425,18 @@ void command_encode(const struct command *command, struct buf *buf)
     codec_inputs(&codec, &copy);
 }
 
+enum command_type command_read_type(struct slice bytes)
+{
+    struct codec codec = codec_from(bytes, NULL);
+    enum dialect dialect = DIALECT_7;
+    uint8_t version;
+
+    codec_byte(&codec, &version);
+    if (codec.bad || version == 0 || version > COMMAND_CODEC_VERSION)
+        return COMMAND_TYPE_COUNT;
+    return codec_head(&codec, COMMAND_TYPE_COUNT, &dialect);
+}
+
 int command_decode(struct slice bytes, struct command **ret_command)
 {
     struct codec codec = codec_from(bytes, NULL);

@@ -30,6 +30,12 @@ unsigned command_opcode(enum command_type type);
 void command_encode(const struct command *command, struct buf *buf);
 
 /*
+ * Reads the type of an encoded command, and nothing else of it. Returns: the type;
+ * COMMAND_TYPE_COUNT: the command is damaged or of a newer version.
+ */
+enum command_type command_read_type(struct slice bytes);
+
+/*
  * Makes a command from bytes, which it copies. Encoding the command gives the same bytes in the
  * newest version.
  * Returns: 0; COMMAND_CODEC_NEWER; TL_ERR_CORRUPT. Owns: the caller; command_free().

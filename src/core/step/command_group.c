@@ -67,6 +67,16 @@ static void free_all(struct list *commands)
     }
 }
 
+/* Takes the bytes of the next command. Returns: false, with a bad codec, if there is none. */
+static bool take_command(struct codec *codec, struct slice *ret_bytes)
+{
+    uint64_t length;
+
+    codec_number(codec, &length);
+    codec_require(codec, codec->bad || length <= codec->in.len);
+    return !codec->bad && slice_take(&codec->in, (size_t)length, ret_bytes);
+}
+
 /*
  * Decodes commands up to the end. Returns: as command_group_decode(), with the commands made before
  * an error.
@@ -76,9 +86,7 @@ static int decode_commands(struct codec *codec, struct list *commands)
     while (!codec->bad && codec->in.len > 0) {
         struct command *command;
         struct slice bytes;
-        uint64_t length;
-        codec_number(codec, &length);
-        if (codec->bad || length > codec->in.len || !slice_take(&codec->in, (size_t)length, &bytes))
+        if (!take_command(codec, &bytes))
             return tl_trace(TL_ERR_CORRUPT);
         int r = command_decode(bytes, &command);
         if (r != 0)
@@ -102,16 +110,35 @@ static int read_head(struct codec *codec, struct command_group_header *head)
     return 0;
 }
 
+/* Returns: as command_group_read_header(). */
+static int open_group(struct codec *codec, struct command_group_header *ret_head)
+{
+    *ret_head = (struct command_group_header){0};
+    int r = read_head(codec, ret_head);
+    return r == 0 && codec->bad ? tl_trace(TL_ERR_CORRUPT) : r;
+}
+
 int command_group_read_header(struct slice bytes, struct command_group_header *ret_head)
 {
     struct codec codec = codec_from(bytes, NULL);
-    struct command_group_header head = {0};
-    int r = read_head(&codec, &head);
+    return open_group(&codec, ret_head);
+}
 
-    if (r == 0 && codec.bad)
-        r = tl_trace(TL_ERR_CORRUPT);
-    *ret_head = head;
+int command_group_open(struct slice bytes, struct slice *ret_commands)
+{
+    struct codec codec = codec_from(bytes, NULL);
+    struct command_group_header head;
+    int r = open_group(&codec, &head);
+    *ret_commands = r == 0 ? codec.in : SLICE_NONE;
     return r;
+}
+
+bool command_group_take(struct slice *commands, struct slice *ret_command)
+{
+    struct codec codec = codec_from(*commands, NULL);
+    bool taken = commands->len > 0 && take_command(&codec, ret_command);
+    *commands = codec.in;
+    return taken;
 }
 
 int command_group_decode(struct slice bytes, struct command_group_header *ret_head, struct list *commands)

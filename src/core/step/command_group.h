@@ -29,6 +29,16 @@ struct command_group_header {
 int command_group_read_header(struct slice bytes, struct command_group_header *ret_head) TL_MUST_USE;
 
 /*
+ * Read a group without decoding its commands, for callers that need the type of a command only:
+ * decoding a poison entry may end the process (src/journal/README.md, "Poison entries").
+ * command_group_open() gives the bytes of all commands, from which command_group_take() takes one
+ * command after another, for command_read_type() and command_decode().
+ * Returns: open: as command_group_decode(); take: false at the end, or if the rest is damaged.
+ */
+int command_group_open(struct slice bytes, struct slice *ret_commands) TL_MUST_USE;
+bool command_group_take(struct slice *commands, struct slice *ret_command);
+
+/*
  * Begin a group in an empty buffer, and append a command. Requires: as command_encode(); ts is
  * below TL_TS_MAX.
  */

@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "cmdlog/cmdlog_memory.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/step/command_group.h"
@@ -300,7 +301,45 @@ static void compare_and_end(struct host *hosts, int count)
     }
 }
 
+static cmdlog_position append_bytes(struct cmdlog *log)
+{
+    const struct slice part = SLICE_LIT("entry");
+    cmdlog_position position;
+    assert_int_equal(cmdlog_append(log, &part, 1, &position), 0);
+    return position;
+}
+
 /* --- Tests -------------------------------------------------------------------------------------------------------- */
+
+/* The log may be trimmed between the check of its entries and the start of the follower. */
+static void test_trimmed_log_is_refused_with_the_remedy(void **state)
+{
+    (void)state;
+    struct cmdlog_medium *medium = cmdlog_medium_new();
+    const struct journal_cluster cluster = {.name = SLICE_LIT("a"), .group = SLICE_LIT("g"), .build = SLICE_LIT("1")};
+    const struct core_limits limits = core_limits_default();
+    struct journal_options options = {.log = cmdlog_memory_open_as(medium, SLICE_LIT("a")), .cluster = &cluster};
+    struct store *store = store_open_mem();
+    struct core *core;
+    struct journal *journal;
+    char *reason = NULL;
+    uint64_t life;
+    assert_int_equal(core_open(store, &limits, &core), 0);
+    assert_int_equal(cmdlog_join(options.log, SLICE_NONE, CMDLOG_FOREVER, &life), 0);
+    (void)append_bytes(options.log);
+    cmdlog_position last = append_bytes(options.log);
+    const struct cmdlog_checkpoint newest = {.position = last, .locator = SLICE_LIT("store")};
+    assert_int_equal(cmdlog_put_checkpoint(options.log, &newest), 0);
+    assert_int_equal(cmdlog_trim(options.log, last + 1), 0);
+    assert_int_equal(journal_open_cluster(core, store, &options, &journal, &reason), TL_ERR_CORRUPT);
+    assert_non_null(reason);
+    assert_non_null(strstr(reason, "start it again, and it copies a checkpoint"));
+    mem_free(reason);
+    core_close(core);
+    store_close(store);
+    cmdlog_close(options.log);
+    cmdlog_medium_free(medium);
+}
 
 struct writer {
     struct host *host;
@@ -916,6 +955,7 @@ int main(void)
         cmocka_unit_test(test_unavailable_log_times_out_commands),
         cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
+        cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),

@@ -329,6 +329,58 @@ static cmdlog_position appended(const struct world *world)
     return head.appended;
 }
 
+static const char *undecodable; /* decoding a command with these bytes ends the process */
+static bool in_child;
+
+int __real_command_decode(struct slice bytes, struct command **ret_command);
+int __wrap_command_decode(struct slice bytes, struct command **ret_command);
+int __wrap_command_decode(struct slice bytes, struct command **ret_command)
+{
+    if (undecodable != NULL && memmem(bytes.data, bytes.len, undecodable, strlen(undecodable)) != NULL) {
+        if (in_child)
+            _exit(0);
+        fail_msg("decoded a command that ends the process");
+    }
+    return __real_command_decode(bytes, ret_command);
+}
+
+/* A start in a child process, which ends while it decodes an entry. */
+static void end_in_decoding(struct world *world)
+{
+    struct core *core;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        in_child = true;
+        (void)recover(world, world->store, &core);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    end(world->f);
+}
+
+/* No start decodes the entry again once it is skipped, nor does the start that skips it. */
+static void test_entry_whose_decoding_ends_the_process_is_skipped(void **state)
+{
+    struct world world = world_new(*state);
+    uint64_t chain_before, chain;
+    uint64_t before = replayed(&world, &chain_before);
+    cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    undecodable = "bad";
+    end_in_decoding(&world);
+    assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    end_in_decoding(&world);
+    assert_refused(&world, 0, "of which no command had begun");
+    assert_int_equal(settle(&world, bad, 0, NULL), 0);
+    assert_true(replayed(&world, &chain) == before);
+    assert_true(chain == chain_before);
+    assert_int_equal(world.recovered.skipped, bad);
+    undecodable = NULL;
+    world_free(&world);
+}
+
 static void test_second_end_refuses_start_then_skip(void **state)
 {
     struct world world = world_new(*state);
@@ -711,6 +763,22 @@ static void test_cluster_does_not_decode_entry_whose_decoding_ended_it(void **st
     cluster_free(&world);
 }
 
+/* Nor does it decode later entries, except for heartbeats. */
+static void test_cluster_does_not_decode_entries_that_follow(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    const struct poison_choice none = {0};
+    cmdlog_position bad = end_in_shared(&world, 2, 1);
+    undecodable = "next";
+    assert_cluster_refuses(&world, &none, "not known to have been applied");
+    struct command *beat = command_new(COMMAND_HEARTBEAT, DIALECT_7);
+    beat->heartbeat.position = bad;
+    (void)append_as(world.b, beat, 5000);
+    assert_cluster_refuses(&world, &none, "Host b has applied it");
+    undecodable = NULL;
+    cluster_free(&world);
+}
+
 static void test_cluster_reports_log_that_was_trimmed_meanwhile(void **state)
 {
     struct cluster_world world = cluster_new(*state);
@@ -813,6 +881,7 @@ int main(void)
         IN_FOLDER(test_ends_are_counted_per_entry),
         IN_FOLDER(test_damaged_page_counts_as_empty),
         IN_FOLDER(test_second_end_refuses_start_then_skip),
+        IN_FOLDER(test_entry_whose_decoding_ends_the_process_is_skipped),
         IN_FOLDER(test_skip_is_appended_once),
         IN_FOLDER(test_skip_after_tried),
         IN_FOLDER(test_entry_with_successors_is_not_skipped),
@@ -823,6 +892,7 @@ int main(void)
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),
         IN_FOLDER(test_cluster_does_not_decode_entry_whose_decoding_ended_it),
+        IN_FOLDER(test_cluster_does_not_decode_entries_that_follow),
         IN_FOLDER(test_cluster_reports_log_that_was_trimmed_meanwhile),
         IN_FOLDER(test_cluster_skips_entry_once_all_hosts_have_halted),
         IN_FOLDER(test_cluster_does_not_skip_entry_that_a_host_retries),

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tools/ten-cycles on a cluster whose second host has each message of etcd 0 to 50 ms late (docs/cluster.md, "Time and reading").
+
+Under `fast` a read has one of two outcomes: it finds the document, or its immediate retry does. Under `strict` and `cluster` each read finds it, also while another host is killed
+and started again. Skipped without etcd.
+"""
+import argparse
+import os
+import queue
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster_test import Etcd, free_port  # noqa: E402
+from server import ROOT, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+DELAY_MAX = 0.05  # seconds
+
+
+class Relay:
+    """Forwards connections to an address, and delays what comes from there."""
+
+    def __init__(self, address, seed):
+        self.address, self.random, self.sockets = address, random.Random(seed), []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:  # closed
+                return
+            far = socket.create_connection(self.address)
+            for one in (near, far):
+                self.sockets.append(one)
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            late = queue.SimpleQueue()
+            for work in ((self.forward, near, far.sendall), (self.forward, far, lambda data, late=late: late.put((self.due(), data))), (self.deliver, late, near)):
+                threading.Thread(target=work[0], args=work[1:], daemon=True).start()
+
+    def due(self):
+        return time.monotonic() + self.random.uniform(0, DELAY_MAX)
+
+    @staticmethod
+    def forward(source, send):
+        """Until the connection ends; its end is b"", which no socket can send."""
+        data = b"-"
+        while data:
+            try:
+                data = source.recv(1 << 16)
+                send(data)
+            except OSError:
+                data = b""
+                send(data)
+
+    @staticmethod
+    def deliver(late, near):
+        while True:
+            due, data = late.get()
+            time.sleep(max(0, due - time.monotonic()))
+            try:
+                if not data:
+                    near.shutdown(socket.SHUT_RDWR)
+                    return
+                near.sendall(data)
+            except OSError:
+                return
+
+    def close(self):
+        """After all hosts have ended, and so all connections."""
+        for one in (self.listener, *self.sockets):
+            one.close()
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class TenCycles(unittest.TestCase):
+    runs = 2  # of ten cycles, in each mode
+
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = Etcd()
+        cls.addClassCleanup(cls.etcd.close)
+        relay = Relay(("127.0.0.1", int(cls.etcd.url.rsplit(":", 1)[1])), seed=1)
+        cls.addClassCleanup(relay.close)
+        cls.hosts = []
+        for name, url in (("a", cls.etcd.url), ("b", "http://127.0.0.1:%d" % relay.port), ("c", cls.etcd.url)):
+            host = Server("--cluster", url + "/tidelock", "--node-name", name, port=free_port())
+            cls.addClassCleanup(host.close)
+            cls.hosts.append(host.start())
+
+    def run_cycles(self, mode, cycles):
+        """Returns: its output. Fails if a retry found nothing."""
+        a, b, _ = self.hosts
+        until(lambda: b.must("GET", "/_cluster/health")["status"] == "green", "all hosts are live")
+        a.must("PUT", "/_cluster/settings", {"persistent": {"tidelock.distribute_timestamps": mode}})
+        run = subprocess.run([os.path.join(ROOT, "tools", "ten-cycles"), a.url, b.url, "--cycles", str(cycles)], capture_output=True, text=True, check=False)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout[-1000:])
+        self.assertEqual(run.stdout.count("END OF"), cycles)
+        return run.stdout
+
+    def test_fast_has_two_outcomes(self):
+        """The delay makes each of them happen."""
+        output = self.run_cycles("fast", 10 * self.runs)
+        retries = output.count("WARNING: Immediate read failed")
+        self.assertGreater(retries, 0)
+        self.assertEqual(output.count('{"ok": true}'), retries)
+
+    def test_strict_and_cluster_have_one_outcome(self):
+        for mode in ("strict", "cluster"):
+            self.assertNotIn("WARNING", self.run_cycles(mode, 10 * self.runs))
+
+    def test_strict_has_one_outcome_while_a_host_is_killed(self):
+        c = self.hosts[2]
+        outputs = []
+        runs = threading.Thread(target=lambda: outputs.append(self.run_cycles("strict", 10 * self.runs)))
+        until(lambda: c.must("GET", "/_cluster/health")["status"] == "green", "all hosts are live")
+        runs.start()
+        c.kill()
+        c.start()
+        while runs.is_alive():  # each death delays writes for a lease
+            runs.join(timeout=30)
+            if runs.is_alive():
+                c.kill()
+                c.start()
+        self.assertEqual([output.count("WARNING") for output in outputs], [0])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=TenCycles.runs)
+    TenCycles.runs = parser.parse_args().runs
+    unittest.main(argv=sys.argv[:1], verbosity=2)
