@@ -163,7 +163,7 @@ class Copy(unittest.TestCase):
 
     def session(self):
         """Returns: the number of the session of the copy that runs, None without one."""
-        return next((session["session"] for session in self.source.must("GET", "/_session")["sessions"] if session.get("name") == "replicate default"), None)
+        return next((session["session"] for session in self.source.must("GET", "/_session")["sessions"] if session.get("name", "").startswith("replicate default (")), None)
 
     def kill_copy(self, process):
         """kill -9; the next one can begin when the server has ended the session."""
@@ -429,6 +429,40 @@ class Following(Copy):
         self.assert_equal_besides("second-")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.ended(process), 0, self.told(process))
+        self.once()
+
+    def test_killed_with_its_source(self):
+        """A restarted source keeps the session of a copy that was killed meanwhile; the next copy ends it. It does not end that of a stopped one."""
+        self.fill(3)
+        process = self.follow()
+        self.await_equal()
+        process.send_signal(signal.SIGSTOP)
+        self.source.kill()
+        self.source.start()
+        self.assertIn("a copy of this name is being made already", self.once(expect=75))
+        process.kill()  # the source does not miss it: it was not attached since the restart
+        process.wait()
+        self.assertIsNotNone(self.session())
+        self.assertIn("the session of process %d, which has ended, held the lock" % process.pid, self.once())
+        self.assert_equal()
+        self.assertIsNone(self.session())
+
+    def test_holders_elsewhere(self):
+        """A holder is ended only if its process was in our process namespace: a process id elsewhere, or any other name, is no evidence."""
+        process = self.follow()
+        until(lambda: self.session() is not None, "it has a session")
+        ours = next(session["name"] for session in self.source.must("GET", "/_session")["sessions"])
+        self.kill_copy(process)
+        space = ours.rsplit(" ", 1)[1][:-1]
+        self.assertEqual(ours, "replicate default (process %d on %s)" % (process.pid, space))
+        gone = ours.replace("on " + space, "on " + "%016x" % (int(space, 16) ^ 1))
+        for name in (gone, "replicate default", "replicate other" + ours[17:], ours + " ", ours[:-1], ours.replace(str(process.pid), "0"), ours.replace(str(process.pid), "-1"),
+                     ours.replace(str(process.pid), str(os.getpid())), None):
+            session = self.source.must("POST", "/_session", {"name": name} if name else {})["session"]
+            self.source.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": ".tidelock-replicate", "id": "default"}]})
+            with self.subTest(name):
+                self.once(expect=75)
+            self.source.must("DELETE", "/_session/" + session)
         self.once()
 
     def assert_equal_besides(self, prefix):
