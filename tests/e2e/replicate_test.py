@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import clock  # noqa: E402
 from proxy import Meddler, Proxy  # noqa: E402
 from server import BUILD, PROGRAM, Server  # noqa: E402
+from terminal import open_terminal  # noqa: E402
 from waiting import until  # noqa: E402
 
 TARGET = os.environ.get("TIDELOCK_TARGET")
@@ -372,6 +374,58 @@ class Snapshot(Copy):
             self.assert_as_of(bodies, "ab")
             self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 31)
             self.assert_equal()
+
+
+class Progress(Copy):
+    """What a first copy shows: with a clock that stops, and advances by five seconds when the documents of an index arrive in the target."""
+    def run_copy(self, stderr, *options):
+        """Copies three indices of 1000 documents, which are read in pages of 500. Returns: the exit status."""
+        stopped = clock.Clock()
+        self.addCleanup(stopped.close)
+        stopped.stand()
+        arrived = []
+
+        def judge(method, path, body):
+            index = body[:body.find(b"_id")] if path.startswith("/_bulk") else None
+            if index in (b'{"index":{"_index":"a","', b'{"index":{"_index":"b","') and index not in arrived:
+                arrived.append(index)
+                stopped.jump(5)
+            return "pass"
+        for index in "abc":
+            self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d"}}\n{}\n' % (index, i) for i in range(1000)))
+        with Meddler(self.target.port, judge) as meddler:
+            status = subprocess.run(self.command("--once", "--lanes", "1", "--leave-settings", *options, to=meddler.url), stderr=stderr, env=dict(os.environ, **stopped.environment())).returncode
+        self.assertEqual(len(arrived), 2)
+        return status
+
+    MADE = re.compile("tidelock replicate: made the index .\r?\n")
+    SHOWN = ["[###############...............]  50% 1500 of 3000 documents, 300/s, 5 s left ",
+             "[#########################.....]  83% 2500 of 3000 documents, 250/s, 2 s left ",
+             "[##############################] 100% 3000 of 3000 documents, 300/s"]
+
+    def test_terminal(self):
+        """A bar with the rate and the time left, redrawn in its line."""
+        ours, theirs = open_terminal()
+        try:
+            self.assertEqual(self.run_copy(theirs), 0)
+            shown = os.read(ours, 1 << 16).decode()
+        finally:
+            os.close(theirs)
+            os.close(ours)
+        self.assertEqual(self.MADE.sub("", shown), "".join("\r%s\x1b[K" % line for line in self.SHOWN) + "\r\ntidelock replicate: 3000 documents sent; the copy is complete\r\n")
+
+    def test_file(self):
+        """The same as lines."""
+        with tempfile.TemporaryFile("w+") as file:
+            self.assertEqual(self.run_copy(file), 0)
+            file.seek(0)
+            self.assertEqual(self.MADE.sub("", file.read()), "".join(line + "\n" for line in self.SHOWN) + "tidelock replicate: 3000 documents sent; the copy is complete\n")
+
+    def test_quiet(self):
+        with tempfile.TemporaryFile("w+") as file:
+            self.assertEqual(self.run_copy(file, "--quiet"), 0)
+            file.seek(0)
+            self.assertEqual(file.read(), "")
 
 
 class Following(Copy):
