@@ -1015,11 +1015,12 @@ class Hostile(Copy):
 class Seeds(Copy):
     """A run of its own for each seed: clients concurrent with kill -9 and SIGSTOP of all three, and answers that are lost, late, or of requests that were done twice. By hand more of
     them: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`; with a target that forgets deletes after a second, 200 of them:
-    `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`
+    `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`. With TIDELOCK_TEST_LONG, in make test-long, 16 clients write for 60 s.
 
     With TIDELOCK_TARGET_RESTART, such as "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10", the real target is restarted in each run, and keeps versions of deletes for
     a second: a late request can restore a deleted document then while it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
     DISTURBANCES = 40 if LONG else 12
+    WRITERS, WRITES = (16, 60) if LONG else (3, 0)  # clients, and for how many seconds they write at least
     SECONDS = 4  # within which a real target is started anew
     TOMBSTONES = bool(os.environ.get("TIDELOCK_TOMBSTONES"))
     FORGETS = bool(RESTART)
@@ -1142,11 +1143,12 @@ class Seeds(Copy):
                 self.target.must("PUT", "/_template/forgets", {"index_patterns": ["*"], "settings": {"index.gc_deletes": "1s", "number_of_shards": 3}})
             self.follow(*self.OPTIONS, to=self.meddler.url)
             restart = [self.restart_real(chance)] if RESTART else []
-            threads = [threading.Thread(target=self.write, args=(seed * 10 + n,)) for n in range(3)] + [threading.Thread(target=self.look)]
+            threads = [threading.Thread(target=self.write, args=(seed * 100 + n,)) for n in range(self.WRITERS)] + [threading.Thread(target=self.look)]
             for thread in threads:
                 thread.start()
+            end = time.monotonic() + self.WRITES
             try:
-                while len(self.lone) < self.DISTURBANCES or any(thread.is_alive() for thread in restart):
+                while len(self.lone) < self.DISTURBANCES or time.monotonic() < end or any(thread.is_alive() for thread in restart):
                     id = "lone-%d" % len(self.lone)
                     self.lone.append(id)
                     self.ask_until(self.source, "PUT", "/fs/_doc/" + id, {"here": True})
@@ -1158,11 +1160,13 @@ class Seeds(Copy):
                 for thread in threads + restart:
                     thread.join()
             self.let_go()
+            begin = time.monotonic()
 
             def is_equal():
                 self.keep_running()
                 return self.equal()
             until(is_equal, "both are equal")
+            self.seconds = time.monotonic() - begin
             found = subprocess.run(self.command("--verify", "--quiet"), capture_output=True, text=True)
             self.assertEqual((found.returncode, found.stdout[:7]), (0, "equal: "), found.stdout + found.stderr)
             if self.TOMBSTONES or not self.FORGETS:
@@ -1180,8 +1184,9 @@ class Seeds(Copy):
                     self.doCleanups()
                     self.setUp()
                 self.tell_story(seed)
-                if count > 1:
-                    print("seed %d: %d lone documents, %d lives, %d seen again" % (seed, len(self.lone), len(self.running), len(set(self.risen))), flush=True)
+                if count > 1 or LONG:
+                    print("seed %d: %d lone documents, %d lives, %d seen again, equal %.1f s after the last write" %
+                          (seed, len(self.lone), len(self.running), len(set(self.risen)), self.seconds), flush=True)
 
 
 def main():
