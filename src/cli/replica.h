@@ -19,7 +19,13 @@
  *  4. A document belongs to one lane. A lane has one request under way, which it repeats until its
  *     outcome is known.
  *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
- *     certain, the lanes wait.
+ *     certain, the lanes wait. A program that finds the lock held ends the other session only if the
+ *     process of that session has certainly ended: the session's name shows its process id, and the
+ *     kernel and process namespace that the id is of, which must be our own. Such a process sends
+ *     nothing more, and its last documents are suspects (6). This matters where the source and the
+ *     copy were both killed: a restarted source keeps the session for the rest of its lease, since a
+ *     process that exists may attach it again. Of a process elsewhere nothing is known, so its lease
+ *     is waited for.
  *  6. A document of a request whose outcome was unknown at some time is a suspect: the target may
  *     execute a request that was given up late, after it has forgotten the version of a delete
  *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
@@ -111,6 +117,16 @@ void guard_free(struct guard *guard);
 const char *guard_session(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false: the session is lost. */
 bool guard_await(struct guard *guard);
+
+/* --- The process that holds the lock (replica_holder.c); invariant 5 -------------------------------------------------- */
+
+/* Appends the name of this program's session: the copy's, and how to find the process. */
+void holder_write(const char *name, struct buf *to);
+/*
+ * Returns: whether a session of that name, `holder`, is of a process that has ended, *ret_process.
+ * False if that is not certain.
+ */
+bool holder_is_gone(const char *name, struct slice holder, long *ret_process);
 
 /* --- The source's hosts (replica_hosts.c), from any thread; invariants 11 and 12 ------------------------------------------ */
 

@@ -67,11 +67,11 @@ static void *keep(void *context)
 }
 
 /* Asks each host once, until one answers. */
-static long ask_once(struct guard *guard, const char *path, struct slice body)
+static long ask_once(struct guard *guard, const char *method, const char *path, struct slice body)
 {
     long status = 0;
     for (size_t i = 0; status == 0 && i < source_hosts_count(guard->hosts); i++)
-        status = source_request(&guard->client, "POST", path, body, ANSWER_US);
+        status = source_request(&guard->client, method, path, body, ANSWER_US);
     return status;
 }
 
@@ -79,11 +79,11 @@ static int open_session(struct guard *guard, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf title = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&title, "replicate %s", name);
+    holder_write(name, &title);
     buf_lit(&body, "{\"ttl\":\"30s\",\"name\":");
     buf_json_string(&body, buf_as_slice(&title));
     buf_byte(&body, '}');
-    long status = ask_once(guard, "/_session", buf_as_slice(&body));
+    long status = ask_once(guard, "POST", "/_session", buf_as_slice(&body));
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(&guard->client), "session"));
     if (status != 201 || session == NULL) {
         fprintf(stderr, "tidelock replicate: no session in the source: %s\n", client_error(&guard->client, status));
@@ -93,13 +93,39 @@ static int open_session(struct guard *guard, const char *name)
     return 0;
 }
 
+/*
+ * Ends the session that holds the lock, as the last answer shows it, if its process has ended.
+ * Returns: whether the lock may be free now.
+ */
+static bool end_gone_holder(struct guard *guard, const char *name)
+{
+    yyjson_val *holders = yyjson_obj_get(yyjson_obj_get(client_json(&guard->client), "error"), "holders");
+    yyjson_val *holder = yyjson_arr_get_first(holders), *title = yyjson_obj_get(holder, "name");
+    yyjson_val *session = yyjson_obj_get(holder, "session");
+    long process;
+    if (yyjson_arr_size(holders) != 1 || !yyjson_is_str(title) || !yyjson_is_uint(session) ||
+        !holder_is_gone(name, slice_make(yyjson_get_str(title), yyjson_get_len(title)), &process))
+        return false;
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/_session/%llu?force=true", (unsigned long long)yyjson_get_uint(session));
+    buf_byte(&path, '\0');
+    long status = ask_once(guard, "DELETE", path.data, SLICE_NONE);
+    if (status == 200)
+        fprintf(stderr,
+                "tidelock replicate: the session of process %ld, which has ended, held the lock, and is ended\n",
+                process);
+    return status == 200 || status == 404;
+}
+
 static int take_lock(struct guard *guard, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&body, "{\"session\":\"%s\",\"wait\":\"0s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\".tidelock-replicate\",\"id\":", guard->session);
     buf_json_string(&body, slice_from(name));
     buf_lit(&body, "}]}");
-    long status = ask_once(guard, "/_lock", buf_as_slice(&body));
+    long status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));
+    if (status == 409 && end_gone_holder(guard, name))
+        status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));
     if (status == 200)
         return 0;
     fprintf(stderr, "tidelock replicate: %s%s\n", status == 409 ? "a copy of this name is being made already: " : "cannot lock in the source: ",

@@ -116,9 +116,10 @@ static bool maintain_core(struct journal *journal, uint64_t now, struct list *gr
 
 /*
  * FEED_STEPS: a cut removes at least this fraction of the feed, since each cut writes.
- * FEED_HALVINGS limits the binary search.
+ * FEED_HALVINGS limits the binary search. FEED_KEPT_BYTES limits the records that a cut for size
+ * reads.
  */
-enum { FEED_STEPS = 16, FEED_HALVINGS = 24 };
+enum { FEED_STEPS = 16, FEED_HALVINGS = 24, FEED_KEPT_BYTES = 1 << 20 };
 
 static void apply_feed(struct journal *journal, bool off, tl_ts cut, struct list *group)
 {
@@ -147,15 +148,46 @@ static uint64_t feed_bytes(struct journal *journal, tl_ts after)
 }
 
 /*
- * Returns: the timestamp to cut at so that the rest takes slightly less than its limit of bytes;
- *          `from`: the feed is within the limit.
+ * Returns: the timestamp beyond which a cut for size keeps all changes: the newest commit, and those
+ *          before it that together take at most half of the limit (and FEED_KEPT_BYTES); `from`: all.
+ *
+ * The store's sizes are estimates of files, which may attribute a small feed as a whole to its
+ * newest record. Counted exactly, a reader that is close to the end keeps its place.
+ */
+static tl_ts newest_kept(struct journal *journal, tl_ts from)
+{
+    uint64_t most = journal->feed_bytes_max / 2 < FEED_KEPT_BYTES ? journal->feed_bytes_max / 2 : FEED_KEPT_BYTES;
+    uint64_t bytes = 0;
+    tl_ts newest = 0, before = from;
+    char lower[FEED_KEY_BYTES];
+    struct store_iter *iter =
+        store_iter_new(journal->store, SPACE_FEED, TL_TS_MAX, feed_key(lower, from + 1, 0), SLICE_NONE);
+    for (store_iter_seek_last(iter); store_iter_valid(iter); store_iter_prev(iter)) {
+        tl_ts ts;
+        uint32_t part;
+        if (!feed_key_parse(store_iter_key(iter), &ts, &part))
+            break;
+        newest = newest == 0 ? ts : newest;
+        bytes += store_iter_key(iter).len + store_iter_value(iter).len;
+        if (ts < newest && bytes > most) {
+            before = ts;
+            break;
+        }
+    }
+    store_iter_free(iter);
+    return before;
+}
+
+/*
+ * Returns: the timestamp to cut at so that the rest takes slightly less than its limit of bytes, as
+ *          far as newest_kept() allows; `from`: nothing is to be cut.
  */
 static tl_ts fitting(struct journal *journal, tl_ts from)
 {
     uint64_t most = journal->feed_bytes_max - journal->feed_bytes_max / FEED_STEPS;
-    tl_ts low = from, high = core_last_ts(journal->core);
     if (feed_bytes(journal, from) <= journal->feed_bytes_max)
         return from;
+    tl_ts low = from, high = newest_kept(journal, from);
     for (int i = 0; i < FEED_HALVINGS && low < high; i++) {
         tl_ts middle = low + (high - low) / 2;
         if (feed_bytes(journal, middle) > most)

@@ -290,7 +290,7 @@ class Feed(unittest.TestCase):
         self.assertEqual([(change["_id"], "_source" in change) for change in line["changes"]], [("3", False)])
 
     def test_cut_by_size(self):
-        """Beyond --feed-max older changes are removed, whether or not a reader has them. Sizes are those of files, so a small feed may be removed whole."""
+        """Beyond --feed-max older changes are removed, whether or not a reader has them."""
         with Server("--feed-max", "64k") as server:
             server.must("PUT", "/fs/_doc/first", {"n": 1})
             since = server.must("GET", "/_timestamp")["timestamp"]
@@ -310,6 +310,25 @@ class Feed(unittest.TestCase):
             lines = [json.loads(line) for line in server.request("GET", "/_changes?since=%d&limit=100000&source=false" % oldest).body.splitlines()]
             self.assertEqual([len(line["changes"]) for line in lines], [100] * (len(lines) - 1) + [1])
             self.assertLess(len(lines), 21)
+
+    def test_cut_by_size_keeps_the_newest(self):
+        """The sizes of files are estimates, which attribute a small feed to its newest record; the newest commits, half of --feed-max together, stay all the same."""
+        with Server("--feed-max", "64k") as server:
+            server.must("PUT", "/fs/_doc/first", {"n": 1})
+            places = []
+            for _ in range(60):
+                places.append(server.must("GET", "/_timestamp")["timestamp"])
+                server.must("POST", "/fs/_bulk?atomic=true", "".join('{"index":{"_id":"%s"}}\n{"n":1}\n' % os.urandom(100).hex() for _ in range(10)))
+            server.restart()  # its memory is written to files
+            until(lambda: server.ask("GET", "/_changes?since=%d&limit=1" % places[0])[0] == 410, "the feed is cut")
+            for place in places[-10:]:  # each commit takes 2 KB
+                self.assertEqual(server.ask("GET", "/_changes?since=%d&limit=1" % place)[0], 200)
+            large = server.must("GET", "/_timestamp")["timestamp"]
+            server.must("POST", "/fs/_bulk?atomic=true", "".join('{"index":{"_id":"%s"}}\n{"n":1}\n' % os.urandom(100).hex() for _ in range(1000)))
+            server.restart()
+            until(lambda: server.ask("GET", "/_changes?since=%d&limit=1" % places[-10])[0] == 410, "the feed is cut")
+            lines = server.request("GET", "/_changes?since=%d&limit=1&source=false" % large).body.splitlines()
+            self.assertEqual([len(json.loads(line)["changes"]) for line in lines], [1000], "the newest commit is kept, although it is larger than the limit")
 
     def test_feed_turned_off_and_on(self):
         """A disabled feed returns nothing; when enabled again it names the oldest timestamp that can be followed."""

@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import clock  # noqa: E402
 from proxy import Meddler, Proxy  # noqa: E402
 from server import BUILD, PROGRAM, Server  # noqa: E402
+from terminal import open_terminal  # noqa: E402
 from waiting import until  # noqa: E402
 
 TARGET = os.environ.get("TIDELOCK_TARGET")
@@ -163,7 +165,7 @@ class Copy(unittest.TestCase):
 
     def session(self):
         """Returns: the number of the session of the copy that runs, None without one."""
-        return next((session["session"] for session in self.source.must("GET", "/_session")["sessions"] if session.get("name") == "replicate default"), None)
+        return next((session["session"] for session in self.source.must("GET", "/_session")["sessions"] if session.get("name", "").startswith("replicate default (")), None)
 
     def kill_copy(self, process):
         """kill -9; the next one can begin when the server has ended the session."""
@@ -374,6 +376,58 @@ class Snapshot(Copy):
             self.assert_equal()
 
 
+class Progress(Copy):
+    """What a first copy shows: with a clock that stops, and advances by five seconds when the documents of an index arrive in the target."""
+    def run_copy(self, stderr, *options):
+        """Copies three indices of 1000 documents, which are read in pages of 500. Returns: the exit status."""
+        stopped = clock.Clock()
+        self.addCleanup(stopped.close)
+        stopped.stand()
+        arrived = []
+
+        def judge(method, path, body):
+            index = body[:body.find(b"_id")] if path.startswith("/_bulk") else None
+            if index in (b'{"index":{"_index":"a","', b'{"index":{"_index":"b","') and index not in arrived:
+                arrived.append(index)
+                stopped.jump(5)
+            return "pass"
+        for index in "abc":
+            self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d"}}\n{}\n' % (index, i) for i in range(1000)))
+        with Meddler(self.target.port, judge) as meddler:
+            status = subprocess.run(self.command("--once", "--lanes", "1", "--leave-settings", *options, to=meddler.url), stderr=stderr, env=dict(os.environ, **stopped.environment())).returncode
+        self.assertEqual(len(arrived), 2)
+        return status
+
+    MADE = re.compile("tidelock replicate: made the index .\r?\n")
+    SHOWN = ["[###############...............]  50% 1500 of 3000 documents, 300/s, 5 s left ",
+             "[#########################.....]  83% 2500 of 3000 documents, 250/s, 2 s left ",
+             "[##############################] 100% 3000 of 3000 documents, 300/s"]
+
+    def test_terminal(self):
+        """A bar with the rate and the time left, redrawn in its line."""
+        ours, theirs = open_terminal()
+        try:
+            self.assertEqual(self.run_copy(theirs), 0)
+            shown = os.read(ours, 1 << 16).decode()
+        finally:
+            os.close(theirs)
+            os.close(ours)
+        self.assertEqual(self.MADE.sub("", shown), "".join("\r%s\x1b[K" % line for line in self.SHOWN) + "\r\ntidelock replicate: 3000 documents sent; the copy is complete\r\n")
+
+    def test_file(self):
+        """The same as lines."""
+        with tempfile.TemporaryFile("w+") as file:
+            self.assertEqual(self.run_copy(file), 0)
+            file.seek(0)
+            self.assertEqual(self.MADE.sub("", file.read()), "".join(line + "\n" for line in self.SHOWN) + "tidelock replicate: 3000 documents sent; the copy is complete\n")
+
+    def test_quiet(self):
+        with tempfile.TemporaryFile("w+") as file:
+            self.assertEqual(self.run_copy(file, "--quiet"), 0)
+            file.seek(0)
+            self.assertEqual(file.read(), "")
+
+
 class Following(Copy):
     def test_indices(self):
         """Made, mapped, given other aliases, deleted, and made again under the same name."""
@@ -429,6 +483,40 @@ class Following(Copy):
         self.assert_equal_besides("second-")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.ended(process), 0, self.told(process))
+        self.once()
+
+    def test_killed_with_its_source(self):
+        """A restarted source keeps the session of a copy that was killed meanwhile; the next copy ends it. It does not end that of a stopped one."""
+        self.fill(3)
+        process = self.follow()
+        self.await_equal()
+        process.send_signal(signal.SIGSTOP)
+        self.source.kill()
+        self.source.start()
+        self.assertIn("a copy of this name is being made already", self.once(expect=75))
+        process.kill()  # the source does not miss it: it was not attached since the restart
+        process.wait()
+        self.assertIsNotNone(self.session())
+        self.assertIn("the session of process %d, which has ended, held the lock" % process.pid, self.once())
+        self.assert_equal()
+        self.assertIsNone(self.session())
+
+    def test_holders_elsewhere(self):
+        """A holder is ended only if its process was in our process namespace: a process id elsewhere, or any other name, is no evidence."""
+        process = self.follow()
+        until(lambda: self.session() is not None, "it has a session")
+        ours = next(session["name"] for session in self.source.must("GET", "/_session")["sessions"])
+        self.kill_copy(process)
+        space = ours.rsplit(" ", 1)[1][:-1]
+        self.assertEqual(ours, "replicate default (process %d on %s)" % (process.pid, space))
+        gone = ours.replace("on " + space, "on " + "%016x" % (int(space, 16) ^ 1))
+        for name in (gone, "replicate default", "replicate other" + ours[17:], ours + " ", ours[:-1], ours.replace(str(process.pid), "0"), ours.replace(str(process.pid), "-1"),
+                     ours.replace(str(process.pid), str(os.getpid())), None):
+            session = self.source.must("POST", "/_session", {"name": name} if name else {})["session"]
+            self.source.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": ".tidelock-replicate", "id": "default"}]})
+            with self.subTest(name):
+                self.once(expect=75)
+            self.source.must("DELETE", "/_session/" + session)
         self.once()
 
     def assert_equal_besides(self, prefix):
@@ -927,11 +1015,12 @@ class Hostile(Copy):
 class Seeds(Copy):
     """A run of its own for each seed: clients concurrent with kill -9 and SIGSTOP of all three, and answers that are lost, late, or of requests that were done twice. By hand more of
     them: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`; with a target that forgets deletes after a second, 200 of them:
-    `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`
+    `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`. With TIDELOCK_TEST_LONG, in make test-long, 16 clients write for 60 s.
 
     With TIDELOCK_TARGET_RESTART, such as "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10", the real target is restarted in each run, and keeps versions of deletes for
     a second: a late request can restore a deleted document then while it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
     DISTURBANCES = 40 if LONG else 12
+    WRITERS, WRITES = (16, 60) if LONG else (3, 0)  # clients, and for how many seconds they write at least
     SECONDS = 4  # within which a real target is started anew
     TOMBSTONES = bool(os.environ.get("TIDELOCK_TOMBSTONES"))
     FORGETS = bool(RESTART)
@@ -1054,11 +1143,12 @@ class Seeds(Copy):
                 self.target.must("PUT", "/_template/forgets", {"index_patterns": ["*"], "settings": {"index.gc_deletes": "1s", "number_of_shards": 3}})
             self.follow(*self.OPTIONS, to=self.meddler.url)
             restart = [self.restart_real(chance)] if RESTART else []
-            threads = [threading.Thread(target=self.write, args=(seed * 10 + n,)) for n in range(3)] + [threading.Thread(target=self.look)]
+            threads = [threading.Thread(target=self.write, args=(seed * 100 + n,)) for n in range(self.WRITERS)] + [threading.Thread(target=self.look)]
             for thread in threads:
                 thread.start()
+            end = time.monotonic() + self.WRITES
             try:
-                while len(self.lone) < self.DISTURBANCES or any(thread.is_alive() for thread in restart):
+                while len(self.lone) < self.DISTURBANCES or time.monotonic() < end or any(thread.is_alive() for thread in restart):
                     id = "lone-%d" % len(self.lone)
                     self.lone.append(id)
                     self.ask_until(self.source, "PUT", "/fs/_doc/" + id, {"here": True})
@@ -1070,11 +1160,13 @@ class Seeds(Copy):
                 for thread in threads + restart:
                     thread.join()
             self.let_go()
+            begin = time.monotonic()
 
             def is_equal():
                 self.keep_running()
                 return self.equal()
             until(is_equal, "both are equal")
+            self.seconds = time.monotonic() - begin
             found = subprocess.run(self.command("--verify", "--quiet"), capture_output=True, text=True)
             self.assertEqual((found.returncode, found.stdout[:7]), (0, "equal: "), found.stdout + found.stderr)
             if self.TOMBSTONES or not self.FORGETS:
@@ -1092,8 +1184,9 @@ class Seeds(Copy):
                     self.doCleanups()
                     self.setUp()
                 self.tell_story(seed)
-                if count > 1:
-                    print("seed %d: %d lone documents, %d lives, %d seen again" % (seed, len(self.lone), len(self.running), len(set(self.risen))), flush=True)
+                if count > 1 or LONG:
+                    print("seed %d: %d lone documents, %d lives, %d seen again, equal %.1f s after the last write" %
+                          (seed, len(self.lone), len(self.running), len(set(self.risen)), self.seconds), flush=True)
 
 
 def main():
