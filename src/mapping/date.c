@@ -6,6 +6,7 @@
 #include "mapping/date_internal.h"
 
 #define DAY_MS INT64_C(86400000)
+#define ZONE_SECONDS_MAX (18 * 3600) /* of an offset with seconds */
 /*
  * Limits of the year in a text, and of milliseconds in date math. One more step of date math beyond
  * them still fits in 64 bits.
@@ -54,10 +55,10 @@ bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number
     return true;
 }
 
-bool date__take_zone(struct slice *text, int *ret_minutes)
+bool date__take_zone(struct slice *text, int *ret_seconds)
 {
     if (slice_take_byte(text, 'Z')) {
-        *ret_minutes = 0;
+        *ret_seconds = 0;
         return true;
     }
     struct slice rest = *text;
@@ -70,7 +71,7 @@ bool date__take_zone(struct slice *text, int *ret_minutes)
         return false;
     if (hours > 18 || minutes > 59)
         return false;
-    *ret_minutes = sign * (int)(hours * 60 + minutes);
+    *ret_seconds = sign * (int)(hours * 3600 + minutes * 60);
     *text = rest;
     return true;
 }
@@ -125,8 +126,8 @@ static int resolve_fields(const struct date_fields *fields, bool round_up, const
         set_day_of_year(&parts, fields->day_of_year);
     if (parts.day < 1 || parts.day > calendar_month_days(parts.year, parts.month))
         return DATE_INVALID;
-    struct zone own = zone_fixed(fields->zone_minutes == DATE_UNSET ? 0 : fields->zone_minutes * 60);
-    *ret_millis = date_of_local(fields->zone_minutes == DATE_UNSET ? zone : &own, date_join(&parts), ZONE_PREFERS_NONE);
+    struct zone own = zone_fixed(fields->zone_seconds == DATE_UNSET ? 0 : fields->zone_seconds);
+    *ret_millis = date_of_local(fields->zone_seconds == DATE_UNSET ? zone : &own, date_join(&parts), ZONE_PREFERS_NONE);
     return 0;
 }
 
@@ -166,20 +167,59 @@ static bool take_fraction(struct slice *text, int *ret_millis)
     return true;
 }
 
+/* Whether a text begins with an offset that has a colon. */
+static bool has_colon_offset(struct slice text)
+{
+    return text.len > 3 && text.data[3] == ':';
+}
+
+/* Parses the seconds of an offset with a colon, which may follow: "+01:00:30". */
+static bool take_offset_seconds(struct slice *text, int *offset)
+{
+    int64_t seconds;
+    if (!slice_take_byte(text, ':'))
+        return true;
+    if (!date__take_digits(text, 2, 2, &seconds) || seconds > 59)
+        return false;
+    *offset += *offset < 0 ? -(int)seconds : (int)seconds;
+    return *offset >= -ZONE_SECONDS_MAX && *offset <= ZONE_SECONDS_MAX;
+}
+
 /*
- * Parses the zone at the end of a text; an empty text is accepted. As in Elasticsearch, "Z" or an
- * offset with a colon may be followed by a second one without, which has no effect: "ZZ".
+ * Parses "Z", an offset, or a name of UTC, which an offset with a colon may follow: "UTC+01:00".
+ * *ret_full: it is not an offset without a colon.
+ */
+static bool take_iso_zone(struct slice *text, int *ret_seconds, bool *ret_full)
+{
+    static const char *const names_of_utc[] = {"UTC", "GMT", "UT"};
+    bool named = false;
+    for (size_t i = 0; !named && i < sizeof names_of_utc / sizeof *names_of_utc; i++) {
+        named = slice_starts_with(*text, slice_from(names_of_utc[i]));
+        if (named)
+            *text = slice_from_offset(*text, strlen(names_of_utc[i]));
+    }
+    bool colon = has_colon_offset(*text);
+    *ret_full = named || colon || (text->len > 0 && text->data[0] == 'Z');
+    if (named && !colon) {
+        *ret_seconds = 0;
+        return true;
+    }
+    return date__take_zone(text, ret_seconds) && (!colon || take_offset_seconds(text, ret_seconds));
+}
+
+/*
+ * Parses the zone at the end of a text; an empty text is accepted. As in Elasticsearch, a zone that
+ * is not an offset without a colon may be followed by one of these or "Z", without effect: "ZZ".
  */
 static bool parse_iso_zone(struct slice text, struct date_fields *fields)
 {
     int ignored;
-    bool full = text.len > 0 && (text.data[0] == 'Z' || (text.len > 3 && text.data[3] == ':'));
+    bool full;
     if (text.len == 0)
         return true;
-    if (!date__take_zone(&text, &fields->zone_minutes))
+    if (!take_iso_zone(&text, &fields->zone_seconds, &full))
         return false;
-    bool colon = text.len > 3 && text.data[3] == ':';
-    return text.len == 0 || (full && !colon && date__take_zone(&text, &ignored) && text.len == 0);
+    return text.len == 0 || (full && !has_colon_offset(text) && date__take_zone(&text, &ignored) && text.len == 0);
 }
 
 /* Parses HH[:mm[:ss[.SSS]]][zone], which must be the whole text; an empty text is accepted. */

@@ -191,11 +191,11 @@ static bool take_zone_name(struct slice *text, struct date_fields *fields)
     for (size_t i = 0; i < 2; i++) {
         if (slice_starts_with(*text, utc[i])) {
             *text = slice_from_offset(*text, utc[i].len);
-            fields->zone_minutes = 0;
+            fields->zone_seconds = 0;
             return true;
         }
     }
-    return date__take_zone(text, &fields->zone_minutes);
+    return date__take_zone(text, &fields->zone_seconds);
 }
 
 /* Parses one element of a pattern. Returns: false if the text does not match it. */
@@ -226,7 +226,7 @@ static bool take_element(struct slice *text, const struct date_element *element,
     case 'S': return take_millis(text, element->count, &fields->millis);
     case 'Z':
     case 'X':
-    case 'x': return date__take_zone(text, &fields->zone_minutes);
+    case 'x': return date__take_zone(text, &fields->zone_seconds);
     case 'z': return take_zone_name(text, fields);
     case 'd': number = &fields->day; break;
     case 'D': number = &fields->day_of_year; break;

@@ -13,7 +13,7 @@ struct date_fields {
     int month, day, hour, minute, second, millis;
     int day_of_year;
     int half; /* half of the day: 0 AM, 1 PM; the hour is then 1 to 12 */
-    int zone_minutes;
+    int zone_seconds;
 };
 
 enum date_kind { DATE_ISO, DATE_EPOCH_MILLIS, DATE_EPOCH_SECOND, DATE_PATTERN };
@@ -50,7 +50,7 @@ struct date_format {
  */
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);
 /* Parses and removes "Z", "+01:00", "+0100" or "+01". Returns: false if there is no such offset. */
-bool date__take_zone(struct slice *text, int *ret_minutes);
+bool date__take_zone(struct slice *text, int *ret_seconds);
 /*
  * Parses `text` by a pattern.
  * Returns: 0; DATE_INVALID. In both cases *ret_stop is the offset at which parsing stopped.

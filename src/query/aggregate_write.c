@@ -432,43 +432,98 @@ static bool histogram_span(const struct aggregation *aggregation, struct agg_buc
     return any;
 }
 
+/* The intervals of a histogram that are collected by fill_gaps(). */
+struct intervals {
+    struct arena *arena; /* of the empty buckets */
+    struct agg_bucket **items;
+    size_t count, capacity;
+    uint64_t seen; /* also those beyond AGGREGATION_BUCKETS_MAX, which are not in items */
+};
+
+static void add_interval(struct intervals *intervals, struct agg_bucket *bucket)
+{
+    if (++intervals->seen > AGGREGATION_BUCKETS_MAX)
+        return;
+    intervals->items = arena_grow(intervals->arena, intervals->items, intervals->count, &intervals->capacity,
+                                  sizeof *intervals->items);
+    intervals->items[intervals->count++] = bucket;
+}
+
+/*
+ * Adds empty intervals from `key` on: those before `end`, or with `with_end` up to it.
+ * Returns: false if the account has ended or so many intervals were seen that counting stops.
+ */
+static bool add_gap(const struct output *out, const struct aggregation *aggregation, struct intervals *intervals,
+                    struct field_value key, const struct field_value *end, bool with_end)
+{
+    for (;; key = next_interval(aggregation, &key)) {
+        int order = field_value_compare(&key, end);
+        if (order > 0 || (order == 0 && !with_end))
+            return true;
+        if (intervals->seen > INTERVALS_COUNTED || !account_take(out->account, STEPS_OF_GAP))
+            return false;
+        struct agg_bucket *bucket = NULL;
+        if (intervals->seen < AGGREGATION_BUCKETS_MAX) {
+            bucket = arena_zalloc(intervals->arena, sizeof *bucket);
+            bucket->key = key;
+        }
+        add_interval(intervals, bucket);
+        if (order == 0) /* an infinite key has no next one */
+            return true;
+    }
+}
+
+static int in_key_order(const void *a, const void *b)
+{
+    return field_value_compare(&(*(struct agg_bucket *const *)a)->key, &(*(struct agg_bucket *const *)b)->key);
+}
+
+/*
+ * Adds all buckets and the empty intervals before, between and after them. As in Elasticsearch, a
+ * gap is stepped through from the bucket before it. In a time zone with unusual transitions a step
+ * may pass the next bucket or the end of the histogram: no bucket is lost by that, and no interval
+ * added after `high`.
+ */
+static void add_intervals(const struct output *out, const struct aggregation *aggregation, struct intervals *intervals,
+                          struct agg_bucket *const *buckets, size_t count, const struct field_value *low,
+                          const struct field_value *high)
+{
+    struct field_value next = *low;
+    for (size_t i = 0; i < count; i++) {
+        if (!add_gap(out, aggregation, intervals, next, &buckets[i]->key, false))
+            return;
+        add_interval(intervals, buckets[i]);
+        next = next_interval(aggregation, &buckets[i]->key);
+    }
+    if (count == 0 || field_value_compare(&buckets[count - 1]->key, high) < 0)
+        (void)add_gap(out, aggregation, intervals, next, high, true);
+}
+
 /*
  * Replaces *buckets by all intervals of the histogram if min_doc_count is 0, with empty buckets in
- * the gaps. At most INTERVALS_COUNTED are visited; many more are only estimated, and not filled.
+ * the gaps. At most INTERVALS_COUNTED empty ones are visited; many more are only estimated, and not
+ * filled.
  * Returns: the number of intervals; if it exceeds AGGREGATION_BUCKETS_MAX, *buckets is incomplete.
  * Owns: the empty buckets live in `empty`.
  */
-static uint64_t fill_gaps(struct output *out, const struct aggregation *aggregation, const struct metric *metric,
-                          struct agg_bucket ***buckets, size_t *count, struct arena *empty)
+static uint64_t fill_gaps(const struct output *out, const struct aggregation *aggregation, struct agg_bucket ***buckets,
+                          size_t *count, struct arena *empty)
 {
     struct field_value low = {0}, high = {0};
-    size_t filled = 0, capacity = 0;
-    struct agg_bucket **all = NULL;
+    struct intervals intervals = {.arena = empty};
     if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
         return *count;
-    uint64_t intervals = estimate_intervals(aggregation, &low, &high);
-    if (intervals > INTERVALS_COUNTED)
-        return intervals;
-    intervals = 0;
-    struct field_value key = low;
-    bool more = true;
-    for (; more && intervals <= INTERVALS_COUNTED && account_take(out->account, STEPS_OF_GAP);
-         key = next_interval(aggregation, &key)) {
-        more = field_value_compare(&key, &high) < 0;
-        if (++intervals > AGGREGATION_BUCKETS_MAX)
-            continue;
-        struct agg_bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));
-        if (bucket == NULL) {
-            bucket = arena_zalloc(empty, sizeof *bucket);
-            bucket->key = key;
-        }
-        all = arena_grow(empty, all, filled, &capacity, sizeof *all);
-        all[filled++] = bucket;
-    }
+    uint64_t estimate = estimate_intervals(aggregation, &low, &high);
+    if (estimate > INTERVALS_COUNTED)
+        return estimate;
+    qsort(*buckets, *count, sizeof **buckets, in_key_order);
+    add_intervals(out, aggregation, &intervals, *buckets, *count, &low, &high);
     mem_free(*buckets);
-    *buckets = mem_dup(all, (filled + 1) * sizeof(struct agg_bucket *));
-    *count = filled;
-    return intervals;
+    *buckets = mem_alloc((intervals.count + 1) * sizeof **buckets);
+    for (size_t i = 0; i < intervals.count; i++)
+        (*buckets)[i] = intervals.items[i];
+    *count = intervals.count;
+    return intervals.seen;
 }
 
 static double histogram_key(const struct aggregation *aggregation, const struct agg_bucket *bucket)
@@ -512,7 +567,7 @@ static void write_histogram(struct output *out, const struct aggregator *aggrega
     size_t count;
     struct agg_bucket **buckets = all_buckets(metric, aggregation->min_doc_count, &count);
     struct arena empty = ARENA_INIT;
-    uint64_t intervals = fill_gaps(out, aggregation, metric, &buckets, &count, &empty);
+    uint64_t intervals = fill_gaps(out, aggregation, &buckets, &count, &empty);
     if (intervals > AGGREGATION_BUCKETS_MAX)
         count = 0;
     qsort_r(buckets, count, sizeof *buckets, by_order, (void *)(uintptr_t)aggregation);

@@ -739,6 +739,19 @@ static bool takes_at_most(struct fixture *f, const char *body, uint64_t steps)
     return r == 0;
 }
 
+/* Returns: the steps of a search, to within a sixteenth. */
+static uint64_t steps_taken(struct fixture *f, const char *body)
+{
+    uint64_t low = 1 << 12, high = low;
+    while (!takes_at_most(f, body, high))
+        low = high, high *= 2;
+    while (high - low > low / 16) {
+        uint64_t middle = low + (high - low) / 2;
+        *(takes_at_most(f, body, middle) ? &high : &low) = middle;
+    }
+    return high;
+}
+
 /*
  * Returns: the steps of a query with `count` words over four documents with as many, to within a
  * sixteenth.
@@ -756,16 +769,10 @@ static uint64_t steps_of(const char *format, const char *word, size_t count)
     }
     const char *body =
         arena_printf(&arena, format, (int)words_of(&arena, word, count).len, words_of(&arena, word, count).data).data;
-    uint64_t low = 1 << 12, high = low;
-    while (!takes_at_most(&f, body, high))
-        low = high, high *= 2;
-    while (high - low > low / 16) {
-        uint64_t middle = low + (high - low) / 2;
-        *(takes_at_most(&f, body, middle) ? &high : &low) = middle;
-    }
+    uint64_t steps = steps_taken(&f, body);
     arena_deinit(&arena);
     fixture_deinit(&f);
-    return high;
+    return steps;
 }
 
 static void test_steps_are_linear_in_words(void **state)
@@ -846,6 +853,69 @@ static void test_aggregations_of_all_levels_are_bounded_together(void **state)
     fixture_write(&f, &(const char *){"1"}, &(const char *){"{\"t\": \"a\"}"}, 1, false);
     assert_int_equal(run_filters(&f, 100, 5, 10000000, &arena, &problem), SEARCH_LONG);
     arena_deinit(&arena);
+    fixture_deinit(&f);
+}
+
+/* Writing results is charged: an account that ends in between ends it, though no document is there. */
+static void test_writing_of_empty_buckets_ends_with_the_account(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct arena arena = ARENA_INIT;
+    struct problem problem = {0};
+    fixture_init(&f, properties);
+    assert_int_equal(run_filters(&f, 255, 2, 10000000, &arena, &problem), 0);
+    assert_int_equal(run_filters(&f, 255, 2, 1000000, &arena, &problem), SEARCH_LONG);
+    arena_deinit(&arena);
+    fixture_deinit(&f);
+}
+
+/* Appends `count` distinct texts of `len` bytes as members of a JSON array. */
+static void append_texts(struct buf *json, char letter, unsigned count, int len)
+{
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(json, "%s\"%c%0*u\"", i > 0 ? ", " : "", letter, len - 1, i);
+}
+
+/* Returns: the steps of a terms aggregation with an option. */
+static uint64_t steps_of_terms(struct fixture *f, const char *option, const char *value)
+{
+    struct arena arena = ARENA_INIT;
+    const char *body =
+        arena_printf(&arena, "{\"size\": 0, \"aggs\": {\"a\": {\"terms\": {\"field\": \"k\", \"%s\": %s}}}}", option,
+                     value)
+            .data;
+    uint64_t steps = steps_taken(f, body);
+    arena_deinit(&arena);
+    return steps;
+}
+
+/*
+ * `include` and `exclude` of a terms aggregation are charged for each value of a document: a list by its
+ * length, a regular expression by the text that it reads.
+ */
+static void test_include_and_exclude_are_charged(void **state)
+{
+    (void)state;
+    enum { VALUES = 500, BYTES = 200 };
+    static const char *const options[] = {"include", "exclude"};
+    struct fixture f;
+    struct buf source = BUF_INIT(BUF_UNLIMITED), many = BUF_INIT(BUF_UNLIMITED);
+    fixture_init(&f, "{\"properties\": {\"k\": {\"type\": \"keyword\"}}}");
+    buf_printf(&source, "{\"k\": [");
+    append_texts(&source, 'v', VALUES, BYTES);
+    buf_printf(&source, "]}%c", '\0');
+    buf_printf(&many, "[");
+    append_texts(&many, 'w', VALUES, BYTES);
+    buf_printf(&many, "]%c", '\0');
+    fixture_write(&f, &(const char *){"1"}, &(const char *){source.data}, 1, false);
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t least = steps_of_terms(&f, options[i], "[\"w\"]");
+        assert_true(steps_of_terms(&f, options[i], many.data) > least + VALUES * VALUES * 3 / 4);
+        assert_true(steps_of_terms(&f, options[i], "\"(v|w)[0-9]*\"") > least + VALUES * BYTES);
+    }
+    buf_deinit(&source);
+    buf_deinit(&many);
     fixture_deinit(&f);
 }
 
@@ -955,6 +1025,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_aggregations_of_all_levels_are_bounded_together),
+        cmocka_unit_test(test_writing_of_empty_buckets_ends_with_the_account),
+        cmocka_unit_test(test_include_and_exclude_are_charged),
         cmocka_unit_test(test_histograms_with_too_many_intervals_are_refused_at_once),
         cmocka_unit_test(test_histogram_of_huge_keys_ends),
         cmocka_unit_test(test_search_finds_expected_ids),
