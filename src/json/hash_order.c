@@ -66,8 +66,8 @@ void hash_order_init(struct hash_order *order, yyjson_val *object, const struct 
     json_obj_foreach (object, i, max, key, value) {
         if (json_members_get(members, json_slice(key)) != value)
             continue;
-        places[order->count] =
-            (struct hash_place){.bucket = hash_order_hash(json_slice(key)), .position = (uint32_t)order->count, .key = key};
+        places[order->count] = (struct hash_place){
+            .bucket = hash_order_hash(json_slice(key)), .position = (uint32_t)order->count, .key = key};
         order->count++;
     }
     uint32_t mask = hash_order_buckets(order->count) - 1;
