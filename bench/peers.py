@@ -112,6 +112,13 @@ class Tidelock(Http):
         """Returns: the program."""
         return os.path.join(self.bench.build, "tidelock")
 
+    def metric(self, name):
+        """Returns: the value of a metric of GET /_metrics."""
+        status, text = self.request("GET", "/_metrics")
+        if status != 200:
+            raise RuntimeError("GET /_metrics: %d" % status)
+        return float(re.search(rb"^%s (\S+)$" % name.encode(), text, re.M).group(1))
+
     def open_log(self):
         """Returns: where its standard error goes."""
         return open(self.directory + ".log", "a", encoding="utf-8")

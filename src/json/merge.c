@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/map.h"
+#include "json/hash_order.h"
 #include "json/name_set.h"
 #include "json/write.h"
 
@@ -21,7 +22,7 @@ static bool merge_value(struct buf *buf, yyjson_val *base, yyjson_val *patch, en
 {
     if (yyjson_is_obj(base) && yyjson_is_obj(patch))
         return json_merge(buf, base, patch, dialect);
-    json_write(buf, patch, dialect);
+    json_write_hashed(buf, patch, dialect);
     return !json_equal(base, patch);
 }
 
@@ -29,6 +30,7 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
 {
     REQUIRE(yyjson_is_obj(base) && yyjson_is_obj(patch));
     struct json_members of_base, of_patch;
+    struct hash_order order;
     json_members_init(&of_base, base);
     json_members_init(&of_patch, patch);
     bool changed = false;
@@ -46,14 +48,15 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
         else
             json_write(buf, value, dialect);
     }
-    json_obj_foreach (patch, i, max, key, value) {
-        if (json_members_get(&of_base, json_slice(key)) != NULL ||
-            json_members_get(&of_patch, json_slice(key)) != value)
+    hash_order_init(&order, patch, &of_patch);
+    for (i = 0; i < order.count; i++) {
+        if (json_members_get(&of_base, json_slice(order.keys[i])) != NULL)
             continue;
-        put_key(buf, key, &comma);
-        json_write(buf, value, dialect);
+        put_key(buf, order.keys[i], &comma);
+        json_write_hashed(buf, json_value_of(order.keys[i]), dialect);
         changed = true;
     }
+    hash_order_deinit(&order);
     buf_byte(buf, '}');
     json_members_deinit(&of_base);
     json_members_deinit(&of_patch);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Partial updates: the merge of `{"doc": {…}}` into a document. Objects are merged recursively, any
- * other value is replaced. Existing members keep their order, new ones are appended.
+ * other value is replaced. Existing members keep their order. New ones are appended, in the order in
+ * which Elasticsearch's map of the update has them, as has each object of a new value (hash_order.h).
  */
 #ifndef TL_JSON_MERGE_H
 #define TL_JSON_MERGE_H

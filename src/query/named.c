@@ -1,52 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/named.h"
 
+#include "json/hash_order.h"
+
 struct named_query {
     struct slice name;
     const struct bound_query *matcher;
-    uint32_t hash; /* of the name, folded as by java.util.HashMap */
+    uint32_t hash; /* of the name (json/hash_order.h) */
 };
-
-/* One step of String.hashCode(). */
-static uint32_t hash_unit(uint32_t hash, uint32_t unit)
-{
-    return 31 * hash + unit;
-}
-
-/*
- * Returns: Java's String.hashCode(), over UTF-16 code units, with the upper half folded into the
- * lower as HashMap does.
- */
-static uint32_t java_hash(struct slice text)
-{
-    uint32_t hash = 0;
-    for (size_t i = 0; i < text.len;) {
-        unsigned char lead = (unsigned char)text.data[i++];
-        uint32_t point = lead < 0x80 ? lead : lead < 0xe0 ? lead & 0x1fu : lead < 0xf0 ? lead & 0xfu : lead & 7u;
-        for (; i < text.len && ((unsigned char)text.data[i] & 0xc0) == 0x80; i++)
-            point = point << 6 | ((unsigned char)text.data[i] & 0x3fu);
-        if (point >= 0x10000) {
-            hash = hash_unit(hash, 0xd7c0 + (point >> 10));
-            point = 0xdc00 | (point & 0x3ff);
-        }
-        hash = hash_unit(hash, point);
-    }
-    return hash ^ hash >> 16;
-}
-
-/* Returns: the number of buckets of a Java HashMap with `count` names. Its load factor is 0.75. */
-static uint32_t table_size(size_t count)
-{
-    uint32_t size = 16;
-    while (count > size / 4 * 3)
-        size *= 2;
-    return size;
-}
 
 /* Sorts by bucket, in Java's iteration order. Insertion order is retained within a bucket. */
 static void sort_by_bucket(struct named_list *list)
 {
-    uint32_t mask = table_size(list->count) - 1;
+    uint32_t mask = hash_order_buckets(list->count) - 1;
     for (size_t i = 1; i < list->count; i++) {
         struct named_query moved = list->items[i];
         size_t at = i;
@@ -65,7 +31,7 @@ void named_put(struct named_list *list, struct arena *arena, struct slice name, 
         }
     }
     list->items = arena_grow(arena, list->items, list->count, &list->capacity, sizeof *list->items);
-    list->items[list->count++] = (struct named_query){.name = name, .matcher = matcher, .hash = java_hash(name)};
+    list->items[list->count++] = (struct named_query){.name = name, .matcher = matcher, .hash = hash_order_hash(name)};
     sort_by_bucket(list);
 }
 

@@ -46,23 +46,52 @@ int model_value(const struct sim_source *source, int field)
     return at < 0 ? -1 : source->value[at];
 }
 
-/* Returns: whether anything changed. */
-static bool merge(struct sim_source *into, const struct sim_source *patch)
+/* The bucket of a field in a java.util.HashMap of up to 12 keys. */
+static unsigned bucket_of(int field)
 {
+    uint32_t hash = 0;
+
+    for (const char *c = sim_field_names[field]; *c != '\0'; c++)
+        hash = 31 * hash + (unsigned char)*c;
+    return (hash ^ hash >> 16) & 15;
+}
+
+/*
+ * Puts the fields in the order of a HashMap, in which Elasticsearch hands an upsert to its script
+ * and merges a partial update. Within a bucket they keep their order.
+ */
+static void order_as_hash_map(struct sim_source *source)
+{
+    for (int i = 1; i < source->count; i++) {
+        int field = source->field[i], value = source->value[i], at = i;
+        for (; at > 0 && bucket_of(source->field[at - 1]) > bucket_of(field); at--) {
+            source->field[at] = source->field[at - 1];
+            source->value[at] = source->value[at - 1];
+        }
+        source->field[at] = field;
+        source->value[at] = value;
+    }
+}
+
+/* Returns: whether anything changed. */
+static bool merge(struct sim_source *into, const struct sim_source *given)
+{
+    struct sim_source patch = *given;
     bool changed = false;
 
-    for (int i = 0; i < patch->count; i++) {
-        int at = find_field(into, patch->field[i]);
+    order_as_hash_map(&patch);
+    for (int i = 0; i < patch.count; i++) {
+        int at = find_field(into, patch.field[i]);
         if (at < 0) {
             at = into->count++;
-            into->field[at] = patch->field[i];
-            into->value[at] = patch->value[i] + 1;
+            into->field[at] = patch.field[i];
+            into->value[at] = patch.value[i] + 1;
         }
-        changed |= into->value[at] != patch->value[i];
-        into->value[at] = patch->value[i];
-        if (patch->field[i] == SIM_PATH) {
-            changed |= strcmp(into->path, patch->path) != 0;
-            memcpy(into->path, patch->path, sizeof into->path);
+        changed |= into->value[at] != patch.value[i];
+        into->value[at] = patch.value[i];
+        if (patch.field[i] == SIM_PATH) {
+            changed |= strcmp(into->path, patch.path) != 0;
+            memcpy(into->path, patch.path, sizeof into->path);
         }
     }
     return changed;
@@ -396,33 +425,6 @@ static char run_script(const struct sim_item *item, struct sim_source *source)
     }
     source->value[at] += item->by;
     return 'i';
-}
-
-/* The bucket of a field in a java.util.HashMap of up to 12 keys. */
-static unsigned bucket_of(int field)
-{
-    uint32_t hash = 0;
-
-    for (const char *c = sim_field_names[field]; *c != '\0'; c++)
-        hash = 31 * hash + (unsigned char)*c;
-    return (hash ^ hash >> 16) & 15;
-}
-
-/*
- * Puts the fields in the order of a HashMap, in which Elasticsearch hands an upsert to its script.
- * Within a bucket they keep their order.
- */
-static void order_as_hash_map(struct sim_source *source)
-{
-    for (int i = 1; i < source->count; i++) {
-        int field = source->field[i], value = source->value[i], at = i;
-        for (; at > 0 && bucket_of(source->field[at - 1]) > bucket_of(field); at--) {
-            source->field[at] = source->field[at - 1];
-            source->value[at] = source->value[at - 1];
-        }
-        source->field[at] = field;
-        source->value[at] = value;
-    }
 }
 
 static void update_missing(struct model_index *index, struct model_doc *doc, const struct sim_item *item,

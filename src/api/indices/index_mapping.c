@@ -262,16 +262,6 @@ static struct command *make_change(struct request *request, struct slice index, 
     return command;
 }
 
-/* A body that is no JSON is first of all no map. */
-static int wrap_no_map(struct request *request)
-{
-    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    *cause = request->problem;
-    int r = request_refuse(request, PROBLEM_PARSE, "Failed to parse content to map");
-    request->problem.caused_by = cause;
-    return r;
-}
-
 int handle_mapping_put(struct request *request)
 {
     struct catalog_options options = {
@@ -297,7 +287,9 @@ int handle_mapping_put(struct request *request)
         request->dialect == DIALECT_7 ? place_first_value(request_body(request)) : request_body(request);
     doc = (struct json_doc){NULL};
     if (body.len > 0 && (r = json_parse(request->arena, body, request->dialect, 0, &doc, &request->problem)) != 0)
-        return r < 0 ? r : request->dialect == DIALECT_7 ? wrap_no_map(request) : REQUEST_REFUSED;
+        return r < 0                           ? r
+               : request->dialect == DIALECT_7 ? request_wrap(request, PROBLEM_PARSE, "Failed to parse content to map")
+                                               : REQUEST_REFUSED;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if (!change->typed && yyjson_obj_size(doc.root) == 1 && json_get_lit(doc.root, "_doc") != NULL)

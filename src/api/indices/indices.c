@@ -60,15 +60,6 @@ static enum dialect creating_dialect(struct request *request, yyjson_val *mappin
     return index_mappings_are_typed(mappings) ? DIALECT_5 : DIALECT_7;
 }
 
-static int broken_body(struct request *request)
-{
-    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    *cause = request->problem;
-    int r = request_refuse(request, PROBLEM_PARSE, "Failed to parse content to map");
-    request->problem.caused_by = cause;
-    return r;
-}
-
 static int create_done(struct request *request, struct command *command)
 {
     struct json_writer writer;
@@ -89,7 +80,9 @@ int handle_index_create(struct request *request)
         (r = request_time(request, "master_timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
         return r;
     if ((r = request_json(request, JSON_DOCUMENT, &doc)) != 0)
-        return r == REQUEST_REFUSED && request->problem.type != PROBLEM_NOT_X_CONTENT ? broken_body(request) : r;
+        return r == REQUEST_REFUSED && request->problem.type != PROBLEM_NOT_X_CONTENT
+                   ? request_wrap(request, PROBLEM_PARSE, "Failed to parse content to map")
+                   : r;
     if (typed && json_get_lit(json_get_lit(doc.root, "mappings"), "") != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     enum dialect dialect = creating_dialect(request, json_get_lit(doc.root, "mappings"));

@@ -21,9 +21,10 @@ int handle_template_put(struct request *request)
     int32_t order = 0;
     int r = request_bool(request, "create", &create);
     if (r != 0 || (r = request_bool(request, "include_type_name", &typed)) != 0 ||
-        (r = request_int(request, "order", &order)) != 0 || (r = request_accept(request)) != 0 ||
-        (r = request_json(request, 0, &doc)) != 0)
+        (r = request_int(request, "order", &order)) != 0 || (r = request_accept(request)) != 0)
         return r;
+    if ((r = request_json(request, 0, &doc)) != 0)
+        return r < 0 ? r : request_wrap(request, PROBLEM_PARSE, "Failed to parse content to map");
     if (!yyjson_is_obj(doc.root))
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     struct command *command = command_new(COMMAND_TEMPLATE_PUT, typed ? DIALECT_5 : request->dialect);

@@ -35,6 +35,15 @@ int request_refuse(struct request *request, enum problem_type type, const char *
     return REQUEST_REFUSED;
 }
 
+int request_wrap(struct request *request, enum problem_type type, const char *reason)
+{
+    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
+    *cause = request->problem;
+    int r = request_refuse(request, type, "%s", reason);
+    request->problem.caused_by = cause;
+    return r;
+}
+
 int request_refuse_stopping(struct request *request)
 {
     return request_refuse(request, PROBLEM_STOPPING, "the server is stopping; try again later");

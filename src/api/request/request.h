@@ -135,6 +135,9 @@ struct request {
 /* Sets request->problem. Returns: REQUEST_REFUSED. */
 int request_refuse(struct request *request, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 
+/* Refuses a request whose problem becomes the cause of another one. Returns: REQUEST_REFUSED. */
+int request_wrap(struct request *request, enum problem_type type, const char *reason);
+
 /* Refuses a request that was to wait, since the server stops. Returns: REQUEST_REFUSED. */
 int request_refuse_stopping(struct request *request);
 

@@ -84,8 +84,31 @@ static void name_script(struct request *request, struct object_command *script)
     request->dialect = slice_is(slice_from(use->name), "search") ? DIALECT_5 : DIALECT_7;
 }
 
+/*
+ * Refuses what the command would take for another script than was sent: a body that is no object for
+ * the empty template, options of another kind for none, and, as 7.10 does, an empty source.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+static int check_stored(struct request *request, yyjson_val *root)
+{
+    yyjson_val *script = json_get_lit(root, "script");
+    yyjson_val *options = json_get_lit(script, "options"), *source = json_get_lit(script, "source");
+    if (!yyjson_is_obj(root)) {
+        int r = request_refuse(request, PROBLEM_PARSING, "unexpected token [%s], expected [{]", json_token(root));
+        problem_details(&request->problem, request->arena, "\"line\":1,\"col\":1");
+        return r;
+    }
+    if (options != NULL && !yyjson_is_obj(options))
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
+                              "[stored script source] options doesn't support values of type: %s", json_token(options));
+    if (request->dialect != DIALECT_5 && yyjson_is_str(source) && yyjson_get_len(source) == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "source cannot be empty");
+    return 0;
+}
+
 int handle_script_put(struct request *request)
 {
+    struct json_doc doc;
     int64_t ignored = 0;
     struct object_command script = {.body = request_body(request)};
     int r = request_time(request, "timeout", &ignored);
@@ -95,6 +118,8 @@ int handle_script_put(struct request *request)
         return r;
     if (request_body(request).len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if ((r = request_json(request, 0, &doc)) != 0 || (r = check_stored(request, doc.root)) != 0)
+        return r;
     struct command *command = command_new(COMMAND_SCRIPT_PUT, request->dialect);
     command->object = script;
     return request_submit(request, command, script_done);

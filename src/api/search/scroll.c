@@ -251,8 +251,10 @@ static int read_ids(struct request *request, bool several, struct slice **ret_id
         return 0;
     }
     int r = request_json(request, 0, &doc);
-    if (r != 0 || doc.root == NULL)
-        return r;
+    if (r != 0)
+        return r < 0 ? r : request_wrap(request, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse request body");
+    if (doc.root == NULL)
+        return 0;
     if (!yyjson_is_obj(doc.root))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Malformed content, must start with an object");
     json_obj_foreach (doc.root, index, count, key, value) {

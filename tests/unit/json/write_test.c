@@ -203,6 +203,10 @@ static void test_merge_keeps_order_and_detects_noop(void **state)
         {"{\"a\":[1,2]}", "{\"a\":[2]}", "{\"a\":[2]}", true},
         {"{\"a\":1}", "{\"a\":1.0}", "{\"a\":1.0}", true},
         {"{\"a\":1}", "{\"b\":null,\"c\":{}}", "{\"a\":1,\"b\":null,\"c\":{}}", true},
+        {"{\"zeta\":1}", "{\"x1\":1,\"zeta\":2,\"a\":3,\"bb\":4}", "{\"zeta\":2,\"bb\":4,\"a\":3,\"x1\":1}", true},
+        {"{\"n\":{\"q\":1},\"m\":1}",
+         "{\"m\":[{\"x1\":1,\"bb\":2},3],\"n\":{\"x1\":{\"x1\":1,\"Aa\":2},\"BB\":1,\"Aa\":2}}",
+         "{\"n\":{\"q\":1,\"BB\":1,\"Aa\":2,\"x1\":{\"Aa\":2,\"x1\":1}},\"m\":[{\"bb\":2,\"x1\":1},3]}", true},
     };
     struct arena arena = ARENA_INIT;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
