@@ -67,7 +67,7 @@ static void free_all(struct list *commands)
     }
 }
 
-/* Takes the bytes of the next command. Returns: false, with a bad codec, if there is none. */
+/* Takes the bytes of the next command. Returns: false, with a bad codec, at the end or if it is damaged. */
 static bool take_command(struct codec *codec, struct slice *ret_bytes)
 {
     uint64_t length;

@@ -9,6 +9,7 @@
 #include "core/feed/feed.h"
 #include "core/feed/feed_read.h"
 #include "core/step/command.h"
+#include "core/step/command_codec.h"
 #include "core/step/core.h"
 #include "store/store.h"
 #include "store/view.h"
@@ -221,6 +222,31 @@ static void test_feed_first_routing_marks_index(void **state)
     assert_true(may_have_routings(f, "z"));
 }
 
+/* An index that a command of an older version creates may have routings, as in a store that its build made. */
+static void test_feed_index_of_older_command_is_marked(void **state)
+{
+    struct fixture *f = *state;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7), *older;
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    *command->write.items = (struct write_item){.op = WRITE_INDEX,
+                                                .index = SLICE_LIT("x"),
+                                                .id = SLICE_LIT("1"),
+                                                .source = SLICE_LIT("{}"),
+                                                .version = VERSION_ANY,
+                                                .if_seq_no = SEQ_NO_ANY};
+    command->write.item_count = 1;
+    command_encode(command, &bytes);
+    command_free(command);
+    bytes.data[0] = 6;
+    assert_int_equal(command_decode(buf_as_slice(&bytes), &older), 0);
+    buf_deinit(&bytes);
+    step(f, older);
+    assert_true(may_have_routings(f, "x"));
+    put_routed(f, SLICE_LIT("y"), SLICE_NONE);
+    assert_false(may_have_routings(f, "y"));
+}
+
 /* An index's record of version 1 has no mark: its documents may have routings. */
 static void test_feed_index_of_older_store_is_marked(void **state)
 {
@@ -278,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_feed_names_document_once_per_unit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_rejects_reads_below_its_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_first_routing_marks_index, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_feed_index_of_older_command_is_marked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_index_of_older_store_is_marked, setup, teardown),
         cmocka_unit_test(test_feed_change_roundtrip),
     };
