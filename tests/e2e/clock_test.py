@@ -84,7 +84,7 @@ class Durations(Case):
         for step in STEPS:
             self.assertIn("was set %s by %d.0 s" % ("forward" if step > 0 else "back", abs(step)), told)
         status = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, timeout=HANGS)
-        self.assertIn("was set 6 times since the start, at last by -%d.0 s" % YEAR, status.stdout)
+        self.assertIn("was set 6 times since the start, most recently by -%d.0 s" % YEAR, status.stdout)
 
     def test_clock_steps_do_not_end_tombstones_and_outcomes(self):
         """Versions of deleted documents and outcomes of transactions: a step does not end them, nor what upkeep then does. That they
