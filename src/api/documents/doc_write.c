@@ -254,7 +254,7 @@ void write_read_ahead(struct request *request, struct command *command)
         return;
     const struct mapping_type *type = mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     if (type != NULL)
-        item->prefetch = prefetch_read(&view, index->number, type->number, item->id, &command->arena);
+        prefetch_attach(command, item, prefetch_read(&view, index->number, type->number, item->id, &command->arena));
 }
 
 /* --- Problems ----------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "core/catalog/alias.h"
 
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
 #include "core/feed/feed.h"
 #include "core/step/command.h"

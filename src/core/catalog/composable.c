@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
 #include "core/catalog/index_settings.h"
 #include "core/catalog/settings.h"

@@ -10,6 +10,7 @@
 
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index_settings.h"
@@ -18,7 +19,6 @@
 #include "core/feed/feed.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "json/merge.h"
 #include "json/write.h"
@@ -566,7 +566,6 @@ void index__delete(struct core *core, const struct catalog_index *index)
     store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_INDEX, core->ts, buf_as_slice(&bytes)),
                     SLICE_LIT(""));
     core__drop_index(core, number);
-    owners__drop_index(core, number);
 }
 
 /* Returns: the index that the command names; NULL: the problem is set. */

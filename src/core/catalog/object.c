@@ -3,10 +3,12 @@
  * Commands for stored scripts, scripts of DATA/scripts, the cluster's uuid and settings, and time
  * zones.
  */
+#include "core/catalog/object.h"
+
 #include "base/zone.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/cluster_settings.h"
-#include "core/catalog/object.h"
 #include "core/catalog/settings.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"

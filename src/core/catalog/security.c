@@ -7,6 +7,7 @@
  * Commands never have a secret: they have the hash of a password or key.
  */
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/object.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"

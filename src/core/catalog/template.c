@@ -8,6 +8,7 @@
  */
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
 #include "core/catalog/index_settings.h"
 #include "core/catalog/settings.h"

@@ -4,10 +4,10 @@
 
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
+#include "core/documents/document_owners.h"
 #include "core/documents/session_tombstone.h"
 #include "core/feed/feed.h"
 #include "core/step/command.h"
-#include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "mapping/mapping.h"
@@ -43,7 +43,7 @@ void ephemeral__add(struct core *core, const struct change_sink *sink, struct sl
 
     sink_put(sink, SPACE_SYSTEM, index_key(&buf, session, key), SLICE_LIT(""));
     if (sink->overlay == NULL)
-        owners__count_ephemeral(core, session, key, 1);
+        core->document_owners->count(core, session, key, 1);
     buf_deinit(&buf);
 }
 
@@ -53,7 +53,7 @@ void ephemeral__remove(struct core *core, const struct change_sink *sink, struct
 
     sink_delete(sink, SPACE_SYSTEM, index_key(&buf, session, key));
     if (sink->overlay == NULL)
-        owners__count_ephemeral(core, session, key, -1);
+        core->document_owners->count(core, session, key, -1);
     buf_deinit(&buf);
 }
 
@@ -76,7 +76,7 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
         store_batch_delete(core->batch, SPACE_SYSTEM, key);
     else
         store_batch_put(core->batch, SPACE_SYSTEM, key, value);
-    owners__count_ephemeral(core, session, document, (value.data != NULL) - (r == 0));
+    core->document_owners->count(core, session, document, (value.data != NULL) - (r == 0));
     return 0;
 }
 

@@ -7,7 +7,7 @@
  *
  *   'e', session (varint length and bytes), document key
  *
- * Each session also counts its ephemeral documents (owners__count_ephemeral()). A change in a
+ * Each session also counts its ephemeral documents (document_owners.h). A change in a
  * transaction's overlay is counted when the transaction commits.
  */
 #ifndef TL_CORE_EPHEMERAL_H

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/siphash.h"
 #include "core/documents/session_tombstone.h"
+#include "core/step/command.h"
 
 /* Far more than the writes between a prefetch and its use. 128 KiB. */
 enum { RECENT_WRITES_SLOTS = 1 << 14 };
@@ -34,6 +35,20 @@ void prefetch_release(struct prefetch *prefetch)
 {
     if (prefetch != NULL && prefetch->found)
         doc_release(&prefetch->doc);
+}
+
+static void release_attached(struct command *command)
+{
+    for (size_t i = 0; i < command->write.item_count; i++)
+        prefetch_release(command->write.items[i].prefetch);
+}
+
+void prefetch_attach(struct command *command, struct write_item *item, struct prefetch *prefetch)
+{
+    REQUIRE(command->type == COMMAND_WRITE && item->prefetch == NULL);
+    item->prefetch = prefetch;
+    if (prefetch != NULL)
+        command->release_attached = release_attached;
 }
 
 void recent_writes_init(struct recent_writes *writes, tl_ts ts)

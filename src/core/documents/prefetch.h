@@ -14,6 +14,9 @@
 #include "base/arena.h"
 #include "core/documents/doc.h"
 
+struct command;
+struct write_item;
+
 /* A document as of `ts`. */
 struct prefetch {
     tl_ts ts;
@@ -34,6 +37,11 @@ struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t
                                struct arena *arena);
 /* Releases the document; NULL is allowed. */
 void prefetch_release(struct prefetch *prefetch);
+/*
+ * Attaches a prefetched document (NULL is allowed) to an item of a WRITE, for which it was read.
+ * Owns: the command, which releases it.
+ */
+void prefetch_attach(struct command *command, struct write_item *item, struct prefetch *prefetch);
 
 /* Timestamps of the most recent writes, kept by the core. */
 struct recent_writes {

@@ -2,7 +2,7 @@
 /* Provisional entries and their undo records; see provisional.h. */
 #include "core/documents/provisional.h"
 
-#include "core/step/hooks.h"
+#include "core/documents/document_owners.h"
 #include "core/step/unit.h"
 
 enum { UNDO_LETTER = 'A', UNDO_NUMBER_BYTES = 4 };
@@ -108,7 +108,7 @@ int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed)
     store_iter_seek_first(iter);
     while (r == 0 && removed < keys_max && store_iter_valid(iter)) {
         struct slice key = store_iter_key(iter);
-        if (owners__transaction_is_open(core, undo_key_transaction(key))) {
+        if (core->document_owners->transaction_is_open(core, undo_key_transaction(key))) {
             skip_transaction(iter, undo_key_transaction(key));
             continue;
         }

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
 #include "core/documents/doc.h"
@@ -21,6 +22,7 @@
 #include "core/feed/feed.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
+#include "core/tree/empty_paths.h"
 #include "mapping/shard.h"
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
@@ -328,3 +330,24 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     *ret_failed = failed;
     return r;
 }
+
+/* --- Units -------------------------------------------------------------------------------------------------------- */
+
+/* Forgets the documents and paths that the unit has written. */
+static void forget_pending(struct core *core)
+{
+    if (core->tree_pending.count > 0)
+        omap_clear(&core->tree_pending);
+    if (core->pending.slot_count == 0)
+        return;
+    map_deinit(&core->pending);
+    core->pending = (struct map)MAP_INIT;
+}
+
+static void rollback(struct core *core)
+{
+    empty_paths_clear(&core->empty_paths);
+    forget_pending(core);
+}
+
+const struct unit_part write__part = {.rollback = rollback, .end = forget_pending};

@@ -163,4 +163,8 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
 /* Returns: the number of documents that an overlay writes, plus its renames. */
 uint64_t write__overlay_changes(const struct overlay *overlay);
 
+/* Documents and paths written by the open unit are known to later items until it ends. */
+struct unit_part;
+extern const struct unit_part write__part;
+
 #endif

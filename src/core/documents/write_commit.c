@@ -5,6 +5,7 @@
  */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"

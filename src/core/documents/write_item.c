@@ -5,19 +5,20 @@
  * and mapping, version.
  */
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/cluster_settings.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index.h"
 #include "core/documents/doc.h"
 #include "core/documents/doc_multiget.h"
+#include "core/documents/document_owners.h"
 #include "core/documents/prefetch.h"
-#include "core/documents/update.h"
 #include "core/documents/session_tombstone.h"
+#include "core/documents/update.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
 #include "core/step/command.h"
-#include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/empty_paths.h"
@@ -300,7 +301,7 @@ static int is_hidden(const struct write_executor *exec, const struct write_item_
     struct view view = exec->view;
     bool purges = exec->run != NULL && exec->run->purge;
 
-    if (doc->deleted || doc->lease.data == NULL || purges || !owners__any_terminating(exec->core))
+    if (doc->deleted || doc->lease.data == NULL || purges || !exec->core->document_owners->any_terminating(exec->core))
         return 0;
     return session_tombstone_hides(&view, at->key, doc);
 }
@@ -436,7 +437,8 @@ static int check_lease(struct write_executor *exec, struct write_item_state *at)
 {
     if (at->item->lease.len == 0)
         return 0;
-    return owners__check_ephemeral(exec->core, at->item->lease, exec->run->arena, &at->result->problem) == 0
+    return exec->core->document_owners->check_session(exec->core, at->item->lease, exec->run->arena,
+                                                      &at->result->problem) == 0
                ? 0
                : WRITE_ITEM_FAILED;
 }
@@ -446,7 +448,7 @@ static int check_lease_count(struct write_executor *exec, struct write_item_stat
 {
     if (lease.data == NULL || (at->state.live && slice_equal(at->old.lease, lease)))
         return 0;
-    return owners__check_ephemeral_count(exec->core, lease, 1, exec->run->arena, &at->result->problem) == 0
+    return exec->core->document_owners->check_count(exec->core, lease, 1, exec->run->arena, &at->result->problem) == 0
                ? 0
                : WRITE_ITEM_FAILED;
 }
@@ -785,7 +787,7 @@ static int purge_before_item(struct write_executor *exec, struct write_item_stat
 {
     struct doc doc;
 
-    if (at->type == NULL || exec->run->purge || !owners__any_terminating(exec->core) ||
+    if (at->type == NULL || exec->run->purge || !exec->core->document_owners->any_terminating(exec->core) ||
         at->item->id.len > DOC_ID_BYTES_MAX ||
         (exec->core->pending.count > 0 && map_get(&exec->core->pending, at->key) != NULL))
         return 0;

@@ -59,7 +59,7 @@ void feed__set_transaction(struct core *core, struct slice id)
     core->feed.transaction = arena_copy(&core->arena, id);
 }
 
-void feed__discard(struct core *core)
+static void discard(struct core *core)
 {
     struct feed *feed = &core->feed;
 
@@ -151,7 +151,7 @@ static void put_records(struct core *core)
     buf_deinit(&record);
 }
 
-void feed__flush(struct core *core)
+static void flush(struct core *core)
 {
     struct feed *feed = &core->feed;
 
@@ -164,6 +164,8 @@ void feed__flush(struct core *core)
     if (feed->count > 0)
         put_records(core);
 }
+
+const struct unit_part feed__part = {.record = flush, .rollback = discard, .end = discard};
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 

@@ -86,9 +86,9 @@ void feed__record_change(struct core *core, const struct feed_change *change, bo
 void feed__record_document(struct core *core, bool deleted, struct slice key, bool again);
 /* Attributes the unit's changes to a transaction. */
 void feed__set_transaction(struct core *core, struct slice id);
-/* Discards the recorded changes; the unit has ended or was rolled back. */
-void feed__discard(struct core *core);
-/* Puts the recorded changes into the unit's batch. */
-void feed__flush(struct core *core);
+
+/* Puts the recorded changes into the unit's batch when it is committed, or discards them. */
+struct unit_part;
+extern const struct unit_part feed__part;
 
 #endif

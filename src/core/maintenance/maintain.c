@@ -22,15 +22,18 @@
 #include "core/documents/ephemeral.h"
 #include "core/documents/prefetch.h"
 #include "core/documents/session_tombstone.h"
+#include "core/maintenance/maintain.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/tree_record.h"
 #include "core/maintenance/sweep.h"
 #include "mapping/entry.h"
+
+static const char purge_horizons_key[] = "F"; /* struct purge_horizons: two timestamps */
 
 /* The work of one command. */
 struct purge_run {
@@ -172,6 +175,30 @@ static void advance(struct core *core, tl_ts *horizon, tl_ts until)
     *horizon = until > *horizon ? until : *horizon;
 }
 
+int purge_horizons__open(struct core *core)
+{
+    struct store_value value;
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(purge_horizons_key), &value);
+
+    if (r != 0)
+        return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
+    struct slice bytes = value.bytes;
+    bool sound = slice_take_u64be(&bytes, &core->purge_horizons.tombstones) &&
+                 slice_take_u64be(&bytes, &core->purge_horizons.outcomes) && bytes.len == 0;
+    store_value_release(&value);
+    return sound ? 0 : tl_trace(TL_ERR_CORRUPT);
+}
+
+static void put_purge_horizons(struct core *core)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+
+    buf_u64be(&value, core->purge_horizons.tombstones);
+    buf_u64be(&value, core->purge_horizons.outcomes);
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(purge_horizons_key), buf_as_slice(&value));
+    buf_deinit(&value);
+}
+
 /*
  * Advances the horizons, below which records no longer count, even before they are removed. Stores
  * them only if some record is affected, so that an idle server writes nothing.
@@ -186,7 +213,7 @@ static int advance_horizons(struct core *core, const struct maintain_command *ma
     if (r == 0)
         r = any_due(core, PURGE_OUTCOME, core->purge_horizons.outcomes, &any);
     if (r == 0 && any)
-        core__put_purge_horizons(core);
+        put_purge_horizons(core);
     return r;
 }
 

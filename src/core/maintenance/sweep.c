@@ -6,7 +6,7 @@
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
 #include "core/step/command.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "mapping/entry.h"
 

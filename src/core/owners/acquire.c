@@ -22,23 +22,22 @@
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/provisional.h"
-#include "core/documents/do_write.h"
+#include "core/documents/update.h"
 #include "core/documents/write.h"
+#include "core/documents/write_command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/documents/update.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/cost.h"
 #include "core/owners/deadline.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/lock_event.h"
-#include "core/owners/command_owner.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
@@ -790,7 +789,7 @@ static int proceed(struct acquisition *at, uint64_t deadline)
     return acquire(at, deadline, blocked);
 }
 
-int owners__write(struct core *core, struct command *command)
+int acquire__write(struct core *core, struct command *command)
 {
     REQUIRE(core->open && command->type == COMMAND_WRITE);
     struct acquisition at = {.core = core, .command = command};

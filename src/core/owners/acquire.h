@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks for the cleanup actions of ended sessions, and for those that were deferred. */
+/* Locks of writes, of the cleanup actions of ended sessions, and of those that were deferred. */
 #ifndef TL_CORE_ACQUIRE_H
 #define TL_CORE_ACQUIRE_H
 
@@ -10,6 +10,12 @@ struct resource_name;
 struct session;
 struct wait;
 
+/*
+ * Runs a write that has an owner or may conflict with a lock: checks session, transaction and
+ * fencing token, and acquires or awaits its locks. Its results are allocated and zeroed.
+ * Returns: as a handler.
+ */
+int acquire__write(struct core *core, struct command *command) TL_MUST_USE;
 /*
  * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
  * requests do not block it.

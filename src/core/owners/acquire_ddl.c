@@ -23,7 +23,7 @@
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "mapping/mapping.h"
 

@@ -17,18 +17,17 @@
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/deadline.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/command_owner.h"
-#include "core/owners/lock_event.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/empty_paths.h"
@@ -330,7 +329,7 @@ static tl_ts origins_needed_from(const struct core *core)
 {
     tl_ts first = TL_TS_MAX;
 
-    if (!owners__any_terminating(core))
+    if (!session__any_terminating(core))
         return 0;
     for (const struct list *at = core->owners->sessions_to_purge.next; at != &core->owners->sessions_to_purge;
          at = at->next) {

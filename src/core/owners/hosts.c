@@ -11,7 +11,7 @@
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/limits.h"
 #include "core/step/section.h"
 #include "core/step/unit.h"

@@ -36,7 +36,7 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/step/command.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 
 /* --- Loading ------------------------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/magic.h"
+#include "core/documents/document_owners.h"
 #include "core/locks/resource.h"
 #include "core/owners/cleanup_attempt.h"
 #include "core/owners/cost.h"
@@ -19,7 +20,7 @@
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
@@ -221,17 +222,36 @@ uint64_t owners__lock_work(const struct core *core)
     return lock_table_work(&core->owners->locks);
 }
 
-void owners__begin(struct core *core)
+/* Locks granted in the unit are granted at its timestamp. */
+static void begin_unit(struct core *core)
 {
-    REQUIRE(core->open);
-    if (core->owners != NULL)
-        lock_table_set_ts(&core->owners->locks, core->ts);
+    struct owners *owners = core->owners;
+    if (owners == NULL)
+        return;
+    lock_table_set_ts(&owners->locks, core->ts);
+    owners->ephemeral_deltas = NULL;
+    owners->ephemeral_delta_count = owners->ephemeral_delta_capacity = 0;
 }
 
-tl_ts owners__last_ts(const struct core *core)
+/* The last fencing token issued in the unit is a timestamp that it used. */
+static void finish_unit(struct core *core)
 {
-    return core->owners == NULL ? core->ts : lock_table_last_ts(&core->owners->locks);
+    if (core->owners != NULL)
+        core->used_ts = lock_table_last_ts(&core->owners->locks);
 }
+
+const struct document_owners owners__of_documents = {
+    .check_session = session__check_ephemeral,
+    .check_count = session__check_ephemeral_count,
+    .count = session__count_ephemeral_document,
+    .any_terminating = session__any_terminating,
+    .transaction_is_open = txn__is_open,
+};
+
+const struct unit_part owners__part = {.begin = begin_unit,
+                                       .finish = finish_unit,
+                                       .rollback = session__rollback_ephemeral_counts,
+                                       .index_dropped = session__drop_index};
 
 bool owners__any_locks(const struct core *core)
 {

@@ -27,6 +27,15 @@
 struct core;
 struct txn;
 
+/* A change of the number of ephemeral documents of a session. */
+struct ephemeral_delta {
+    struct slice session;
+    uint32_t index;
+    uint16_t type;
+    int delta;
+    bool index_deleted; /* the index was deleted; `delta` is 0 */
+};
+
 struct owners {
     struct core *core;
     struct lock_table locks;
@@ -45,6 +54,10 @@ struct owners {
     struct list sessions_to_clean; /* those with cleanup_pending */
     struct list sessions_to_purge; /* those whose documents remain to be purged */
     size_t terminating_count;      /* all terminating sessions */
+    /* Changes of ephemeral counts by the open unit, in core->arena */
+    struct ephemeral_delta *ephemeral_deltas;
+    size_t ephemeral_delta_count;
+    size_t ephemeral_delta_capacity;
     struct list cleanup_attempts;  /* struct cleanup_attempt, in order of their keys */
     struct hosts hosts;
     struct save_pieces pieces; /* of overlays, in the store */
@@ -72,6 +85,14 @@ struct owners {
     size_t tallied_locks; /* last values that owners__update_budget() gave to the budget */
     size_t tallied_actions;
 };
+
+/*
+ * Returns: whether any lock is held or requested. If not, writes acquire none (README.md,
+ *   "Autocommit writes").
+ */
+bool owners__any_locks(const struct core *core);
+/* Returns: whether no lock held or requested can conflict with a write to the index. */
+bool owners__index_is_unlocked(const struct core *core, struct slice index);
 
 /* Returns: the session of this id, also one that is terminating, or NULL. */
 static inline struct session *owners_session(const struct owners *owners, struct slice id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of owners__check() that take long: sums and orders; see step/hooks.h. */
+/* Checks of owners__check() that take long: sums and orders; see owners/owners_step.h. */
 #include "base/check.h"
 #include "base/magic.h"
 #include "core/locks/lock.h"
@@ -7,7 +7,7 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "store/view.h"
 

@@ -24,7 +24,7 @@
 #include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/command_codec.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 
 enum { SESSION_END_COUNT = SESSION_END_DETACHED + 1 };

@@ -9,7 +9,7 @@
 #include "core/feed/feed.h"
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/section.h"
 #include "core/step/unit.h"
 #include "core/tree/tree_record.h"

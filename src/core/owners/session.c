@@ -30,7 +30,7 @@
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "mapping/mapping.h"
@@ -174,7 +174,7 @@ int core_find_session(struct store *store, struct slice session, struct arena *a
     return r < 0 ? tl_trace(r) : r == 0 ? 0 : 1;
 }
 
-int owners__check_ephemeral(struct core *core, struct slice session, struct arena *arena, struct problem *ret_problem)
+int session__check_ephemeral(struct core *core, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
     return session__find(core, session, arena, ret_problem) == NULL ? 1 : 0;
 }
@@ -983,15 +983,15 @@ int session__purge_batch(struct core *core)
     return 0;
 }
 
-bool owners__any_terminating(const struct core *core)
+bool session__any_terminating(const struct core *core)
 {
     return core->owners->terminating_count > 0;
 }
 
 /* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
 
-int owners__check_ephemeral_count(struct core *core, struct slice id, size_t more, struct arena *arena,
-                                  struct problem *ret_problem)
+int session__check_ephemeral_count(struct core *core, struct slice id, size_t more, struct arena *arena,
+                                   struct problem *ret_problem)
 {
     const struct session *session = owners_live_session(core->owners, id);
     size_t most = core->limits.ephemeral_max;
@@ -1047,7 +1047,7 @@ static void set_orphaned(struct session *session, struct ephemeral_counter *coun
     session->ephemeral_count += is_orphaned ? -counter->count : counter->count;
 }
 
-void owners__count_ephemeral(struct core *core, struct slice session, struct slice key, int change)
+void session__count_ephemeral_document(struct core *core, struct slice session, struct slice key, int change)
 {
     REQUIRE(core->open);
     uint32_t index;
@@ -1056,17 +1056,18 @@ void owners__count_ephemeral(struct core *core, struct slice session, struct sli
     if (change == 0 || !doc_key_parse(key, &index, &type, &id))
         return;
     session__count_ephemeral(core, session, index, type, change);
-    core->ephemeral_deltas = arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count,
-                                        &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
-    core->ephemeral_deltas[core->ephemeral_delta_count++] =
+    core->owners->ephemeral_deltas =
+        arena_grow(&core->arena, core->owners->ephemeral_deltas, core->owners->ephemeral_delta_count,
+                   &core->owners->ephemeral_delta_capacity, sizeof *core->owners->ephemeral_deltas);
+    core->owners->ephemeral_deltas[core->owners->ephemeral_delta_count++] =
         (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change, false};
 }
 
-void owners__rollback_ephemeral_counts(struct core *core)
+void session__rollback_ephemeral_counts(struct core *core)
 {
     REQUIRE(core->open);
-    while (core->ephemeral_delta_count > 0) {
-        const struct ephemeral_delta *delta = &core->ephemeral_deltas[--core->ephemeral_delta_count];
+    while (core->owners != NULL && core->owners->ephemeral_delta_count > 0) {
+        const struct ephemeral_delta *delta = &core->owners->ephemeral_deltas[--core->owners->ephemeral_delta_count];
         struct session *session = owners_session(core->owners, delta->session);
         if (!delta->index_deleted)
             session__count_ephemeral(core, delta->session, delta->index, delta->type, -delta->delta);
@@ -1077,13 +1078,14 @@ void owners__rollback_ephemeral_counts(struct core *core)
 
 static void record_orphaned(struct core *core, const struct session *session, const struct ephemeral_counter *counter)
 {
-    core->ephemeral_deltas = arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count,
-                                        &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
-    core->ephemeral_deltas[core->ephemeral_delta_count++] =
+    core->owners->ephemeral_deltas =
+        arena_grow(&core->arena, core->owners->ephemeral_deltas, core->owners->ephemeral_delta_count,
+                   &core->owners->ephemeral_delta_capacity, sizeof *core->owners->ephemeral_deltas);
+    core->owners->ephemeral_deltas[core->owners->ephemeral_delta_count++] =
         (struct ephemeral_delta){arena_copy(&core->arena, session->id), counter->index, counter->type, 0, true};
 }
 
-void owners__drop_index(struct core *core, uint32_t index)
+void session__drop_index(struct core *core, uint32_t index)
 {
     REQUIRE(core->open);
     size_t position = 0;

@@ -151,6 +151,21 @@ int session__purge_batch(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
 /* Adds `change` to the ephemeral documents of a session, if the session exists. */
 void session__count_ephemeral(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
+/* Returns: whether a session is terminating. */
+bool session__any_terminating(const struct core *core);
+/* The functions of session.c and txn.c for core->document_owners; documents/document_owners.h. */
+int session__check_ephemeral(struct core *core, struct slice session, struct arena *arena,
+                             struct problem *ret_problem) TL_MUST_USE;
+int session__check_ephemeral_count(struct core *core, struct slice id, size_t more, struct arena *arena,
+                                   struct problem *ret_problem) TL_MUST_USE;
+void session__count_ephemeral_document(struct core *core, struct slice session, struct slice key, int change);
+/* Reverts the changes of ephemeral counts made in the open unit. */
+void session__rollback_ephemeral_counts(struct core *core);
+/*
+ * Subtracts the ephemeral documents of an index that the open unit deletes. Their ephemeral keys no
+ * longer mean anything; owners__purge_ephemeral_keys() removes them.
+ */
+void session__drop_index(struct core *core, uint32_t index);
 /*
  * Handles the start of a host: sessions attached through it lose their attachment. Their leases
  * restart, as do those that have not begun since a conversion; terminations continue after one.

@@ -36,7 +36,7 @@
 #include "core/owners/wait.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "mapping/mapping.h"
@@ -306,7 +306,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
     return 0;
 }
 
-bool owners__transaction_is_open(const struct core *core, struct slice id)
+bool txn__is_open(const struct core *core, struct slice id)
 {
     return owners_txn(core->owners, id) != NULL;
 }
@@ -582,7 +582,7 @@ static struct slice check_ephemeral(struct core *core, const struct txn *txn, en
     if (txn->overlay != NULL)
         overlay_each(txn->overlay, SPACE_SYSTEM, count_ephemeral, &check);
     while (map_next(&check.more, &position, &id, &more))
-        if (owners__check_ephemeral_count(core, id, *(const size_t *)more, &core->arena, &problem) != 0)
+        if (session__check_ephemeral_count(core, id, *(const size_t *)more, &core->arena, &problem) != 0)
             break;
     map_deinit(&check.more);
     if (check.missing.data != NULL)

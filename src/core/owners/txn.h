@@ -64,6 +64,8 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
                       struct problem *ret_problem);
 /* Returns: the open transaction of this public number in decimal, or NULL. Takes linear time. */
 struct txn *txn__by_number(const struct core *core, struct slice number);
+/* Returns: whether a transaction with this id is open. */
+bool txn__is_open(const struct core *core, struct slice id);
 /*
  * Returns: the overlay, for its next writes: a copy where readers share the old one. Earlier
  * pointers into it are invalid.

@@ -13,7 +13,7 @@
 #include "core/owners/txn.h"
 #include "core/step/command.h"
 #include "core/step/core_metrics.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "core/documents/prefetch.h"
 #include "store/view.h"
 
 struct command *command_new(enum command_type type, enum dialect dialect)
@@ -22,9 +21,8 @@ void command_free(struct command *command)
 {
     if (command == NULL)
         return;
-    if (command->type == COMMAND_WRITE)
-        for (size_t i = 0; i < command->write.item_count; i++)
-            prefetch_release(command->write.items[i].prefetch);
+    if (command->release_attached != NULL)
+        command->release_attached(command);
     if (command->type == COMMAND_TXN_COMMIT)
         overlay_free(command->txn.retired_overlay);
     arena_deinit(&command->arena);

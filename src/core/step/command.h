@@ -637,6 +637,11 @@ struct command {
     };
     struct problem problem; /* out: PROBLEM_NONE: the command as a whole succeeded */
     struct list link;       /* used by the journal and the core */
+    /*
+     * Releases what the submitter attached to items (core/documents/prefetch.h), when the command is
+     * freed; NULL: nothing
+     */
+    void (*release_attached)(struct command *command);
 
     /*
      * Called by the journal once the result is durable; afterwards the submitter owns the command.

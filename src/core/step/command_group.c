@@ -6,7 +6,7 @@
 #include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/command_codec.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 
 enum { LENGTH_RESERVED = 10 }; /* the longest varint */
 

@@ -11,26 +11,33 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_change.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/documents/prefetch.h"
+#include "core/documents/write.h"
 #include "core/feed/feed.h"
+#include "core/maintenance/maintain.h"
+#include "core/maintenance/sweep.h"
+#include "core/owners/owners_step.h"
 #include "core/step/handler.h"
-#include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/empty_paths.h"
-#include "core/maintenance/sweep.h"
 
-static const char last_ts_key[] = "T";
-static const char ts_ceiling_key[] = "U";     /* the timestamp ceiling and its payload */
-static const char purge_horizons_key[] = "F"; /* struct purge_horizons: two timestamps */
+static const char ts_ceiling_key[] = "U"; /* the timestamp ceiling and its payload */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
 #include "core/step/commands.def"
 #undef X
 };
+
+/*
+ * What a module does in its function may depend on what those before it did: the feed notes that the
+ * unit wrote anything.
+ */
+static const struct unit_part *const parts[] = {&catalog__part, &write__part, &feed__part, &owners__part, NULL};
 
 void effects_init(struct effects *effects)
 {
@@ -65,36 +72,12 @@ static int open_ts(struct core *core, const char *key, tl_ts *ret_ts, struct buf
 static int open_last_ts(struct core *core, tl_ts counted)
 {
     tl_ts named = 0;
-    int r = open_ts(core, last_ts_key, &named, NULL);
+    int r = open_ts(core, LAST_TS_KEY, &named, NULL);
     if (r == 0)
         r = open_ts(core, ts_ceiling_key, &core->ts_ceiling, &core->ts_ceiling_payload);
     core->found_ts = counted > named ? counted : named;
     core->last_ts = core->ts_ceiling > core->found_ts ? core->ts_ceiling : core->found_ts;
     return r;
-}
-
-static int open_purge_horizons(struct core *core)
-{
-    struct store_value value;
-    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(purge_horizons_key), &value);
-
-    if (r != 0)
-        return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
-    struct slice bytes = value.bytes;
-    bool sound = slice_take_u64be(&bytes, &core->purge_horizons.tombstones) &&
-                 slice_take_u64be(&bytes, &core->purge_horizons.outcomes) && bytes.len == 0;
-    store_value_release(&value);
-    return sound ? 0 : tl_trace(TL_ERR_CORRUPT);
-}
-
-void core__put_purge_horizons(struct core *core)
-{
-    struct buf value = BUF_INIT(BUF_UNLIMITED);
-
-    buf_u64be(&value, core->purge_horizons.tombstones);
-    buf_u64be(&value, core->purge_horizons.outcomes);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(purge_horizons_key), buf_as_slice(&value));
-    buf_deinit(&value);
 }
 
 static struct catalog_counters *shared_counters(void *context, uint32_t number)
@@ -111,7 +94,7 @@ static int open_state(struct core *core)
     if (r == 0)
         r = open_last_ts(core, counted);
     if (r == 0)
-        r = open_purge_horizons(core);
+        r = purge_horizons__open(core);
     if (r == 0)
         r = feed__open(core);
     if (r == 0)
@@ -129,6 +112,10 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     int r;
 
     core->magic = CORE_MAGIC;
+    core->parts = parts;
+    core->handlers = handlers;
+    core->lock_work = owners__lock_work;
+    core->document_owners = &owners__of_documents;
     core->store = store;
     core->ts_ceiling_payload = BUF_INIT(BUF_UNLIMITED);
     list_init(&core->free_at_end);
@@ -195,238 +182,7 @@ void core_close(struct core *core)
     mem_free(core);
 }
 
-/* --- Units -------------------------------------------------------------------------------------------------------- */
-
-void core__begin(struct core *core, tl_ts at)
-{
-    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open);
-    INSIST(core->catalog_before == NULL && list_empty(&core->free_at_end));
-    core->open = true;
-    core->ts = at > core->last_ts ? at : core->last_ts + 1;
-    INSIST(core->ts < TL_TS_MAX);
-    core->catalog_before = catalog_ref(core->catalog);
-    core->catalog_changed = core->async_commit = core->in_txn = false;
-    core->provisional_changes = 0;
-    core->state_changed = false;
-    core->change_chain = 0;
-    core->origins_created = 0;
-    core->indivisible = false;
-    core->unit_work = core_step_work(core);
-    core->ephemeral_deltas = NULL;
-    core->ephemeral_delta_count = core->ephemeral_delta_capacity = 0;
-    core->routed = NULL;
-    core->routed_count = core->routed_capacity = 0;
-    core->recorded_ts = TL_TS_NONE;
-    store_batch_clear(core->batch);
-    store_batch_begin(core->batch, core->ts);
-    owners__begin(core);
-}
-
-static void forget_pending(struct core *core)
-{
-    if (core->tree_pending.count > 0)
-        omap_clear(&core->tree_pending);
-    if (core->pending.slot_count == 0)
-        return;
-    map_deinit(&core->pending);
-    core->pending = (struct map)MAP_INIT;
-}
-
-void core__free_at_end(struct core *core, struct command *command)
-{
-    if (command != NULL)
-        list_append(&core->free_at_end, &command->link);
-}
-
-static void free_ended_commands(struct core *core)
-{
-    while (!list_empty(&core->free_at_end)) {
-        struct command *command = list_entry(core->free_at_end.next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-}
-
-static void end_unit(struct core *core, tl_ts ended)
-{
-    catalog_unref(core->catalog_before);
-    core->catalog_before = NULL;
-    forget_pending(core);
-    free_ended_commands(core);
-    feed__discard(core);
-    arena_reset(&core->arena);
-    arena_reset(&core->scratch);
-    INSIST(ended >= core->ts && ended > core->last_ts); /* invariant 1 */
-    core->open = false;
-    core->last_ts = ended;
-    if (core->effects != NULL) {
-        core->effects->last_ts = ended;
-        core->effects->catalog_changed |= core->catalog_changed;
-    }
-}
-
-static void write_ts(struct core *core, const char *key, tl_ts ts, struct slice rest)
-{
-    struct buf value = BUF_INIT(BUF_UNLIMITED);
-
-    buf_u64be(&value, ts);
-    buf_slice(&value, rest);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(key), buf_as_slice(&value));
-    buf_deinit(&value);
-}
-
-static void chain(struct core *core, uint64_t digest)
-{
-    uint64_t links[] = {core->chain, digest};
-    core->chain = slice_hash(slice_make(links, sizeof links));
-}
-
-/* Writes the batch; `ended`: the newest timestamp that the unit used. */
-static int write_batch(struct core *core, tl_ts ended)
-{
-    if (core->recorded_ts < ended) /* no counter record of the batch has it */
-        write_ts(core, last_ts_key, ended, SLICE_NONE);
-    if (core->chained)
-        chain(core, store_batch_digest(core->batch));
-    return store_write(core->store, core->batch);
-}
-
-static void mark_routed(struct core *core)
-{
-    for (size_t i = 0; i < core->routed_count; i++) {
-        const struct catalog_index *index = catalog_index_by_number(core->catalog, core->routed[i]);
-        if (index == NULL || index->may_have_routings)
-            continue;
-        struct catalog_index_spec spec = catalog__spec(index);
-        spec.may_have_routings = true;
-        catalog__put_index(&core->catalog, &spec, core->batch);
-        core->catalog_changed = true;
-    }
-    core->routed_count = 0;
-}
-
-int core__commit(struct core *core)
-{
-    int r = 0;
-
-    REQUIRE(core->open);
-    mark_routed(core);
-    core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
-    if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core->state_changed)
-        core->async_commit = true;
-    tl_ts ended = owners__last_ts(core);
-    if (counters__commit(&core->counters, core->batch, core->ts) && core->recorded_ts < core->ts)
-        core->recorded_ts = core->ts;
-    feed__flush(core);
-    if (core__changed(core)) {
-        core->written_ts = ended;
-        if (!core->async_commit)
-            core->must_sync_ts = ended;
-        if (core->chained && core->state_changed)
-            chain(core, core->change_chain);
-        if (store_batch_count(core->batch) > 0)
-            r = write_batch(core, ended);
-    }
-    if (core->indivisible && core_step_work(core) - core->unit_work > core->indivisible_work)
-        core->indivisible_work = core_step_work(core) - core->unit_work;
-    end_unit(core, ended);
-    return r < 0 ? tl_trace(r) : 0;
-}
-
-void core__rollback(struct core *core)
-{
-    REQUIRE(core->open);
-    core__work(core, WORK_WRITE * (uint64_t)store_batch_count(core->batch));
-    catalog_unref(core->catalog);
-    core->catalog = catalog_ref(core->catalog_before);
-    core->catalog_changed = core->in_txn = false;
-    core->provisional_changes = 0;
-    core->recorded_ts = TL_TS_NONE;
-    core->routed_count = 0;
-    owners__rollback_ephemeral_counts(core);
-    core->state_changed = false;
-    core->change_chain = 0;
-    counters__rollback(&core->counters);
-    empty_paths_clear(&core->empty_paths);
-    feed__discard(core);
-    forget_pending(core);
-    store_batch_clear(core->batch);
-    store_batch_begin(core->batch, core->ts);
-}
-
-/* --- Changes of the catalog --------------------------------------------------------------------------------------- */
-
-void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
-{
-    REQUIRE(core->open);
-    feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
-    catalog__put_index(&core->catalog, spec, core->batch);
-    core->names_epoch++;
-    core->catalog_changed = true;
-}
-
-void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
-{
-    REQUIRE(core->open);
-    feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
-    catalog__put_mapping(&core->catalog, number, mapping, core->batch);
-    core->catalog_changed = true;
-}
-
-void core__note_routing(struct core *core, uint32_t index)
-{
-    const struct catalog_index *known = catalog_index_by_number(core->catalog, index);
-
-    REQUIRE(core->open);
-    if (known == NULL || known->may_have_routings)
-        return;
-    if (core->routed_count > 0 && core->routed[core->routed_count - 1] == index)
-        return;
-    core->routed =
-        arena_grow(&core->arena, core->routed, core->routed_count, &core->routed_capacity, sizeof *core->routed);
-    core->routed[core->routed_count++] = index;
-}
-
-void core__drop_index(struct core *core, uint32_t number)
-{
-    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
-
-    REQUIRE(core->open && index != NULL);
-    feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name},
-                        false);
-    catalog__drop_index(&core->catalog, number, core->batch);
-    core->names_epoch++;
-    core->catalog_changed = true;
-}
-
-void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
-{
-    REQUIRE(core->open);
-    catalog__put_object(&core->catalog, kind, object, core->batch);
-    core->catalog_changed = true;
-}
-
-void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
-{
-    REQUIRE(core->open);
-    catalog__drop_object(&core->catalog, kind, name, core->batch);
-    core->catalog_changed = true;
-}
-
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
-
-void core__complete(struct core *core, struct command *command)
-{
-    REQUIRE(core->effects != NULL && !list_linked(&command->link));
-    command->ts = core->open ? core->ts : core->last_ts;
-    list_append(&core->effects->completed, &command->link);
-}
-
-int core__handle(struct core *core, struct command *command)
-{
-    REQUIRE(command->type < COMMAND_TYPE_COUNT);
-    return handlers[command->type](core, command);
-}
 
 /* Runs the command in its unit. */
 static int run(struct core *core, struct command *command)
@@ -446,7 +202,7 @@ static int run(struct core *core, struct command *command)
 static void begin_work(struct core *core)
 {
     core->work = core->indivisible_work = core->script_steps = core->source_bytes = 0;
-    core->lock_work_before = owners__lock_work(core);
+    core->lock_work_before = core->lock_work(core);
 }
 
 static void end_work(struct core *core, enum command_type type)
@@ -462,11 +218,6 @@ static void end_work(struct core *core, enum command_type type)
         metric_set(&metrics->undivided_command, type);
         metric_set(&metrics->undivided_work, work - core->indivisible_work);
     }
-}
-
-uint64_t core_step_work(const struct core *core)
-{
-    return core->work + WORK_LOCK * (owners__lock_work(core) - core->lock_work_before);
 }
 
 int core_step(struct core *core, struct command *command, struct effects *effects)
@@ -626,7 +377,7 @@ uint64_t core_clock(const struct core *core)
 
 static void put_ts_ceiling(struct core *core, tl_ts ceiling, struct slice payload)
 {
-    write_ts(core, ts_ceiling_key, ceiling, payload);
+    core__put_ts(core, ts_ceiling_key, ceiling, payload);
     core->async_commit = true;
     core->ts_ceiling = ceiling;
     buf_clear(&core->ts_ceiling_payload);

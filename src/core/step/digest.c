@@ -11,7 +11,7 @@
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
 #include "core/step/core.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/unit.h"
 
 static uint64_t mix(uint64_t digest, uint64_t value)

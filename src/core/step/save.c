@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "core/step/codec.h"
 #include "core/step/core.h"
-#include "core/step/hooks.h"
+#include "core/owners/owners_step.h"
 #include "core/step/section.h"
 #include "core/step/unit.h"
 

@@ -16,26 +16,37 @@
 #include "base/magic.h"
 #include "base/map.h"
 #include "base/omap.h"
-#include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/documents/prefetch.h"
 #include "core/feed/feed.h"
+#include "core/maintenance/sweep.h"
 #include "core/step/core.h"
 #include "core/step/core_metrics.h"
+#include "core/step/handler.h"
 #include "core/tree/empty_paths.h"
-#include "core/maintenance/sweep.h"
 #include "script/script.h"
 
+struct document_owners;
 struct owners; /* sessions, locks, transactions, waiting commands */
 
-/* A change of the number of ephemeral documents of a session. */
-struct ephemeral_delta {
-    struct slice session;
-    uint32_t index;
-    uint16_t type;
-    int delta;
-    bool index_deleted; /* the index was deleted; `delta` is 0 */
+/*
+ * A module's part in units: functions that core__begin(), core__commit() and core__rollback() call,
+ * each of all parts in the order of core->parts. NULL: the module has nothing to do then.
+ */
+struct unit_part {
+    /* The unit was opened. */
+    void (*begin)(struct core *core);
+    /* The unit will be committed: puts the changes into its batch that were postponed to its end. */
+    void (*finish)(struct core *core);
+    /* Puts records of what the unit changed into its batch: counts, and the feed. */
+    void (*record)(struct core *core);
+    /* Reverts the changes in memory. The unit stays open. */
+    void (*rollback)(struct core *core);
+    /* The unit was committed: frees what belongs to it. */
+    void (*end)(struct core *core);
+    /* The unit removed an index from the catalog. */
+    void (*index_dropped)(struct core *core, uint32_t number);
 };
 
 /* Older records no longer count, even if they are still stored. */
@@ -48,6 +59,8 @@ struct purge_horizons {
 
 struct core {
     uint32_t magic; /* CORE_MAGIC */
+    const struct unit_part *const *parts; /* ends with NULL */
+    core_handler *const *handlers;        /* by type of command */
     struct store *store;
     struct core_limits limits;
     bool limits_recorded;           /* set by a command LIMITS, so the store has them */
@@ -68,7 +81,8 @@ struct core {
 
     /* Work of the current or the last step, in units of work.h. */
     uint64_t work;             /* without the work of the lock table */
-    uint64_t lock_work_before; /* work of the lock table when the step began */
+    uint64_t (*lock_work)(const struct core *core); /* work of the lock table, ever */
+    uint64_t lock_work_before;                      /* lock_work() when the step began */
     /* The largest indivisible part of the step: one script, one document or one commit */
     uint64_t indivisible_work;
     uint64_t unit_work;    /* core_step_work() when the unit began */
@@ -80,6 +94,8 @@ struct core {
     /* The open unit. */
     bool open;
     tl_ts ts;
+    /* Newest timestamp that the unit used: its own, or of the last fencing token issued in it */
+    tl_ts used_ts;
     /* Newest timestamp in a counter record of the unit, which an opened core finds; 0: none */
     tl_ts recorded_ts;
     bool async_commit;          /* the reply need not wait until the unit is durable */
@@ -99,10 +115,6 @@ struct core {
     bool catalog_changed;
     /* Counts changes of the meaning of names: indices and aliases created or removed */
     uint64_t names_epoch;
-    /* Changes of ephemeral counts by the unit, in `arena` */
-    struct ephemeral_delta *ephemeral_deltas;
-    size_t ephemeral_delta_count;
-    size_t ephemeral_delta_capacity;
     /* Numbers of indices in which the unit writes a document's first routing, in `arena`; may repeat */
     uint32_t *routed;
     size_t routed_count;
@@ -127,6 +139,7 @@ struct core {
     struct sweep sweep; /* of stale posting lists; continued by maintenance */
     struct script_cache *scripts;
     struct owners *owners;
+    const struct document_owners *document_owners; /* functions of `owners` for core/documents */
     struct core_metrics metrics;
 };
 
@@ -199,33 +212,21 @@ static inline void core__work_indivisible(struct core *core, uint64_t units)
     core__note_indivisible(core, units);
 }
 
+/* Notifies the parts that the open unit removed an index from the catalog. */
+void core__index_dropped(struct core *core, uint32_t number);
+/* The key of the newest timestamp that any unit used, where no counter has it. */
+#define LAST_TS_KEY "T"
+/* Puts a record of SPACE_SYSTEM that is a timestamp (u64be) and `rest` into the unit's batch. */
+void core__put_ts(struct core *core, const char *key, tl_ts ts, struct slice rest);
+
 /* Frees a command made by the core when the unit ends. NULL is fine. */
 void core__free_at_end(struct core *core, struct command *command);
-
-/*
- * Change the catalog in the open unit. Pointers to indices of the previous catalog become invalid.
- * `what` is the kind of the change, for the feed: FEED_INDEX_CREATED, FEED_ALIASES, FEED_SETTINGS,
- * FEED_MAPPING.
- */
-void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what);
-void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
-/*
- * Records that the open unit writes a version of a document with a routing. Its commit sets
- * may_have_routings of the index; that is no change for the feed. The catalog stays as it is until then.
- */
-void core__note_routing(struct core *core, uint32_t index);
-void core__drop_index(struct core *core, uint32_t number);
-void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object);
-void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name);
 
 /* Returns: a view of the newest state without the documents in core->pending. */
 static inline struct view core__view(const struct core *core, const struct overlay *overlay)
 {
     return (struct view){core->store, TL_TS_MAX, overlay};
 }
-
-/* Puts core->purge_horizons into the unit's batch. */
-void core__put_purge_horizons(struct core *core);
 
 /*
  * Puts a command on effects->completed, with the timestamp of the open unit, or else of the last

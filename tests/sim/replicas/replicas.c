@@ -292,7 +292,7 @@ static void prefetch_items(const struct side *side, struct command *command)
         if (item->source.data != NULL && json_parse(arena, item->source, item->dialect, flags, parsed, &ignored) == 0)
             item->parsed = parsed;
         if (type != NULL)
-            item->prefetch = prefetch_read(&view, index->number, type->number, item->id, arena);
+            prefetch_attach(command, item, prefetch_read(&view, index->number, type->number, item->id, arena));
     }
     catalog_unref(catalog);
 }

@@ -15,7 +15,7 @@
 
 enum { STEPS = 3000, IDS = 12 };
 
-static struct prefetch *attach_prefetch(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
+static struct prefetch *read_prefetch(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
@@ -65,7 +65,7 @@ static void test_prefetch_does_not_change_results(void **state)
         tl_ts now = core_last_ts(seeing.core);
         tl_ts at = rng_below(&rng, 2) == 0 ? now : begin + rng_below(&rng, now - begin + 1);
         if (rng_below(&rng, 4) != 0)
-            second->write.items[0].prefetch = attach_prefetch(&seeing, second, id, at);
+            prefetch_attach(second, &second->write.items[0], read_prefetch(&seeing, second, id, at));
         fixture_run(&plain, first, wait);
         fixture_run(&seeing, second, wait);
         assert_same(first->write.results, second->write.results);
@@ -82,9 +82,9 @@ static int64_t version_with(struct core_fixture *box, int64_t false_version, tl_
 {
     struct command *command = fixture_write_command(box, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
-    struct prefetch *prefetch = attach_prefetch(box, command, "1", ts);
+    struct prefetch *prefetch = read_prefetch(box, command, "1", ts);
     prefetch->doc.version = false_version;
-    command->write.items[0].prefetch = prefetch;
+    prefetch_attach(command, &command->write.items[0], prefetch);
     fixture_run(box, command, 1);
     return command->write.results->version;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks by which sessions, locks and transactions take part in a step. Modules below core/owners
- * call only these.
+ * What sessions, locks and transactions do in a step: functions for the modules above core/owners.
  */
-#ifndef TL_CORE_HOOKS_H
-#define TL_CORE_HOOKS_H
+#ifndef TL_CORE_OWNERS_STEP_H
+#define TL_CORE_OWNERS_STEP_H
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -12,6 +11,12 @@
 
 struct core;
 struct sections;
+
+/* The part in units, and the functions for writes of documents; core_open() registers them. */
+struct unit_part;
+struct document_owners;
+extern const struct unit_part owners__part;
+extern const struct document_owners owners__of_documents;
 
 /*
  * Life cycle: no owners at first; loads them from records of formats 1 and 2, if there are any
@@ -45,13 +50,6 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
  * Begins a step: sets how much cleanup of ended sessions it may do before a command of this type.
  */
 void owners__begin_step(struct core *core, enum command_type type);
-/* Begins a unit: locks granted in it are granted at its timestamp. */
-void owners__begin(struct core *core);
-/*
- * Returns: the newest timestamp used by the open unit: its own, or the last fencing token issued in
- *   it.
- */
-tl_ts owners__last_ts(const struct core *core);
 /*
  * Processes wakeups of the lock table before the unit is committed: ends deadlock victims,
  * completes granted LOCK commands, and queues other granted commands for owners__resume().
@@ -82,56 +80,13 @@ uint64_t owners__lock_work(const struct core *core);
  * the end of a step.
  */
 void owners__update_budget(struct core *core);
-/*
- * Returns: whether any lock is held or requested. If not, writes acquire none (README.md,
- *   "Autocommit writes").
- */
-bool owners__any_locks(const struct core *core);
-/* Returns: whether no lock held or requested can conflict with a write to the index. */
-bool owners__index_is_unlocked(const struct core *core, struct slice index);
-/*
- * Runs a write that has an owner or may conflict with a lock: checks session, transaction and
- * fencing token, and acquires or awaits its locks. Its results are allocated and zeroed.
- * Returns: as a handler.
- */
-int owners__write(struct core *core, struct command *command) TL_MUST_USE;
 /* Runs the handler of a DDL command once no other owner's lock conflicts. Returns: as a handler. */
 int owners__run_ddl(struct core *core, struct command *command) TL_MUST_USE;
-/*
- * Checks that a session may own a new ephemeral document. Returns: 0; 1: *ret_problem has the
- * reason.
- */
-int owners__check_ephemeral(struct core *core, struct slice session, struct arena *arena,
-                            struct problem *ret_problem) TL_MUST_USE;
-/*
- * Checks that a session may own `more` further ephemeral documents. Returns: 0; 1: *ret_problem has
- * the reason.
- */
-int owners__check_ephemeral_count(struct core *core, struct slice session, size_t more, struct arena *arena,
-                                  struct problem *ret_problem) TL_MUST_USE;
-/*
- * Adds `change` (1 or -1) to the count of a session's ephemeral documents, for the document with
- * this key. core__rollback() reverts it.
- */
-void owners__count_ephemeral(struct core *core, struct slice session, struct slice key, int change);
-/*
- * Returns: whether a session is terminating, so that the store may still have its ephemeral
- *   documents.
- */
-bool owners__any_terminating(const struct core *core);
-/* Reverts the changes of ephemeral counts made in the open unit. */
-void owners__rollback_ephemeral_counts(struct core *core);
-/*
- * Subtracts the ephemeral documents of an index that the open unit deletes. Their ephemeral keys no
- * longer mean anything; owners__purge_ephemeral_keys() removes them.
- */
-void owners__drop_index(struct core *core, uint32_t index);
 /*
  * Removes ephemeral keys of deleted indices in the open unit. Returns: 0 and the number removed, at
  * most `max`; fatal codes.
  */
 int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_removed) TL_MUST_USE;
-bool owners__transaction_is_open(const struct core *core, struct slice id);
 /* Returns: the timestamp at which the oldest open update transaction began; TL_TS_MAX: none. */
 tl_ts owners__oldest_update(const struct core *core);
 /*

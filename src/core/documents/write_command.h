@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The WRITE command, after its locks were acquired. */
-#ifndef TL_CORE_DO_WRITE_H
-#define TL_CORE_DO_WRITE_H
+#ifndef TL_CORE_WRITE_COMMAND_H
+#define TL_CORE_WRITE_COMMAND_H
 
 #include "core/documents/write.h"
 #include "core/step/command.h"
@@ -19,5 +19,7 @@ struct core;
  */
 int core__run_write(struct core *core, struct command *command, struct write_range range, const bool *chosen,
                     const struct write_run *how) TL_MUST_USE;
+/* Refuses all items: an atomic write has the limits of a transaction, and exceeds them. */
+void write__refuse_too_large(const struct core *core, struct command *command);
 
 #endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of the catalog in the open unit; see catalog_change.h. */
+#include "core/catalog/catalog_change.h"
+
+#include "base/check.h"
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/counter.h"
+#include "core/step/unit.h"
+
+static void begin(struct core *core)
+{
+    INSIST(core->catalog_before == NULL);
+    core->catalog_before = catalog_ref(core->catalog);
+    core->catalog_changed = false;
+    core->routed = NULL;
+    core->routed_count = core->routed_capacity = 0;
+}
+
+/* Sets may_have_routings of the indices in which the unit wrote a routing. */
+static void finish(struct core *core)
+{
+    for (size_t i = 0; i < core->routed_count; i++) {
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, core->routed[i]);
+        if (index == NULL || index->may_have_routings)
+            continue;
+        struct catalog_index_spec spec = catalog__spec(index);
+        spec.may_have_routings = true;
+        catalog__put_index(&core->catalog, &spec, core->batch);
+        core->catalog_changed = true;
+    }
+    core->routed_count = 0;
+}
+
+static void record(struct core *core)
+{
+    if (counters__commit(&core->counters, core->batch, core->ts) && core->recorded_ts < core->ts)
+        core->recorded_ts = core->ts;
+}
+
+static void rollback(struct core *core)
+{
+    catalog_unref(core->catalog);
+    core->catalog = catalog_ref(core->catalog_before);
+    core->catalog_changed = false;
+    core->routed_count = 0;
+    counters__rollback(&core->counters);
+}
+
+static void end(struct core *core)
+{
+    catalog_unref(core->catalog_before);
+    core->catalog_before = NULL;
+}
+
+const struct unit_part catalog__part = {
+    .begin = begin, .finish = finish, .record = record, .rollback = rollback, .end = end};
+
+void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
+{
+    REQUIRE(core->open);
+    feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
+    catalog__put_index(&core->catalog, spec, core->batch);
+    core->names_epoch++;
+    core->catalog_changed = true;
+}
+
+void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
+{
+    REQUIRE(core->open);
+    feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
+    catalog__put_mapping(&core->catalog, number, mapping, core->batch);
+    core->catalog_changed = true;
+}
+
+void core__note_routing(struct core *core, uint32_t index)
+{
+    const struct catalog_index *known = catalog_index_by_number(core->catalog, index);
+
+    REQUIRE(core->open);
+    if (known == NULL || known->may_have_routings)
+        return;
+    if (core->routed_count > 0 && core->routed[core->routed_count - 1] == index)
+        return;
+    core->routed =
+        arena_grow(&core->arena, core->routed, core->routed_count, &core->routed_capacity, sizeof *core->routed);
+    core->routed[core->routed_count++] = index;
+}
+
+void core__drop_index(struct core *core, uint32_t number)
+{
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+
+    REQUIRE(core->open && index != NULL);
+    feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name},
+                        false);
+    catalog__drop_index(&core->catalog, number, core->batch);
+    core->names_epoch++;
+    core->catalog_changed = true;
+    core__index_dropped(core, number);
+}
+
+void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
+{
+    REQUIRE(core->open);
+    catalog__put_object(&core->catalog, kind, object, core->batch);
+    core->catalog_changed = true;
+}
+
+void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
+{
+    REQUIRE(core->open);
+    catalog__drop_object(&core->catalog, kind, name, core->batch);
+    core->catalog_changed = true;
+}
