@@ -10,7 +10,7 @@
 #include "core/step/core.h"
 
 #include "base/error.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/save.h"
 #include "store/store.h"
 

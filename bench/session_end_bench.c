@@ -12,7 +12,7 @@
 #include "core/step/core.h"
 
 #include "base/error.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "store/store.h"
 
 #include <stdio.h>

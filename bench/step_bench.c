@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the time of core steps with the work that they count (src/core/step/work.h), over
+ * Compares the time of core steps with the work that they count (src/core/unit/work.h), over
  * RocksDB. The weights of work are calibrated by it. Prints for each kind of step the longest one,
  * in processor time of the applying thread, and the work of that step. The last column is the time
  * of one unit of work, which should be at most 100 ns.
@@ -10,7 +10,7 @@
 #include "core/step/core.h"
 
 #include "base/error.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "store/store.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
 #include "core/step/save.h"
 #include "journal/at_work.h"

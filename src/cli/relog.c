@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "cli/durable.h"
 #include "cli/shown.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
 #include "core/step/command_group.h"
 #include "journal/recover.h"

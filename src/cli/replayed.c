@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "cli/shown.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
 
 static int complain(const char *what, int code, char *reason)

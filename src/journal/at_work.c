@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/crc32c.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
 
 enum { PAGE_BYTES = 4096, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/step/command_codec.h"
+#include "core/command/command_codec.h"
 #include "journal/at_work.h"
 #include "journal/cluster.h"
 

@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/types.h"
 #include "cmdlog/cmdlog_shared.h"
-#include "core/step/command.h"
-#include "core/step/command_codec.h"
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
 #include "core/step/command_group.h"
 #include "journal/at_work.h"
 #include "journal/recover.h"
@@ -137,7 +137,7 @@ static void describe_command(struct buf *text, const struct command *command)
     case COMMAND_##symbol:                                          \
         DESCRIBE_MEMBER (&command->member)(text, &command->member); \
         break;
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
     case COMMAND_TYPE_COUNT: break;
     }

@@ -5,7 +5,7 @@
 
 #include "base/slice.h"
 #include "base/types.h"
-#include "core/step/core_metrics.h"
+#include "core/unit/core_metrics.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "core/step/command_codec.h"
+#include "core/command/command_codec.h"
 #include "core/step/core.h"
 
 enum { COMMANDS_MAX = 50 };

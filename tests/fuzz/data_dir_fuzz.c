@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "core/step/core.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "store/store.h"
 
 enum { FILES_MAX = 64, CHANGES_MAX = 16 };

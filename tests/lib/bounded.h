@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/step/core.h"
-#include "core/step/work.h"
+#include "core/unit/work.h"
 
 /* Returns: whether all steps of the core so far were bounded; else what to say is in `text`. */
 static inline bool bounded(const struct core *core, char *text, size_t size)

@@ -2,7 +2,7 @@
 #include "codec_roundtrip.h"
 
 #include "base/check.h"
-#include "core/step/command_codec.h"
+#include "core/command/command_codec.h"
 
 bool codec_roundtrip_off;
 

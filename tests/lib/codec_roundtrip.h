@@ -6,7 +6,7 @@
 #ifndef TL_TESTS_LIB_CODEC_ROUNDTRIP_H
 #define TL_TESTS_LIB_CODEC_ROUNDTRIP_H
 
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* set: codec_roundtrip() returns its argument, which is faster */
 extern bool codec_roundtrip_off;

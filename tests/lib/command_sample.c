@@ -505,7 +505,7 @@ static void on_command(struct sample_walk *walk, struct command *command)
     case COMMAND_##symbol:                          \
         on_##member(walk, &command->member);        \
         break;
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
     case COMMAND_TYPE_COUNT: break;
     }

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/rand.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /*
  * Makes a command. `rng` NULL: each input has a distinct value; else inputs are random, and may be

@@ -7,7 +7,7 @@
 #include "unit.h"
 
 #include "base/check.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/save.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"

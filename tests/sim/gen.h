@@ -7,7 +7,7 @@
 #define TL_TESTS_SIM_GEN_H
 
 #include "base/rand.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "model.h"
 
 /* Makes the next operation; the model is looked at, so that demands on versions sometimes hold. */

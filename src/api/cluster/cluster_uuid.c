@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "journal/journal.h"
 
 static void offered(struct command *command)

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/zone.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "journal/journal.h"
 
 /* "America/Argentina/Ushuaia" is the deepest. */

@@ -8,7 +8,7 @@
 #include "api/request/reply.h"
 #include "api/request/source_filter.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
 

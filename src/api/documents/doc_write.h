@@ -6,7 +6,7 @@
 #define TL_API_DOC_WRITE_H
 
 #include "api/documents/doc_read.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* Parameters of the request as a whole. */
 struct write_options {

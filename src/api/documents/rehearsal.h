@@ -11,7 +11,7 @@
 #define TL_API_REHEARSAL_H
 
 #include "api/request/request.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* Steps that take the core some milliseconds at most; what people write takes tens. */
 #define REHEARSAL_STEPS ((uint64_t)50000)

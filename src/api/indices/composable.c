@@ -10,7 +10,7 @@
 #include "api/request/names.h"
 #include "api/request/place.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "json/filter.h"
 
 enum { TEXT = 1, NUMBER = 2, LIST = 4, OBJECT = 8 };

@@ -6,7 +6,7 @@
 #include "api/request/handlers.h"
 #include "api/request/names.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 static int template_done(struct request *request, struct command *command)
 {

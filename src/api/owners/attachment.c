@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* How much earlier than its lease runs out a session is kept alive: three times in its ttl. */
 #define KEEPALIVES_IN_TTL 3

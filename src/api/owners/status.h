@@ -6,7 +6,7 @@
 #define TL_API_STATUS_H
 
 #include "api/request/cat_table.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* A completion: the response is the status itself. */
 int status_reply(struct request *request, struct command *command) TL_MUST_USE;

@@ -6,7 +6,7 @@
 #define TL_API_STATUS_LIST_H
 
 #include "api/request/request.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* Receives the status, a JSON object that lives as long as the request. */
 typedef int status_taker(struct request *request, struct slice body);

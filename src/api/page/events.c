@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "json/each.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "api/request/reply.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* The parameters of index expressions, for routes.def. */
 #define INDEX_SET_PARAMS "ignore_unavailable allow_no_indices expand_wildcards "

@@ -6,7 +6,7 @@
 #define TL_API_OWN_BODY_H
 
 #include "api/request/reply.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* What a call takes; static. */
 struct own_form {

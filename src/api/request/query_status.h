@@ -7,7 +7,7 @@
 #define TL_API_QUERY_STATUS_H
 
 #include "api/request/api_internal.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "journal/query_txn.h"
 
 /* Writes one, open or ended, as an object. */

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "journal/journal.h"
 
 #define WATCH_SECONDS 1

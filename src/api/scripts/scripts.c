@@ -6,7 +6,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "core/catalog/catalog.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "script/script.h"
 
 /* --- Stored scripts ----------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/types.h"
 #include "core/catalog/settings.h"
+#include "core/command/catalog_options.h"
 #include "json/dialect.h"
 #include "store/view.h"
 
@@ -151,19 +152,6 @@ int catalog_find_any(const struct catalog *catalog, struct slice name, bool writ
 int catalog_find(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
                  struct arena *arena, const struct catalog_index **ret_index, const struct catalog_alias **ret_alias,
                  struct problem *ret_problem) TL_MUST_USE;
-
-/* Elasticsearch's options of index expressions. */
-struct catalog_options {
-    bool ignore_unavailable; /* skip missing and closed indices without an error */
-    bool allow_no_indices;   /* allow an expression that resolves to no index */
-    bool expand_open;
-    bool expand_closed;
-    bool expand_hidden;
-    /* Accept a closed index given by its name: _open, _close, _settings, HEAD */
-    bool allow_closed;
-    /* Refuse aliases where 7.10 does, and do not match them by wildcards: DELETE */
-    bool refuse_aliases;
-};
 
 /* A block: a setting that forbids changes of an index. */
 struct catalog_block {

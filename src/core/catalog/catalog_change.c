@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 static void begin(struct core *core)
 {

@@ -10,9 +10,9 @@
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/cluster_settings.h"
 #include "core/catalog/settings.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 #include "json/json.h"
 #include "json/write.h"
 

@@ -9,9 +9,9 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/object.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 #include "json/json.h"
 #include "json/write.h"
 

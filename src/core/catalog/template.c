@@ -12,9 +12,9 @@
 #include "core/catalog/index.h"
 #include "core/catalog/index_settings.h"
 #include "core/catalog/settings.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 #include "json/filter.h"
 #include "json/write.h"
 

@@ -7,7 +7,7 @@
 #define TL_CORE_ACTION_H
 
 #include "base/buf.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /*
  * Appends `count` items. Borrowed bytes (parsed source, prefetched document) are not part of them.

@@ -7,9 +7,9 @@
 #include "core/documents/document_owners.h"
 #include "core/documents/session_tombstone.h"
 #include "core/feed/feed.h"
-#include "core/step/command.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/command/command.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "mapping/mapping.h"
 
 static struct slice index_key(struct buf *buf, struct slice session, struct slice key)

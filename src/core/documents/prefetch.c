@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/siphash.h"
 #include "core/documents/session_tombstone.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* Far more than the writes between a prefetch and its use. 128 KiB. */
 enum { RECENT_WRITES_SLOTS = 1 << 14 };

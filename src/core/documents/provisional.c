@@ -3,7 +3,7 @@
 #include "core/documents/provisional.h"
 
 #include "core/documents/document_owners.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 enum { UNDO_LETTER = 'A', UNDO_NUMBER_BYTES = 4 };
 

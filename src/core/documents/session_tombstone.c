@@ -3,7 +3,7 @@
 #include "core/documents/session_tombstone.h"
 
 #include "core/catalog/purge.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 static struct slice record_key(struct buf *buf, struct slice session)
 {

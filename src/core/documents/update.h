@@ -19,7 +19,7 @@
 #define TL_CORE_UPDATE_H
 
 #include "core/documents/doc.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct catalog;
 struct mapping_type;

@@ -4,7 +4,7 @@
 #define TL_CORE_VERSION_H
 
 #include "base/buf.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 #define VERSION_NOT_FOUND (-1)
 

@@ -20,8 +20,8 @@
 #include "core/documents/update.h"
 #include "core/documents/write_internal.h"
 #include "core/feed/feed.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "core/tree/empty_paths.h"
 #include "mapping/shard.h"
 

@@ -10,7 +10,7 @@
 #ifndef TL_CORE_WRITE_H
 #define TL_CORE_WRITE_H
 
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "store/view.h"
 
 struct provisional_entries;

@@ -4,7 +4,7 @@
 
 #include "core/documents/provisional.h"
 #include "core/documents/write_internal.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 void write__refuse_too_large(const struct core *core, struct command *command)
 {

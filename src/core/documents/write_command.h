@@ -4,7 +4,7 @@
 #define TL_CORE_WRITE_COMMAND_H
 
 #include "core/documents/write.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct core;
 

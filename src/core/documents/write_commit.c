@@ -12,7 +12,7 @@
 #include "core/documents/prefetch.h"
 #include "core/documents/write.h"
 #include "core/feed/feed.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 #include "core/tree/empty_paths.h"
 #include "core/tree/tree_write.h"
 

@@ -20,7 +20,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
 

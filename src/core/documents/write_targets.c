@@ -16,9 +16,9 @@
 #include "core/documents/update.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
-#include "core/step/command.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/command/command.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 /* The state of write__targets(). */
 struct target_finder {

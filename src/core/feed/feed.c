@@ -5,9 +5,9 @@
 #include "base/check.h"
 #include "base/map.h"
 #include "core/feed/feed_record.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 
 enum { BUFFER_KEPT_BYTES_MAX = 1 << 20, DOCUMENT_KEY_PREFIX = 6 };
 

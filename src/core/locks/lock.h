@@ -15,7 +15,7 @@
 #include "base/magic.h"
 #include "base/types.h"
 #include "core/locks/resource.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct lock_request;
 

@@ -24,7 +24,7 @@
 #include "base/map.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 

@@ -12,7 +12,7 @@
 #define TL_CORE_LOCK_CODEC_H
 
 #include "core/locks/lock.h"
-#include "core/step/codec.h"
+#include "core/command/codec.h"
 
 /* The owners and requests that a table refers to. */
 struct lock_codec_refs {

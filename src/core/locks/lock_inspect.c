@@ -10,7 +10,7 @@
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 const char *lock_mode_name(enum lock_mode mode)
 {

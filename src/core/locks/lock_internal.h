@@ -10,7 +10,7 @@
 #include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* One bit of a waiting request in the queue of one resource. */
 struct lock_waiter {

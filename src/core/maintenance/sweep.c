@@ -5,9 +5,9 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 #include "mapping/entry.h"
 
 /*

@@ -37,9 +37,9 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 /* Bounds the reply of a large bulk. */
 enum { HOLDERS_REPORTED_PER_ITEM = 3 };

@@ -3,7 +3,7 @@
 #ifndef TL_CORE_ACQUIRE_H
 #define TL_CORE_ACQUIRE_H
 
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct core;
 struct resource_name;

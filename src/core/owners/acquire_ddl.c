@@ -21,10 +21,10 @@
 #include "core/owners/session.h"
 #include "core/owners/command_owner.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 #include "mapping/mapping.h"
 
 static struct lock_spec_list specs_of(struct core *core, const struct command *command)

@@ -10,11 +10,11 @@
 #include "core/owners/deferred.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/step/codec.h"
-#include "core/step/command.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 
 struct cleanup_attempt {
     struct list of_all;   /* in owners->cleanup_attempts, in order of their keys */

@@ -5,7 +5,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 bool command_owner__session(struct core *core, struct command *command, struct session **ret_session)
 {

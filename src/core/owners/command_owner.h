@@ -4,7 +4,7 @@
 #define TL_CORE_COMMAND_OWNER_H
 
 #include "core/locks/resource.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct core;
 struct owner;

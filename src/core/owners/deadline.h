@@ -4,7 +4,7 @@
 #define TL_CORE_DEADLINE_H
 
 #include "base/heap.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 struct deadline {
     struct heap_node node;

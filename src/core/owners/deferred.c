@@ -18,10 +18,10 @@
 #include "core/owners/cost.h"
 #include "core/owners/cleanup_attempt.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 static struct slice duplicate(struct slice text)
 {

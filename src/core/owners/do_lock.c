@@ -9,10 +9,10 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 /* --- LOCK --------------------------------------------------------------------------------------------------------- */
 

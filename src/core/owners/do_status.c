@@ -18,9 +18,9 @@
 #include "core/owners/lock_event.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 
 enum {
     DEFERRED_REPORTED_MAX = 1000,

@@ -30,8 +30,8 @@
 #include "core/owners/lock_event.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/unit.h"
 
 struct wait;
 enum {

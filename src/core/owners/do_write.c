@@ -8,9 +8,9 @@
 #include "core/documents/write_command.h"
 #include "core/owners/acquire.h"
 #include "core/owners/owners.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
 
 static void make_results(struct command *command)
 {

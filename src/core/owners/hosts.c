@@ -7,14 +7,14 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/codec.h"
-#include "core/step/command.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
-#include "core/step/handler.h"
+#include "core/unit/handler.h"
 #include "core/owners/owners_step.h"
-#include "core/step/limits.h"
-#include "core/step/section.h"
-#include "core/step/unit.h"
+#include "core/command/limits.h"
+#include "core/command/section.h"
+#include "core/unit/unit.h"
 
 enum { NAME_BYTES_MAX = 256, HOST_BYTES_MIN = 12 };
 

@@ -11,7 +11,7 @@
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /* --- Lock events -------------------------------------------------------------------------------------------------- */
 

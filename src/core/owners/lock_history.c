@@ -9,7 +9,7 @@
 #include "core/owners/owner.h"
 #include "core/owners/lock_event.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 void lock_history_deinit(struct lock_history *history)
 {

@@ -19,8 +19,8 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "json/references.h"
 #include "mapping/mapping.h"
 

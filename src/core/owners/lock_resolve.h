@@ -8,7 +8,7 @@
 
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct write_target;
 struct core;

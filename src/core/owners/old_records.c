@@ -35,9 +35,9 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 /* --- Loading ------------------------------------------------------------------------------------------------------ */
 

@@ -17,12 +17,12 @@
 #include "core/owners/save_pieces.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
-#include "core/step/handler.h"
+#include "core/unit/handler.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
@@ -269,7 +269,7 @@ static const struct wait_ops *const wait_ops_of_type[COMMAND_TYPE_COUNT] = {
 #define NEVER NULL
 #define WAITS(noun) &noun##__wait_ops
 #define X(symbol, name, code, member, flags, ops) [COMMAND_##symbol] = ops,
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
 #undef WAITS
 #undef NEVER

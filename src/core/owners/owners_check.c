@@ -8,7 +8,7 @@
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 #include "store/view.h"
 
 /* What each step pays for the next check, and what visits cost, in tens of nanoseconds. */

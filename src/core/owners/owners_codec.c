@@ -21,11 +21,11 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/codec.h"
-#include "core/step/command.h"
-#include "core/step/command_codec.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 enum { SESSION_END_COUNT = SESSION_END_DETACHED + 1 };
 

@@ -8,7 +8,7 @@
 #define TL_CORE_OWNERS_CODEC_H
 
 #include "core/owners/deadline.h"
-#include "core/step/section.h"
+#include "core/command/section.h"
 
 struct core;
 struct command;

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct core;
 struct sections;

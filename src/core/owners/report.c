@@ -11,7 +11,7 @@
 #include "core/owners/lock_event.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 enum { LINES_MAX = 20 }; /* per kind and report; the others are only counted */
 

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "core/step/codec.h"
+#include "core/command/codec.h"
 #include "store/store.h"
 
 struct core;

@@ -27,12 +27,12 @@
 #include "core/owners/cleanup_attempt.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "core/step/core.h"
-#include "core/step/handler.h"
+#include "core/unit/handler.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "mapping/mapping.h"
 
 #define SESSION_NAME_BYTES_MAX 1024

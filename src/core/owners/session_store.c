@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/magic.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 static struct slice session_key(struct buf *buf, struct slice id)
 {

@@ -35,10 +35,10 @@
 #include "core/owners/session.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
-#include "core/step/handler.h"
+#include "core/unit/handler.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "mapping/mapping.h"
 
 /* --- States ------------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include "base/magic.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct core;
 struct overlay;

@@ -11,10 +11,10 @@
 #include "base/check.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
-#include "core/step/command.h"
-#include "core/step/core_metrics.h"
+#include "core/command/command.h"
+#include "core/unit/core_metrics.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)
 {

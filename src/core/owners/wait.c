@@ -14,9 +14,9 @@
 #include "core/owners/lock_event.h"
 #include "core/owners/cost.h"
 #include "core/owners/txn.h"
-#include "core/step/core_metrics.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/core_metrics.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 static const struct sm_state states[WAIT_STATE_COUNT] = {
     [WAIT_NEW] = {"new", SM_TO(WAIT_PARKED) | SM_TO(WAIT_FREED)},

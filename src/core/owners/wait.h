@@ -14,7 +14,7 @@
 #include "core/locks/lock.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 struct wait;
 struct core;

@@ -11,10 +11,10 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/codec.h"
-#include "core/step/command.h"
-#include "core/step/section.h"
-#include "core/step/unit.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
+#include "core/command/section.h"
+#include "core/unit/unit.h"
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 

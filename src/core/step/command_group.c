@@ -3,9 +3,9 @@
 #include "core/step/command_group.h"
 
 #include "base/check.h"
-#include "core/step/codec.h"
-#include "core/step/command.h"
-#include "core/step/command_codec.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
 #include "core/owners/owners_step.h"
 
 enum { LENGTH_RESERVED = 10 }; /* the longest varint */

@@ -20,16 +20,16 @@
 #include "core/maintenance/maintain.h"
 #include "core/maintenance/sweep.h"
 #include "core/owners/owners_step.h"
-#include "core/step/handler.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "core/tree/empty_paths.h"
 
 static const char ts_ceiling_key[] = "U"; /* the timestamp ceiling and its payload */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
 };
 

@@ -5,8 +5,8 @@
 #ifndef TL_CORE_CORE_H
 #define TL_CORE_CORE_H
 
-#include "core/step/command.h"
-#include "core/step/core_metrics.h"
+#include "core/command/command.h"
+#include "core/unit/core_metrics.h"
 #include "store/view.h"
 
 struct core;

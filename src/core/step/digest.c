@@ -12,7 +12,7 @@
 #include "core/documents/doc.h"
 #include "core/step/core.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 static uint64_t mix(uint64_t digest, uint64_t value)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command LIMITS, and limits in the store. */
-#include "core/step/codec.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/limits.h"
-#include "core/step/unit.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/command/limits.h"
+#include "core/unit/unit.h"
 
 static const char limits_key[] = "limits";
 

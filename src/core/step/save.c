@@ -7,11 +7,11 @@
 #include <inttypes.h>
 
 #include "base/check.h"
-#include "core/step/codec.h"
+#include "core/command/codec.h"
 #include "core/step/core.h"
 #include "core/owners/owners_step.h"
-#include "core/step/section.h"
-#include "core/step/unit.h"
+#include "core/command/section.h"
+#include "core/unit/unit.h"
 
 static void codec_numbers(struct sections *sections, struct core *core)
 {

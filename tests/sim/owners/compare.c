@@ -12,7 +12,7 @@
 #include "core/owners/deferred.h"
 #include "core/owners/wait.h"
 #include "core/owners/txn.h"
-#include "core/step/handler.h"
+#include "core/unit/handler.h"
 #include "dirs.h"
 #include "parts.h"
 #include "world.h"

@@ -6,7 +6,7 @@
 #define TL_TESTS_SIM_OWNERS_GEN_H
 
 #include "base/rand.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "model.h"
 
 enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_RENAMES /* all, and OP_TRIED */, GEN_PROFILE_COUNT };

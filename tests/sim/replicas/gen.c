@@ -3,7 +3,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/owners/owners.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 static const char *const hosts[] = {"a", "b", "c", "d"};
 static const char *const indices[] = {"fs", "ix", "nx", "ny"};

@@ -4,7 +4,7 @@
 #define TL_TESTS_SIM_REPLICAS_REPLY_H
 
 #include "base/buf.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 void reply_print(const struct command *command, struct buf *text);
 

@@ -15,7 +15,7 @@
 
 #include "../../lib/command_sample.h"
 #include "base/check.h"
-#include "core/step/command_codec.h"
+#include "core/command/command_codec.h"
 #include "core/step/core.h"
 #include "core/step/save.h"
 

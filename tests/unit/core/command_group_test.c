@@ -7,7 +7,7 @@
 #include "../../lib/unit.h"
 
 #include "../../lib/command_sample.h"
-#include "core/step/command_codec.h"
+#include "core/command/command_codec.h"
 #include "core/step/command_group.h"
 
 static void free_all(struct list *commands)

@@ -13,7 +13,7 @@
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/owners/owners_step.h"
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 #include "store/overlay_internal.h"
 #include "store/view.h"
 

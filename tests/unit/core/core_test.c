@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "core/step/work.h"
+#include "core/unit/work.h"
 #include "json/json.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"

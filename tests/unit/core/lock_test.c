@@ -11,7 +11,7 @@
 #include "base/rand.h"
 #include "core/locks/lock_codec.h"
 #include "core/locks/lock_internal.h"
-#include "core/step/section.h"
+#include "core/command/section.h"
 
 enum { OWNERS = 4 };
 

@@ -11,8 +11,8 @@
 #include "core/owners/owners.h"
 #include "core/documents/write.h"
 #include "core/owners/txn.h"
-#include "core/step/unit.h"
-#include "core/step/work.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "mapping/mapping.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include "core/owners/cost.h"
 #include "core/owners/owners.h"
 #include "core/owners/wait.h"
-#include "core/step/work.h"
+#include "core/unit/work.h"
 
 static uint64_t last_request;
 

@@ -19,7 +19,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
 #include "core/step/save.h"
-#include "core/step/section.h"
+#include "core/command/section.h"
 
 enum { TXNS = 4, DOCUMENTS = 60, SOURCE_MAX = 20000 };
 

@@ -24,7 +24,7 @@
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/save.h"
-#include "core/step/section.h"
+#include "core/command/section.h"
 
 static const char *directory;
 static bool writes;

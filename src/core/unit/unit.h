@@ -22,8 +22,8 @@
 #include "core/feed/feed.h"
 #include "core/maintenance/sweep.h"
 #include "core/step/core.h"
-#include "core/step/core_metrics.h"
-#include "core/step/handler.h"
+#include "core/unit/core_metrics.h"
+#include "core/unit/handler.h"
 #include "core/tree/empty_paths.h"
 #include "script/script.h"
 

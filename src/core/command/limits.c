@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of the core; see limits.h. */
-#include "core/step/limits.h"
+#include "core/command/limits.h"
 
 #include <stdint.h>
 
-#include "core/step/codec.h"
+#include "core/command/codec.h"
 
 #define COUNT_MAX ((size_t)1 << 40) /* limit of each limit, so that sums cannot overflow */
 

@@ -20,7 +20,7 @@ enum {
 typedef int core_handler(struct core *core, struct command *command);
 #define X(symbol, name, code, member, flags, turns) \
     int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
 /* Runs the handler of the command's type. Returns: as the handler. */
 int core__handle(struct core *core, struct command *command) TL_MUST_USE;

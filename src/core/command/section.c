@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections of a checkpoint; see section.h. */
-#include "core/step/section.h"
+#include "core/command/section.h"
 
 #include "base/check.h"
 #include "base/crc32c.h"

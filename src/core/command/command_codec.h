@@ -10,7 +10,7 @@
 #define TL_CORE_COMMAND_CODEC_H
 
 #include "base/buf.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 /*
  * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units: opening, committing and reverting them; see unit.h. */
-#include "core/step/unit.h"
+#include "core/unit/unit.h"
 
 #include "base/check.h"
-#include "core/step/command.h"
-#include "core/step/handler.h"
-#include "core/step/work.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/work.h"
 
 /* --- Parts -------------------------------------------------------------------------------------------------------- */
 

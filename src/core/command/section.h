@@ -13,7 +13,7 @@
 #ifndef TL_CORE_SECTION_H
 #define TL_CORE_SECTION_H
 
-#include "core/step/codec.h"
+#include "core/command/codec.h"
 
 /* The numeric values are permanent. */
 enum section_kind {

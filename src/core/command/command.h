@@ -19,7 +19,7 @@
 #include "base/list.h"
 #include "base/types.h"
 #include "json/dialect.h"
-#include "core/step/limits.h"
+#include "core/command/limits.h"
 #include "script/script.h"
 
 struct catalog_options;
@@ -28,7 +28,7 @@ struct json_doc;
 
 enum command_type {
 #define X(symbol, name, code, member, flags, turns) COMMAND_##symbol,
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
     COMMAND_TYPE_COUNT
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands: memory and names. */
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -33,7 +33,7 @@ const char *command_name(enum command_type type)
 {
     static const char *const names[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = #name,
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
     };
 
@@ -45,7 +45,7 @@ bool command_is(enum command_type type, unsigned flags)
 {
     static const unsigned rows[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = (flags),
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
     };
 

@@ -7,7 +7,7 @@
 #ifndef TL_CORE_CORE_METRICS_H
 #define TL_CORE_CORE_METRICS_H
 
-#include "core/step/command.h"
+#include "core/command/command.h"
 #include "metrics/metrics.h"
 
 /* Ends of a wait for locks. */

@@ -4,15 +4,12 @@
  * codec_MEMBER(), which writes and reads it. A field added by a version is coded if codec->version
  * is at least that version, and else has its default.
  */
-#include "core/step/command_codec.h"
+#include "core/command/command_codec.h"
 
 #include "base/check.h"
-#include "core/catalog/catalog.h"
-#include "core/documents/update.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
-#include "core/step/codec.h"
-#include "core/step/limits.h"
+#include "core/command/catalog_options.h"
+#include "core/command/codec.h"
+#include "core/command/limits.h"
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
@@ -354,7 +351,7 @@ static void codec_heartbeat(struct codec *codec, struct heartbeat_command *heart
 
 static const unsigned codes[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = (code),
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
 };
 
@@ -382,7 +379,7 @@ static void codec_inputs(struct codec *codec, struct command *command)
     case COMMAND_##symbol:                          \
         codec_##member(codec, &command->member);    \
         break;
-#include "core/step/commands.def"
+#include "core/command/commands.def"
 #undef X
     case COMMAND_TYPE_COUNT: break;
     }

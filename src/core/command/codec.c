@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Codec; see codec.h. */
-#include "core/step/codec.h"
+#include "core/command/codec.h"
 
 #include "base/check.h"
 

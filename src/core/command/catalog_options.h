@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options with which requests and commands name indices; catalog_resolve() applies them. */
+#ifndef TL_CORE_CATALOG_OPTIONS_H
+#define TL_CORE_CATALOG_OPTIONS_H
+
+#include <stdbool.h>
+
+/* Elasticsearch's options of index expressions. */
+struct catalog_options {
+    bool ignore_unavailable; /* skip missing and closed indices without an error */
+    bool allow_no_indices;   /* allow an expression that resolves to no index */
+    bool expand_open;
+    bool expand_closed;
+    bool expand_hidden;
+    /* Accept a closed index given by its name: _open, _close, _settings, HEAD */
+    bool allow_closed;
+    /* Refuse aliases where 7.10 does, and do not match them by wildcards: DELETE */
+    bool refuse_aliases;
+};
+
+#endif
