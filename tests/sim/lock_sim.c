@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Goal: the lock table decides exactly by the rule in README-locks.md, and does nothing else.
- * Method: a million random requests, releases, withdrawals, timeouts, moves and ends of owners,
+ * Method: a million random requests, releases, withdrawals, undos, timeouts, moves and ends of owners,
  * some of them as one atomic change, are compared with a model. The model has no intention locks,
  * counts or queues: only a list of locks, a list of waiting requests, and the rule "two locks
- * conflict if one resource is the other or an ancestor of it and the modes are incompatible". After
+ * conflict if one resource is the other or an ancestor of it and the modes are incompatible"; and of
+ * each lock what its confirmed grants and each unconfirmed one give it. After
  * each step the table must have granted the same requests as the model, in the same order. A cycle
  * that the table reports must be a cycle in the model, with the youngest as the victim, and the
  * model must have no cycle left. From time to time the table is serialized and replaced by the
@@ -21,6 +22,7 @@
 #include "base/rand.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
+#include "core/step/section.h"
 
 enum {
     OWNERS = 12, /* the first half sessions, the others transactions of sessions or of none */
@@ -28,6 +30,7 @@ enum {
     ACTORS = OWNERS + WRITES,
     WANTS_MAX = 3,
     REQUESTS_MAX = 40,
+    UNCONFIRMED_MAX = 16,
     LOCKS_MAX = 400,
     PLACES_MAX = ACTORS * 8,
     DIRECTORIES = 7,
@@ -53,6 +56,7 @@ struct model_spec {
     struct thing on;
     enum lock_mode mode;
     bool within;
+    bool filed; /* the lock has an unconfirmed grant by it */
 };
 
 struct model_lock {
@@ -61,6 +65,8 @@ struct model_lock {
     enum lock_mode mode;
     /* an insert intention: conflicts only with locks on the directory and its ancestors */
     bool place;
+    enum lock_mode confirmed_mode; /* without its unconfirmed grants; LOCK_NONE: no lock */
+    tl_ts confirmed_token;
 };
 
 struct model_request {
@@ -68,6 +74,8 @@ struct model_request {
     uint64_t arrival;
     bool upgrade;
     tl_ts deadline;
+    bool stays; /* once granted after a wait it stays for a while, and may be undone */
+    bool unconfirmed;
     struct model_spec specs[WANTS_MAX];
     size_t spec_count;
     struct lock_request *real;
@@ -99,9 +107,11 @@ struct sim {
     size_t expected_count;
     struct model_request *ended[REQUESTS_MAX]; /* deadlock victims */
     size_t ended_count;
+    struct model_request *unconfirmed[UNCONFIRMED_MAX]; /* granted; in no order */
+    size_t unconfirmed_count;
     uint64_t last_arrival;
     uint64_t last_born;
-    uint64_t granted, waited, deadlocks, requeues, moves, deaths, written;
+    uint64_t granted, waited, deadlocks, requeues, moves, deaths, written, undone;
 };
 
 static _Noreturn void failed(const struct sim *sim, const char *expression, int line)
@@ -253,18 +263,98 @@ static struct model_lock *model_lock(struct sim *sim, int owner, struct thing on
     return NULL;
 }
 
-static void model_grant(struct sim *sim, const struct model_request *request)
+static enum lock_mode stronger(enum lock_mode a, enum lock_mode b)
+{
+    return a > b ? a : b;
+}
+
+/* `waited`: the request was granted after a wait, so it can be undone. */
+static void model_grant(struct sim *sim, struct model_request *request, bool waited)
+{
+    request->unconfirmed = waited && request->stays;
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct model_spec *spec = &request->specs[i];
+        struct model_lock *lock = spec->within ? NULL : model_lock(sim, request->owner, spec->on);
+        if (lock == NULL) {
+            CHECK(sim, sim->lock_count < LOCKS_MAX);
+            lock = &sim->locks[sim->lock_count++];
+            *lock = (struct model_lock){request->owner, spec->on, spec->mode, spec->within, LOCK_NONE, TL_TS_NONE};
+        }
+        lock->mode = stronger(lock->mode, spec->mode);
+        spec->filed = request->unconfirmed && !spec->within;
+        if (!request->unconfirmed)
+            lock->confirmed_mode = stronger(lock->confirmed_mode, spec->mode);
+    }
+}
+
+/* Adds the token of a confirmed grant to its locks. */
+static void model_confirm_token(struct sim *sim, const struct model_request *request)
+{
+    tl_ts token = lock_request_token(request->real);
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct model_lock *lock =
+            request->specs[i].within ? NULL : model_lock(sim, request->owner, request->specs[i].on);
+        if (lock != NULL && token > lock->confirmed_token)
+            lock->confirmed_token = token;
+    }
+}
+
+static void model_confirm(struct sim *sim, struct model_request *request)
+{
+    tl_ts token = lock_request_token(request->real);
+    request->unconfirmed = false;
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct model_spec *spec = &request->specs[i];
+        struct model_lock *lock = spec->filed ? model_lock(sim, request->owner, spec->on) : NULL;
+        if (lock == NULL)
+            continue;
+        spec->filed = false;
+        lock->confirmed_mode = stronger(lock->confirmed_mode, spec->mode);
+        lock->confirmed_token = token > lock->confirmed_token ? token : lock->confirmed_token;
+    }
+}
+
+/* What a lock has by its confirmed and its unconfirmed grants. Returns: its mode. */
+static enum lock_mode model_value(const struct sim *sim, const struct model_lock *lock, tl_ts *ret_token)
+{
+    enum lock_mode mode = lock->confirmed_mode;
+    *ret_token = lock->confirmed_token;
+    for (size_t i = 0; i < sim->unconfirmed_count; i++) {
+        const struct model_request *request = sim->unconfirmed[i];
+        tl_ts token = lock_request_token(request->real);
+        for (size_t j = 0; request->owner == lock->owner && j < request->spec_count; j++)
+            if (request->specs[j].filed && same(request->specs[j].on, lock->on)) {
+                mode = stronger(mode, request->specs[j].mode);
+                *ret_token = token > *ret_token ? token : *ret_token;
+            }
+    }
+    return mode;
+}
+
+/* Undoes a request. Requires: it is in sim->unconfirmed no more. */
+static void model_undo(struct sim *sim, struct model_request *request)
 {
     for (size_t i = 0; i < request->spec_count; i++) {
-        const struct model_spec *spec = &request->specs[i];
-        struct model_lock *lock = spec->within ? NULL : model_lock(sim, request->owner, spec->on);
-        if (lock != NULL) {
-            lock->mode = spec->mode > lock->mode ? spec->mode : lock->mode;
+        struct model_spec *spec = &request->specs[i];
+        struct model_lock *lock = spec->filed ? model_lock(sim, request->owner, spec->on) : NULL;
+        tl_ts token;
+        if (lock == NULL)
             continue;
-        }
-        CHECK(sim, sim->lock_count < LOCKS_MAX);
-        sim->locks[sim->lock_count++] = (struct model_lock){request->owner, spec->on, spec->mode, spec->within};
+        spec->filed = false;
+        lock->mode = model_value(sim, lock, &token);
+        if (lock->mode == LOCK_NONE)
+            *lock = sim->locks[--sim->lock_count];
     }
+    request->unconfirmed = false;
+}
+
+/* A released lock has no grants any more. */
+static void model_forget_grants(struct sim *sim, const struct model_lock *lock)
+{
+    for (size_t i = 0; i < sim->unconfirmed_count; i++)
+        for (size_t j = 0; j < sim->unconfirmed[i]->spec_count; j++)
+            if (sim->unconfirmed[i]->owner == lock->owner && same(sim->unconfirmed[i]->specs[j].on, lock->on))
+                sim->unconfirmed[i]->specs[j].filed = false;
 }
 
 static void model_forget_waiting(struct sim *sim, const struct model_request *request)
@@ -292,6 +382,8 @@ static size_t model_release(struct sim *sim, int owner, const struct thing *on)
         struct model_lock *lock = &sim->locks[i];
         if (lock->owner == owner && (on == NULL || (!lock->place && same(lock->on, *on)))) {
             released += !lock->place;
+            if (!lock->place)
+                model_forget_grants(sim, lock);
             sim->locks[i] = sim->locks[--sim->lock_count];
         } else {
             i++;
@@ -310,7 +402,7 @@ static bool model_grant_one(struct sim *sim)
     if (best == NULL)
         return false;
     model_forget_waiting(sim, best);
-    model_grant(sim, best);
+    model_grant(sim, best, true);
     sim->expected[sim->expected_count++] = best;
     return true;
 }
@@ -444,8 +536,10 @@ static void actor_end(struct sim *sim, int actor)
     sim->actors[actor].alive = false;
 }
 
-static void request_done(struct model_request *request)
+static void request_done(struct sim *sim, struct model_request *request)
 {
+    if (request->unconfirmed)
+        model_confirm(sim, request);
     lock_request_free(request->real);
     free(request);
 }
@@ -490,7 +584,7 @@ static bool drain_one(struct sim *sim)
         CHECK(sim, sim->ended_count > 0 && sim->ended[0] == request);
         memmove(sim->ended, sim->ended + 1, --sim->ended_count * sizeof sim->ended[0]);
         int actor = request->owner;
-        request_done(request);
+        request_done(sim, request);
         if (actor >= OWNERS)
             actor_end(sim, actor);
         return true;
@@ -503,7 +597,13 @@ static bool drain_one(struct sim *sim)
     memmove(sim->expected, sim->expected + 1, --sim->expected_count * sizeof sim->expected[0]);
     int actor = request->owner;
     check_token(sim, request);
-    request_done(request);
+    if (request->unconfirmed && sim->unconfirmed_count < UNCONFIRMED_MAX) {
+        sim->unconfirmed[sim->unconfirmed_count++] = request;
+        return true;
+    }
+    if (!request->unconfirmed)
+        model_confirm_token(sim, request);
+    request_done(sim, request);
     if (actor >= OWNERS)
         write_done(sim, actor);
     return true;
@@ -589,7 +689,7 @@ static void check_can_grant(struct sim *sim, const struct model_request *request
 static void end_refused(struct sim *sim, struct model_request *request)
 {
     int actor = request->owner;
-    request_done(request);
+    request_done(sim, request);
     if (actor >= OWNERS)
         actor_end(sim, actor);
 }
@@ -603,7 +703,7 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
         check_can_grant(sim, request);
     bool grantable = model_grantable(sim, request);
     if (grantable)
-        model_grant(sim, request);
+        model_grant(sim, request, false);
     else if (wait)
         sim->waiting[sim->waiting_count++] = request;
     int outcome = lock_request_start(request->real, wait);
@@ -639,7 +739,9 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
         sim->granted++;
         int actor = request->owner;
         check_token(sim, request);
-        request_done(request);
+        if (!request->unconfirmed)
+            model_confirm_token(sim, request);
+        request_done(sim, request);
         if (actor >= OWNERS)
             write_done(sim, actor);
     }
@@ -659,6 +761,7 @@ static void step_acquire(struct sim *sim)
         return;
     struct model_request *request = calloc(1, sizeof *request);
     request->owner = actor;
+    request->stays = roll(sim, 2) == 0;
     request->deadline = sim->ts + (tl_ts)roll(sim, 60);
     fill_lock_request(sim, request);
     start(sim, request, roll(sim, 5) > 0);
@@ -699,7 +802,7 @@ static void withdraw(struct sim *sim, struct model_request *request)
 {
     int actor = request->owner;
     model_forget_waiting(sim, request);
-    request_done(request);
+    request_done(sim, request);
     if (actor >= OWNERS)
         actor_end(sim, actor);
 }
@@ -708,6 +811,41 @@ static void step_withdraw(struct sim *sim)
 {
     if (sim->waiting_count > 0)
         withdraw(sim, sim->waiting[roll(sim, (int)sim->waiting_count)]);
+}
+
+static struct model_request *take_unconfirmed(struct sim *sim, size_t at)
+{
+    struct model_request *request = sim->unconfirmed[at];
+    sim->unconfirmed[at] = sim->unconfirmed[--sim->unconfirmed_count];
+    return request;
+}
+
+/* Confirms an unconfirmed request, or undoes it. */
+static void step_undo(struct sim *sim)
+{
+    if (sim->unconfirmed_count == 0)
+        return;
+    bool undoes = roll(sim, 3) > 0;
+    struct model_request *request = sim->unconfirmed[roll(sim, (int)sim->unconfirmed_count)];
+    for (size_t i = 0; i < sim->unconfirmed_count; i++)
+        if (sim->unconfirmed[i] == request)
+            take_unconfirmed(sim, i);
+    if (undoes) {
+        model_undo(sim, request);
+        lock_request_undo(request->real, TL_TS_NONE);
+        sim->undone++;
+    }
+    request_done(sim, request);
+}
+
+/* Frees the unconfirmed requests of an owner. */
+static void free_unconfirmed(struct sim *sim, int actor)
+{
+    for (size_t i = 0; i < sim->unconfirmed_count;)
+        if (sim->unconfirmed[i]->owner == actor)
+            request_done(sim, take_unconfirmed(sim, i));
+        else
+            i++;
 }
 
 static void step_time(struct sim *sim)
@@ -731,9 +869,12 @@ static void step_time(struct sim *sim)
 
 static void release_actor(struct sim *sim, int actor)
 {
+    if (roll(sim, 2) == 0)
+        free_unconfirmed(sim, actor);
     model_release(sim, actor, NULL);
     lock_release_all(&sim->table, &sim->actors[actor].owner);
     drain(sim);
+    free_unconfirmed(sim, actor);
     actor_end(sim, actor);
 }
 
@@ -795,7 +936,7 @@ static void step_move(struct sim *sim)
 /* Several of these as one atomic change, with grants suspended until all are done. */
 static void step_atomic(struct sim *sim)
 {
-    static void (*const parts[])(struct sim *) = {step_release, step_release, step_withdraw, step_move};
+    static void (*const parts[])(struct sim *) = {step_release, step_undo, step_withdraw, step_move};
     lock_table_suspend_grants(&sim->table);
     for (int count = 1 + roll(sim, 6); count > 0; count--)
         parts[roll(sim, 4)](sim);
@@ -808,18 +949,21 @@ static void step_atomic(struct sim *sim)
 static void collect_refs(struct sim *sim, struct lock_codec_refs *refs, struct lock_owner **owners,
                          struct lock_request **requests)
 {
-    *refs = (struct lock_codec_refs){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
+    *refs = (struct lock_codec_refs){.owners = owners, .requests = requests};
     for (int i = 0; i < ACTORS; i++)
         if (sim->actors[i].alive)
             owners[refs->owner_count++] = &sim->actors[i].owner;
     for (size_t i = 0; i < sim->waiting_count; i++)
         requests[i] = sim->waiting[i]->real;
+    for (size_t i = 0; i < sim->unconfirmed_count; i++)
+        requests[sim->waiting_count + i] = sim->unconfirmed[i]->real;
+    refs->request_count = sim->waiting_count + sim->unconfirmed_count;
 }
 
 static struct buf write_table(struct sim *sim, struct lock_codec_refs *refs)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct codec codec = codec_to(&bytes, 1);
+    struct codec codec = codec_to(&bytes, SECTIONS_VERSION);
     lock_codec_table(&codec, &sim->table, refs);
     return bytes;
 }
@@ -844,8 +988,9 @@ static void reset_table(struct sim *sim, struct lock_codec_refs *refs)
 static void read_table(struct sim *sim, struct slice bytes, struct lock_codec_refs *refs, struct arena *arena)
 {
     struct codec codec = codec_from(bytes, arena);
+    codec.version = SECTIONS_VERSION;
     lock_codec_table(&codec, &sim->table, refs);
-    CHECK(sim, codec_done(&codec) && refs->request_count == sim->waiting_count);
+    CHECK(sim, codec_done(&codec) && refs->request_count == sim->waiting_count + sim->unconfirmed_count);
 }
 
 /*
@@ -861,6 +1006,7 @@ static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_
     size_t at = (size_t)rng_below(&sim->rng, bytes.len);
     bytes_of[at] = (char)(bytes_of[at] ^ (cut ? 0 : 1 << roll(sim, 8)));
     struct codec codec = codec_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
+    codec.version = SECTIONS_VERSION;
     lock_codec_table(&codec, &sim->table, refs);
     CHECK(sim, !cut || !codec_done(&codec));
     reset_table(sim, refs);
@@ -870,7 +1016,7 @@ static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_
 static void step_serialize(struct sim *sim)
 {
     struct lock_owner *owners[ACTORS];
-    struct lock_request *requests[REQUESTS_MAX];
+    struct lock_request *requests[REQUESTS_MAX + UNCONFIRMED_MAX];
     struct lock_codec_refs refs;
     struct arena arena = ARENA_INIT;
     collect_refs(sim, &refs, owners, requests);
@@ -883,12 +1029,35 @@ static void step_serialize(struct sim *sim)
         sim->waiting[i]->real = refs.requests[i];
         lock_request_set_user(refs.requests[i], sim->waiting[i]);
     }
+    for (size_t i = 0; i < sim->unconfirmed_count; i++) {
+        sim->unconfirmed[i]->real = refs.requests[sim->waiting_count + i];
+        lock_request_set_user(sim->unconfirmed[i]->real, sim->unconfirmed[i]);
+    }
     struct buf again = write_table(sim, &refs);
     CHECK(sim, slice_equal(buf_as_slice(&bytes), buf_as_slice(&again)));
     buf_deinit(&again);
     buf_deinit(&bytes);
     arena_deinit(&arena);
     sim->written++;
+}
+
+/* Each lock has the mode and the token that follow from its grants. */
+static void check_values(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->lock_count; i++) {
+        const struct model_lock *lock = &sim->locks[i];
+        struct lock_owner *mine = &sim->actors[lock->owner].owner, *found = NULL;
+        struct resource_name name = name_of(sim, lock->on);
+        struct lock_spec spec = {name, lock->mode, false};
+        tl_ts token;
+        if (lock->place)
+            continue;
+        CHECK(sim, model_value(sim, lock, &token) == lock->mode);
+        CHECK(sim, lock_table_holds(&sim->table, mine, &spec));
+        spec.mode = lock->mode + 1;
+        CHECK(sim, lock->mode == LOCK_X || !lock_table_holds(&sim->table, mine, &spec));
+        CHECK(sim, lock_table_find_token(&sim->table, token, &name, &found) && found == mine);
+    }
 }
 
 static void check(struct sim *sim)
@@ -900,6 +1069,7 @@ static void check(struct sim *sim)
     for (size_t i = 0; i < sim->lock_count; i++)
         locks += !sim->locks[i].place;
     CHECK(sim, sim->table.lock_count == locks);
+    check_values(sim);
     if (sim->step % 16 == 0)
         lock_table_check(&sim->table);
 }
@@ -910,9 +1080,9 @@ static const struct {
     int weight;
     void (*run)(struct sim *sim);
 } kinds[] = {
-    {"acquire", 30, step_acquire},  {"write", 20, step_write},  {"release", 24, step_release},
+    {"acquire", 30, step_acquire},  {"write", 16, step_write},  {"release", 20, step_release},
     {"withdraw", 4, step_withdraw}, {"time", 10, step_time},    {"move", 5, step_move},
-    {"death", 3, step_death},       {"moment", 4, step_atomic},
+    {"death", 3, step_death},       {"moment", 4, step_atomic}, {"undo", 8, step_undo},
 };
 enum { SERIALIZE_EVERY = 40 };
 
@@ -962,10 +1132,11 @@ static void run(uint64_t seed, uint64_t steps)
         drain(sim);
     }
     printf("seed %llu: %llu steps, %llu granted at once, %llu waited, %llu deadlocks, %llu requeued, %llu moves, "
-           "%llu deaths, %llu times as bytes\n",
+           "%llu deaths, %llu undone, %llu times as bytes\n",
            (unsigned long long)seed, (unsigned long long)steps, (unsigned long long)sim->granted,
            (unsigned long long)sim->waited, (unsigned long long)sim->deadlocks, (unsigned long long)sim->requeues,
-           (unsigned long long)sim->moves, (unsigned long long)sim->deaths, (unsigned long long)sim->written);
+           (unsigned long long)sim->moves, (unsigned long long)sim->deaths, (unsigned long long)sim->undone,
+           (unsigned long long)sim->written);
     lock_table_deinit(&sim->table);
     free(sim);
 }

@@ -608,6 +608,11 @@ struct command {
      * that a build without the mark created. Not encoded.
      */
     bool precedes_routing_marks;
+    /*
+     * Decoded from a version before 8: requests that its step grants are undone by the earlier rule
+     * (lock_request_undo()). Not encoded.
+     */
+    bool precedes_undo;
     union {
         struct write_command write;
         struct index_command index;

@@ -143,7 +143,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
 /* Requires: the hold has no bits and no watchers. */
 static void hold_free(struct lock_table *table, struct lock_hold *hold)
 {
-    REQUIRE(hold->bits == 0 && hold->watchers == NULL);
+    REQUIRE(hold->bits == 0 && hold->watchers == NULL && hold->unconfirmed == NULL);
     struct lock_hold **at = bucket_of(table, hold->owner, hold->resource);
     for (; *at != hold; at = &(*at)->chain)
         resource_count_lookup(&table->resources);
@@ -346,6 +346,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     REQUIRE(mode != LOCK_NONE && table->lock_count > 0);
     changed(table, hold, true);
     count_lock(table, hold, false);
+    lock__hold_forget_grants(hold);
     hold->mode = LOCK_NONE;
     hold->number = 0;
     hold->auxiliary = false;
@@ -461,6 +462,7 @@ void lock_request_free(struct lock_request *request)
     table->work += request->spec_count;
     for (size_t i = 0; i < request->spec_count; i++)
         resource_unref(&table->resources, request->specs[i].resource);
+    lock__grants_confirm(request);
     INSIST(request->watched == NULL && !heap_holds(&request->wake) && !list_linked(&request->suspect));
     magic_clear(&request->magic);
     mem_free(request->waiters);
@@ -570,15 +572,15 @@ static tl_ts choose_token(const struct lock_request *request)
 }
 
 /*
- * Acquires one lock of a request. The intention locks of a new lock are left to `update` if it has
+ * Acquires lock `at` of a request. The intention locks of a new lock are left to `update` if it has
  * their mode.
  */
-static void grant_lock(const struct lock_request *request, const struct lock_spec_ref *spec,
-                       struct intention_update *update)
+static void grant_lock(struct lock_request *request, size_t at, struct intention_update *update)
 {
     struct lock_table *table = request->table;
+    const struct lock_spec_ref *spec = &request->specs[at];
     struct lock_hold *hold = hold_open(table, request->owner, spec->resource);
-    bool was_auxiliary = hold->auxiliary;
+    struct lock_value old = lock__value(hold);
     table->work++;
     enum lock_mode before = lock_raise(table, hold, spec->mode, spec->auxiliary);
     struct resource *above = spec->resource->parent;
@@ -586,10 +588,21 @@ static void grant_lock(const struct lock_request *request, const struct lock_spe
         intention_update_add(update, above, 1);
     else if (before < spec->mode && above != NULL)
         intentions_change(table, request->owner, above, before, spec->mode);
-    if (before < spec->mode || hold->token != request->token || hold->auxiliary != was_auxiliary) {
+    if (before < spec->mode || hold->token != request->token || hold->auxiliary != old.auxiliary) {
         lock__token_set(table, hold, request->token);
         changed(table, hold, false);
     }
+    if (request->grants != NULL)
+        lock__grant_add(request, at, hold, old);
+    else
+        lock__hold_confirm(hold, (struct lock_value){spec->mode, request->token, spec->auxiliary});
+}
+
+/* Returns: whether a request that is granted now can be undone. */
+static bool can_be_undone(const struct lock_request *request)
+{
+    return request->state == LOCK_STATE_WAITING && !request->owner->autocommit && !request->owner->cleanup &&
+           !request->table->precedes_undo;
 }
 
 void lock__request_grant(struct lock_request *request)
@@ -597,12 +610,15 @@ void lock__request_grant(struct lock_request *request)
     struct lock_table *table = request->table;
     struct intention_update update = {.table = table, .owner = request->owner, .mode = request->specs[0].mode};
     REQUIRE(!list_linked(&request->of_owner)); /* it has left the queues */
+    bool undoable = can_be_undone(request);
     request->token = choose_token(request);
     lock__request_set_state(request, LOCK_STATE_GRANTED);
+    if (undoable)
+        lock__grants_open(request);
     for (size_t i = 0; i < request->spec_count; i++) {
         const struct lock_spec_ref *spec = &request->specs[i];
         if (!spec->insert_intention)
-            grant_lock(request, spec, &update);
+            grant_lock(request, i, &update);
         else if (spec->mode == update.mode)
             intention_update_add(&update, spec->resource, 1);
         else
@@ -716,19 +732,61 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
     return true;
 }
 
+/*
+ * Gives a lock a weaker mode and an older token. Requires: `to` has a mode.
+ * Returns: whether the mode has changed.
+ */
+static bool lock_lower(struct lock_table *table, struct lock_hold *hold, struct lock_value to)
+{
+    struct lock_value from = lock__value(hold);
+    REQUIRE(to.mode != LOCK_NONE && to.mode <= from.mode && to.token <= from.token);
+    if (to.mode == from.mode && to.token == from.token && to.auxiliary == from.auxiliary)
+        return false;
+    count_lock(table, hold, false);
+    hold->mode = (uint8_t)to.mode;
+    hold->auxiliary = to.auxiliary;
+    count_lock(table, hold, true);
+    lock__token_set(table, hold, to.token);
+    hold_set_bits(table, hold, bits_of(hold));
+    if (to.mode != from.mode && hold->resource->parent != NULL)
+        intentions_change(table, hold->owner, hold->resource->parent, from.mode, to.mode);
+    changed(table, hold, false);
+    return to.mode != from.mode;
+}
+
+/* Undoes one grant. Returns: whether the owner has less than before. */
+static bool undo_grant(struct lock_table *table, struct lock_grant *grant)
+{
+    struct lock_hold *hold = grant->hold;
+    table->work++;
+    if (hold == NULL)
+        return false;
+    struct lock_value left = lock__grant_remove(grant);
+    if (left.mode != LOCK_NONE)
+        return lock_lower(table, hold, left);
+    lock_drop(table, hold);
+    return true;
+}
+
+/* Undoes one lock of a request that a command of a version before 8 has granted; returns as undo_grant(). */
+static bool drop_granted_at(struct lock_table *table, const struct lock_request *request, size_t at, tl_ts since)
+{
+    struct lock_hold *hold = lock__hold_find(table, request->owner, request->specs[at].resource);
+    if (hold == NULL || hold->mode == LOCK_NONE || hold->since != since)
+        return false;
+    lock_drop(table, hold);
+    return true;
+}
+
 void lock_request_undo(struct lock_request *request, tl_ts since)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
     struct lock_table *table = request->table;
-    bool dropped = false;
-    for (size_t i = 0; i < request->spec_count; i++) {
-        struct lock_hold *hold = lock__hold_find(table, request->owner, request->specs[i].resource);
-        if (hold != NULL && hold->mode != LOCK_NONE && hold->since == since) {
-            lock_drop(table, hold);
-            dropped = true;
-        }
-    }
-    if (dropped) /* waiters for these locks block the owner's other requests from now on */
+    bool less = false;
+    for (size_t i = 0; i < request->spec_count; i++)
+        less |= request->grants != NULL ? undo_grant(table, &request->grants[i])
+                                        : drop_granted_at(table, request, i, since);
+    if (less) /* waiters for these locks block the owner's other requests from now on */
         lock__queue_check_waits(table, request->owner);
     lock__queue_process_wakeups(table);
 }
@@ -762,6 +820,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
         prefetch_later(table, &owner->holds, &hold->of_owner);
+        lock__hold_forget_grants(hold);
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }

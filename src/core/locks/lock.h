@@ -18,6 +18,7 @@
 #include "core/command/command.h"
 
 struct lock_request;
+struct lock_unconfirmed;
 
 /* Holds locks and makes requests. Embedded in a session, a transaction or an autocommit write. */
 struct lock_owner {
@@ -53,6 +54,7 @@ struct lock_hold {
     struct list of_owner;
     struct treap_node by_bits;     /* in resource->held_by; its set is `bits` */
     struct lock_request *watchers; /* waiting requests that watch this hold */
+    struct lock_unconfirmed *unconfirmed; /* its unconfirmed grants; NULL: none; invariant 9 */
     uint64_t number;               /* unique number of the lock; 0 without a mode */
     tl_ts since;                   /* first grant of the lock */
     tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */
@@ -140,6 +142,7 @@ struct lock_table {
     uint64_t work;        /* work since lock_table_init(), as far as it follows from the state */
     size_t cleanup_quota; /* cleanup requests that may still be granted */
     size_t grant_quota;   /* cost of other waiting requests that may still be granted */
+    bool precedes_undo;   /* the step's command is of a version before 8: its grants are not unconfirmed */
     /* calls of lock_table_suspend_grants() without their _resume_grants() */
     unsigned grants_suspended;
     uint64_t suspensions; /* since lock_table_init(), nested ones not counted */
@@ -207,7 +210,7 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
                                       size_t spec_count, void *user);
 /*
  * Frees a request, or NULL. A waiting one is withdrawn; the locks of a granted one stay with the
- * owner.
+ * owner, and are confirmed: no lock_request_undo() takes them away.
  */
 void lock_request_free(struct lock_request *request);
 TL_DEFINE_FREEP(struct lock_request, lock_request_free)
@@ -221,7 +224,14 @@ TL_DEFINE_FREEP(struct lock_request, lock_request_free)
 enum { LOCK_GRANTED = 0, LOCK_WAITS = 1, LOCK_CONFLICT = 2, LOCK_DEADLOCK = 3 };
 int lock_request_start(struct lock_request *request, bool wait) TL_MUST_USE;
 
-/* Releases the locks of a granted request that were first granted at `since`. Older ones stay. */
+/*
+ * Undoes the grant of a request that has waited: each of its locks gets the mode and the token that
+ * it would have without this grant, or is released. Locks that were released since stay so. Then
+ * grants the requests that nothing blocks any more. README-locks.md, "Undone requests".
+ * Requires: the request is granted, not by lock_request_start() at once. `since`: the timestamp of
+ * the grant; only for one of a version before 8, of which each lock acquired then is released, and
+ * a lock that was held before keeps its mode.
+ */
 void lock_request_undo(struct lock_request *request, tl_ts since);
 /* Returns: how many locks it asks for, without locks on names. */
 size_t lock_request_spec_count(const struct lock_request *request);

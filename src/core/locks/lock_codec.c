@@ -11,6 +11,7 @@
  *     owners     number · age · flags · holds
  *     hold       resource (index) · mode · flags · number · since · token · below[3]
  *     requests   owner (index) · arrival · flags · [token, if granted] · locks
+ *     lock       resource · mode · flags · [of an unconfirmed grant: held · the confirmed mode · flags · token]
  *     orders     of each resource with several holds: the indexes of their owners
  *                of each owner: the indexes of its requests, then of its dependents' requests
  *
@@ -19,6 +20,8 @@
  * in which the holds refer to them. An index counts from 1; 0 is the root.
  */
 #include "core/locks/lock_codec.h"
+
+#include <stdlib.h>
 
 #include "base/check.h"
 #include "base/map.h"
@@ -297,17 +300,106 @@ static void codec_spec(struct codec *codec, struct lock_spec *spec)
     codec_flags(codec, flags, 2);
 }
 
-static void codec_request_flags(struct codec *codec, bool *upgrade, bool *granted)
+static void codec_request_flags(struct codec *codec, bool *upgrade, bool *granted, bool *unconfirmed)
 {
-    bool *const flags[] = {upgrade, granted};
+    bool *const flags[] = {upgrade, granted, unconfirmed};
 
-    codec_flags(codec, flags, codec->version < 6 ? 1 : 2);
+    codec_flags(codec, flags, codec->version < 6 ? 1 : codec->version < 10 ? 2 : 3);
+    codec_require(codec, !*unconfirmed || *granted);
+}
+
+/* Reads or writes what the hold of an unconfirmed grant keeps if all of its grants are undone. */
+static void codec_confirmed(struct codec *codec, struct lock_value *value)
+{
+    bool *const flags[] = {&value->auxiliary};
+
+    value->mode = (enum lock_mode)codec_enum(codec, value->mode, LOCK_MODE_COUNT);
+    codec_flags(codec, flags, 1);
+    codec_number(codec, &value->token);
+    codec_require(codec, value->mode != LOCK_NONE || (value->token == TL_TS_NONE && !value->auxiliary));
+}
+
+static void write_grants(struct codec *codec, const struct lock_request *request)
+{
+    for (size_t i = 0; i < request->spec_count; i++) {
+        const struct lock_hold *hold = request->grants[i].hold;
+        bool held = hold != NULL;
+        codec_bool(codec, &held);
+        if (!held)
+            continue;
+        struct lock_value value = lock__confirmed_value(hold->unconfirmed);
+        codec_confirmed(codec, &value);
+    }
+}
+
+/* Reads the unconfirmed grants of a request; sort_grants() puts them into the order of their holds. */
+static void read_grants(struct codec *codec, struct lock_table *table, struct lock_request *request)
+{
+    lock__grants_open(request);
+    for (size_t i = 0; i < request->spec_count && !codec->bad; i++) {
+        const struct lock_spec_ref *spec = &request->specs[i];
+        struct lock_value value = {LOCK_NONE, TL_TS_NONE, false};
+        bool held = false;
+        codec_bool(codec, &held);
+        if (!held)
+            continue;
+        codec_confirmed(codec, &value);
+        struct lock_hold *hold = lock__hold_find(table, request->owner, spec->resource);
+        codec_require(codec, hold != NULL && hold->mode != LOCK_NONE && !spec->insert_intention);
+        if (codec->bad)
+            return;
+        struct lock_value first = hold->unconfirmed == NULL ? value : lock__confirmed_value(hold->unconfirmed);
+        codec_require(codec,
+                      first.mode == value.mode && first.token == value.token && first.auxiliary == value.auxiliary);
+        lock__grant_add(request, i, hold, value);
+    }
+}
+
+static int compare_tokens(const void *a, const void *b)
+{
+    const struct lock_request *x = *(struct lock_request *const *)a, *y = *(struct lock_request *const *)b;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+/*
+ * Orders the grants of each hold by their tokens, and requires that each hold has what follows from
+ * its grants (invariant 9).
+ */
+static void sort_grants(struct codec *codec, const struct lock_codec_refs *refs)
+{
+    struct lock_request **sorted = mem_alloc((refs->request_count + 1) * sizeof(struct lock_request *));
+    size_t count = 0;
+
+    for (size_t i = 0; i < refs->request_count; i++)
+        if (refs->requests[i]->grants != NULL)
+            sorted[count++] = refs->requests[i];
+    if (count > 0)
+        qsort(sorted, count, sizeof *sorted, compare_tokens);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < sorted[i]->spec_count; j++) {
+            struct lock_grant *grant = &sorted[i]->grants[j];
+            if (grant->hold == NULL)
+                continue;
+            list_remove(&grant->link);
+            list_append(&grant->hold->unconfirmed->grants, &grant->link);
+        }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < sorted[i]->spec_count; j++) {
+            const struct lock_hold *hold = sorted[i]->grants[j].hold;
+            if (hold == NULL)
+                continue;
+            struct lock_value value = lock__unconfirmed_value(hold->unconfirmed);
+            codec_require(codec, value.mode == (enum lock_mode)hold->mode && value.token == hold->token &&
+                                     value.auxiliary == hold->auxiliary);
+        }
+    mem_free(sorted);
 }
 
 static void write_request(struct codec *codec, const struct lock_request *request, size_t index)
 {
     struct arena arena = ARENA_INIT;
     bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
+    bool unconfirmed = request->grants != NULL;
     uint64_t arrival = request->arrival;
     tl_ts token = request->token;
     size_t count = request->spec_count;
@@ -315,7 +407,7 @@ static void write_request(struct codec *codec, const struct lock_request *reques
     REQUIRE(granted || request->state == LOCK_STATE_WAITING);
     codec_size(codec, &index);
     codec_number(codec, &arrival);
-    codec_request_flags(codec, &upgrade, &granted);
+    codec_request_flags(codec, &upgrade, &granted, &unconfirmed);
     if (granted)
         codec_number(codec, &token);
     codec_array(codec, NULL, &count, 0, SPEC_MIN);
@@ -325,6 +417,8 @@ static void write_request(struct codec *codec, const struct lock_request *reques
                                  ref->auxiliary};
         codec_spec(codec, &spec);
     }
+    if (unconfirmed)
+        write_grants(codec, request);
     arena_deinit(&arena);
 }
 
@@ -332,13 +426,13 @@ static struct lock_request *read_request(struct codec *codec, struct lock_table 
 {
     struct lock_spec *specs;
     uint64_t arrival = 0;
-    bool upgrade = false, granted = false;
+    bool upgrade = false, granted = false, unconfirmed = false;
     tl_ts token = TL_TS_NONE;
     size_t index = 0, count = 0;
 
     codec_index(codec, &index, refs->owner_count);
     codec_number(codec, &arrival);
-    codec_request_flags(codec, &upgrade, &granted);
+    codec_request_flags(codec, &upgrade, &granted, &unconfirmed);
     if (granted)
         codec_number(codec, &token);
     specs = codec_array(codec, NULL, &count, sizeof(*specs), SPEC_MIN);
@@ -352,6 +446,8 @@ static struct lock_request *read_request(struct codec *codec, struct lock_table 
                                            : lock__restore_request(table, owner, specs, count, arrival, upgrade);
     for (size_t i = 0; i < count; i++)
         codec_require(codec, has_name(table, &specs[i].on));
+    if (unconfirmed)
+        read_grants(codec, table, request);
     return request;
 }
 
@@ -496,6 +592,7 @@ static void read_requests_and_orders(struct codec *codec, struct lock_table *tab
                                      const struct resource_list *resources)
 {
     read_requests(codec, table, refs);
+    sort_grants(codec, refs);
     codec_orders(codec, table, refs, resources, NULL);
     codec_request_orders(codec, refs, NULL);
     for (size_t i = 0; i < refs->request_count && !codec->bad; i++)

@@ -4,6 +4,7 @@
  * tests.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/magic.h"
@@ -423,6 +424,31 @@ static bool is_awaited(const struct lock_hold *hold)
     return false;
 }
 
+/* Invariant 9. */
+static void check_unconfirmed(const struct lock_hold *hold)
+{
+    const struct lock_unconfirmed *unconfirmed = hold->unconfirmed;
+    uint32_t counts[LOCK_MODE_COUNT] = {0}, plain = 0;
+    tl_ts token = TL_TS_NONE;
+    if (unconfirmed == NULL)
+        return;
+    INSIST(hold->mode != LOCK_NONE && !list_empty(&unconfirmed->grants));
+    list_for_each(link, &unconfirmed->grants)
+    {
+        const struct lock_grant *grant = list_entry(link, struct lock_grant, link);
+        const struct lock_request *request = grant->request;
+        const struct lock_spec_ref *spec = &request->specs[grant - request->grants];
+        INSIST(grant->hold == hold && request->owner == hold->owner && spec->resource == hold->resource);
+        INSIST(request->token >= token);
+        token = request->token;
+        counts[spec->mode]++;
+        plain += !spec->auxiliary;
+    }
+    struct lock_value value = lock__unconfirmed_value(unconfirmed);
+    INSIST(memcmp(counts, unconfirmed->counts, sizeof counts) == 0 && plain == unconfirmed->plain_count);
+    INSIST(value.mode == hold->mode && value.token == hold->token && value.auxiliary == hold->auxiliary);
+}
+
 static void check_counts(const struct resource *resource)
 {
     uint32_t held[LOCK_BIT_COUNT] = {0};
@@ -433,6 +459,7 @@ static void check_counts(const struct resource *resource)
         INSIST(hold->bits != 0);
         INSIST(((hold->bits >> LOCK_BIT_S) != 0) == (hold->mode != LOCK_NONE));
         INSIST(hold->awaited == is_awaited(hold));
+        check_unconfirmed(hold);
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
             held[bit] += hold->bits >> bit & 1;
         INSIST(lock__hold_next(resource, before, UINT8_MAX) == hold);

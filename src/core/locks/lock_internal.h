@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the lock table: lock.c (holds and requests), lock_queue.c (wait queues),
- * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_inspect.c (inspection and checks),
- * lock_codec.c (serialization).
+ * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_undo.c (unconfirmed grants),
+ * lock_inspect.c (inspection and checks), lock_codec.c (serialization).
  */
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
@@ -40,6 +40,26 @@ struct lock_spec_ref {
     bool auxiliary;
 };
 
+/*
+ * The grant of one lock of a request, until the request is freed or undone. Only a request that
+ * waited has these, since only it can be undone; autocommit writes and cleanup requests have none.
+ */
+struct lock_grant {
+    struct lock_request *request;
+    struct lock_hold *hold; /* NULL: an insert intention, or the lock has been released since */
+    struct list link;       /* in hold->unconfirmed->grants */
+};
+
+/* The unconfirmed grants of a hold, and the confirmed lock, which stays if all of them are undone. */
+struct lock_unconfirmed {
+    struct list grants;               /* by `link`, oldest first: their tokens do not decrease; not empty */
+    uint32_t counts[LOCK_MODE_COUNT]; /* the grants, by mode */
+    uint32_t plain_count;             /* those that are not auxiliary */
+    enum lock_mode mode;              /* confirmed; LOCK_NONE: no lock */
+    tl_ts token;                      /* confirmed; TL_TS_NONE: no lock */
+    bool auxiliary;                   /* confirmed */
+};
+
 #define LOCK_REQUEST_MAGIC MAGIC('L', 'R', 'e', 'q')
 
 struct lock_request {
@@ -53,6 +73,7 @@ struct lock_request {
     tl_ts token;
     struct lock_waiter *waiters; /* each (resource, bit) of its locks and intention locks, once */
     size_t waiter_count;
+    struct lock_grant *grants; /* by spec; NULL: its grant cannot be undone (struct lock_grant) */
 
     /*
      * Links in the watchers of the hold or waiter that it watches. `watched` NULL: it watches
@@ -156,6 +177,42 @@ void lock__request_grant(struct lock_request *request);
  * queue.
  */
 void lock__hold_check_awaited(struct lock_hold *hold);
+
+/* --- lock_undo.c ------------------------------------------------------------------------------ */
+
+/* The mode, token and kind of a lock. */
+struct lock_value {
+    enum lock_mode mode; /* LOCK_NONE: no lock */
+    tl_ts token;
+    bool auxiliary;
+};
+/* Returns: what a hold has now. */
+static inline struct lock_value lock__value(const struct lock_hold *hold)
+{
+    return (struct lock_value){(enum lock_mode)hold->mode, hold->token, hold->auxiliary};
+}
+/* Makes the grants of a request unconfirmed, none with a hold yet. */
+void lock__grants_open(struct lock_request *request);
+/*
+ * Files the grant of the request's lock `at` with its hold. `before`: what the hold had before it,
+ * if this is its only unconfirmed grant.
+ */
+void lock__grant_add(struct lock_request *request, size_t at, struct lock_hold *hold, struct lock_value before);
+/* Makes a grant that has no struct lock_grant part of what the hold keeps. */
+void lock__hold_confirm(struct lock_hold *hold, struct lock_value granted);
+/* Confirms all grants of a request, and frees them. */
+void lock__grants_confirm(struct lock_request *request);
+/* Forgets the unconfirmed grants of a hold whose lock is released. */
+void lock__hold_forget_grants(struct lock_hold *hold);
+/*
+ * Removes an unconfirmed grant from its hold. Returns: what the hold has without it.
+ * Requires: grant->hold is not NULL.
+ */
+struct lock_value lock__grant_remove(struct lock_grant *grant);
+/* Returns: what a hold has if all of its unconfirmed grants are undone. */
+struct lock_value lock__confirmed_value(const struct lock_unconfirmed *unconfirmed);
+/* Returns: what a hold has by its confirmed lock and its unconfirmed grants (invariant 9). */
+struct lock_value lock__unconfirmed_value(const struct lock_unconfirmed *unconfirmed);
 
 /* --- For lock_codec.c ------------------------------------------------------------------------- */
 

@@ -231,6 +231,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(!command_is(command->type, COMMAND_UNLOGGED));
     core->effects = effects;
     core->precedes_routing_marks = command->precedes_routing_marks;
+    core->precedes_undo = command->precedes_undo;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

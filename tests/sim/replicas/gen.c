@@ -8,6 +8,8 @@
 static const char *const hosts[] = {"a", "b", "c", "d"};
 static const char *const indices[] = {"fs", "ix", "nx", "ny"};
 static const char *const names[] = {"fs", "fs", "ix", "ix", "nx", "ny", "al", "be"};
+/* In the mode `waits`: nx and ny are created and deleted, which changes the resources of their documents. */
+static const char *const waits_names[] = {"nx", "nx", "nx", "ny", "fs", "al"};
 static const char *const dirs[] = {"/", "/a", "/a/x", "/b", "/a/x/deep"};
 static const char *const patterns[] = {"fs", "n*", "_all", "al", "ix,ny", "*"};
 static const struct catalog_options lenient = {
@@ -57,6 +59,8 @@ static struct slice some_first_attempt(struct gen *gen, struct arena *arena)
 
 static uint64_t some_wait(struct gen *gen)
 {
+    if (gen->waits)
+        return one_in(gen, 20) ? 0 : below(gen, 20000000);
     switch (below(gen, 6)) {
     case 0: return 0;
     case 1: return 1 + below(gen, 1000);
@@ -154,7 +158,7 @@ static struct write_item *some_items(struct gen *gen, struct arena *arena, size_
 static void gen_write(struct gen *gen, struct command *command)
 {
     struct arena *arena = &command->arena;
-    unsigned size = below(gen, 12);
+    unsigned size = below(gen, gen->waits ? 11 : 12);
 
     command->write.item_count = size < 7 ? 1 : size < 11 ? 1 + below(gen, 6) : 20 + below(gen, 30);
     command->write.items = some_items(gen, arena, command->write.item_count);
@@ -200,12 +204,16 @@ static void fill_target(struct gen *gen, struct arena *arena, struct lock_target
     unsigned what = below(gen, 20);
 
     *target = (struct lock_target){.mode = SOME(gen, modes), .index = slice_from(SOME(gen, names))};
-    if (what == 0)
+    if (gen->waits && !one_in(gen, 16)) {
+        target->index = slice_from(SOME(gen, waits_names));
+        target->id = arena_printf(arena, "%u", below(gen, 2));
+    } else if (what == 0) {
         target->index = SLICE_NONE;
-    else if (what > 2 && what < 8)
+    } else if (what > 2 && what < 8) {
         target->path = slice_from(SOME(gen, dirs));
-    else if (what >= 8)
+    } else if (what >= 8) {
         target->id = arena_printf(arena, "%u", below(gen, 8));
+    }
 }
 
 static struct lock_target *some_targets(struct gen *gen, struct arena *arena, size_t *ret_count)
@@ -277,7 +285,8 @@ static void gen_cancel(struct gen *gen, struct command *command)
     uint64_t host = (uint64_t)gen->host << HOST_SHIFT;
     unsigned back = below(gen, 30);
 
-    command->cancel.request = one_in(gen, 20) || gen->requests <= back ? host : host | (gen->requests - back);
+    command->cancel.request =
+        one_in(gen, gen->waits ? 4 : 20) || gen->requests <= back ? host : host | (gen->requests - back);
 }
 
 static void gen_tick(struct gen *gen, struct command *command)
@@ -317,6 +326,10 @@ static void gen_index(struct gen *gen, struct command *command)
     if (command->type == COMMAND_SETTINGS_PUT)
         command->index.body = slice_from(SOME(gen, settings));
     command->index.close = one_in(gen, 3);
+    if (gen->waits && command->type == COMMAND_INDEX_CREATE && one_in(gen, 2)) {
+        command->dialect = DIALECT_5;
+        command->index.body = SLICE_LIT("{\"mappings\":{\"t\":{}}}");
+    }
 }
 
 static void gen_aliases(struct gen *gen, struct command *command)
@@ -525,62 +538,68 @@ static void gen_rename(struct gen *gen, struct command *command)
     command->rename.if_seq_no = SEQ_NO_ANY;
 }
 
-/* Relative frequency of each type. */
+/* Relative frequency of each type, and that in the mode `waits`. */
 static const struct {
     enum command_type type;
     unsigned weight;
+    unsigned waits;
     generator *generate;
 } generators[] = {
-    {COMMAND_WRITE, 70, gen_write},
-    {COMMAND_RENAME, 14, gen_rename},
-    {COMMAND_SESSION_OPEN, 12, gen_open},
-    {COMMAND_SESSION_KEEPALIVE, 8, gen_session},
-    {COMMAND_SESSION_ATTACH, 3, gen_session},
-    {COMMAND_SESSION_DETACH, 2, gen_session},
-    {COMMAND_SESSION_CLOSE, 4, gen_session},
-    {COMMAND_LOCK, 35, gen_lock},
-    {COMMAND_UNLOCK, 12, gen_lock},
-    {COMMAND_TXN_BEGIN, 18, gen_begin},
-    {COMMAND_TXN_LOCK, 24, gen_read},
-    {COMMAND_TXN_COMMIT, 14, gen_end},
-    {COMMAND_TXN_ROLLBACK, 4, gen_end},
-    {COMMAND_CANCEL, 5, gen_cancel},
-    {COMMAND_TICK, 14, gen_tick},
-    {COMMAND_RESTART, 1, gen_nothing},
-    {COMMAND_INDEX_CREATE, 3, gen_index},
-    {COMMAND_INDEX_DELETE, 3, gen_index},
-    {COMMAND_INDEX_STATE, 4, gen_index},
-    {COMMAND_MAPPING_PUT, 2, gen_index},
-    {COMMAND_SETTINGS_PUT, 3, gen_index},
-    {COMMAND_ALIASES_UPDATE, 5, gen_aliases},
-    {COMMAND_TEMPLATE_PUT, 2, gen_object},
-    {COMMAND_TEMPLATE_DELETE, 1, gen_object},
-    {COMMAND_INDEX_TEMPLATE_PUT, 2, gen_object},
-    {COMMAND_INDEX_TEMPLATE_DELETE, 1, gen_object},
-    {COMMAND_COMPONENT_PUT, 2, gen_object},
-    {COMMAND_COMPONENT_DELETE, 1, gen_object},
-    {COMMAND_SCRIPT_PUT, 2, gen_object},
-    {COMMAND_SCRIPT_DELETE, 1, gen_object},
-    {COMMAND_FILE_SCRIPTS, 2, gen_files},
-    {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_object},
-    {COMMAND_LIMITS, 2, gen_limits},
-    {COMMAND_MARK, 2, gen_mark},
-    {COMMAND_FEED, 1, gen_feed},
-    {COMMAND_COPY_TOLD, 2, gen_object},
-    {COMMAND_COPY_FORGET, 1, gen_object},
-    {COMMAND_SECURITY_PUT, 3, gen_object},
-    {COMMAND_SECURITY_CHANGE, 2, gen_object},
-    {COMMAND_SECURITY_DELETE, 2, gen_object},
-    {COMMAND_MACHINE_LOST, 1, gen_nothing},
-    {COMMAND_TRIED, 4, gen_tried},
-    {COMMAND_SKIP, 2, gen_skip},
-    {COMMAND_ASIDE, 3, gen_aside},
-    {COMMAND_JOIN, 3, gen_join},
-    {COMMAND_HOST_GONE, 2, gen_gone},
-    {COMMAND_HEARTBEAT, 4, gen_heartbeat},
+    {COMMAND_WRITE, 70, 40, gen_write},
+    {COMMAND_RENAME, 14, 6, gen_rename},
+    {COMMAND_SESSION_OPEN, 12, 14, gen_open},
+    {COMMAND_SESSION_KEEPALIVE, 8, 6, gen_session},
+    {COMMAND_SESSION_ATTACH, 3, 0, gen_session},
+    {COMMAND_SESSION_DETACH, 2, 0, gen_session},
+    {COMMAND_SESSION_CLOSE, 4, 4, gen_session},
+    {COMMAND_LOCK, 35, 90, gen_lock},
+    {COMMAND_UNLOCK, 12, 34, gen_lock},
+    {COMMAND_TXN_BEGIN, 18, 12, gen_begin},
+    {COMMAND_TXN_LOCK, 24, 16, gen_read},
+    {COMMAND_TXN_COMMIT, 14, 6, gen_end},
+    {COMMAND_TXN_ROLLBACK, 4, 3, gen_end},
+    {COMMAND_CANCEL, 5, 12, gen_cancel},
+    {COMMAND_TICK, 14, 14, gen_tick},
+    {COMMAND_RESTART, 1, 1, gen_nothing},
+    {COMMAND_INDEX_CREATE, 3, 14, gen_index},
+    {COMMAND_INDEX_DELETE, 3, 8, gen_index},
+    {COMMAND_INDEX_STATE, 4, 0, gen_index},
+    {COMMAND_MAPPING_PUT, 2, 0, gen_index},
+    {COMMAND_SETTINGS_PUT, 3, 0, gen_index},
+    {COMMAND_ALIASES_UPDATE, 5, 6, gen_aliases},
+    {COMMAND_TEMPLATE_PUT, 2, 0, gen_object},
+    {COMMAND_TEMPLATE_DELETE, 1, 0, gen_object},
+    {COMMAND_INDEX_TEMPLATE_PUT, 2, 0, gen_object},
+    {COMMAND_INDEX_TEMPLATE_DELETE, 1, 0, gen_object},
+    {COMMAND_COMPONENT_PUT, 2, 0, gen_object},
+    {COMMAND_COMPONENT_DELETE, 1, 0, gen_object},
+    {COMMAND_SCRIPT_PUT, 2, 0, gen_object},
+    {COMMAND_SCRIPT_DELETE, 1, 0, gen_object},
+    {COMMAND_FILE_SCRIPTS, 2, 0, gen_files},
+    {COMMAND_CLUSTER_SETTINGS_PUT, 1, 0, gen_object},
+    {COMMAND_LIMITS, 2, 0, gen_limits},
+    {COMMAND_MARK, 2, 0, gen_mark},
+    {COMMAND_FEED, 1, 0, gen_feed},
+    {COMMAND_COPY_TOLD, 2, 0, gen_object},
+    {COMMAND_COPY_FORGET, 1, 0, gen_object},
+    {COMMAND_SECURITY_PUT, 3, 0, gen_object},
+    {COMMAND_SECURITY_CHANGE, 2, 0, gen_object},
+    {COMMAND_SECURITY_DELETE, 2, 0, gen_object},
+    {COMMAND_MACHINE_LOST, 1, 0, gen_nothing},
+    {COMMAND_TRIED, 4, 0, gen_tried},
+    {COMMAND_SKIP, 2, 0, gen_skip},
+    {COMMAND_ASIDE, 3, 0, gen_aside},
+    {COMMAND_JOIN, 3, 4, gen_join},
+    {COMMAND_HOST_GONE, 2, 3, gen_gone},
+    {COMMAND_HEARTBEAT, 4, 0, gen_heartbeat},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
+
+static unsigned weight(const struct gen *gen, int i)
+{
+    return gen->waits ? generators[i].waits : generators[i].weight;
+}
 
 static struct command *make(struct gen *gen, enum command_type type)
 {
@@ -592,13 +611,14 @@ static struct command *make(struct gen *gen, enum command_type type)
 
 struct command *gen_command(struct gen *gen)
 {
-    unsigned total = 0, i = 0;
+    unsigned total = 0;
+    int i = 0;
 
     for (int j = 0; j < GENERATOR_COUNT; j++)
-        total += generators[j].weight;
+        total += weight(gen, j);
     unsigned drawn = below(gen, total);
-    for (; drawn >= generators[i].weight; i++)
-        drawn -= generators[i].weight;
+    for (; drawn >= weight(gen, i); i++)
+        drawn -= weight(gen, i);
     struct command *command = make(gen, generators[i].type);
     generators[i].generate(gen, command);
     return command;

@@ -16,7 +16,10 @@
  *
  * A random bit of a checkpoint is flipped, or its end cut off: loading it is refused.
  *
- * usage: replicas [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
+ * With --waits many sessions and transactions wait for the same few locks, strengthen them, are
+ * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
+ *
+ * usage: replicas [--waits] [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -69,6 +72,7 @@ struct world {
     uint64_t seed;
     int step;
     bool trace;
+    bool waits; /* the mode */
     struct rng rng;
     struct rng save_rng; /* when and how states are saved in pieces */
     struct gen gen;
@@ -90,7 +94,7 @@ static _Noreturn void fail(const struct world *world, const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\n  again: replicas --trace %" PRIu64 "\n", world->seed);
+    fprintf(stderr, "\n  again: replicas %s--trace %" PRIu64 "\n", world->waits ? "--waits " : "", world->seed);
     exit(1);
 }
 
@@ -598,7 +602,7 @@ static void step(struct world *world)
         check_feed(world, second);
 }
 
-static struct core_limits small_limits(void)
+static struct core_limits small_limits(bool waits)
 {
     struct core_limits limits = core_limits_default();
 
@@ -610,17 +614,22 @@ static struct core_limits small_limits(void)
     limits.ephemeral_batch = 3;
     limits.purge_batch = 1;
     limits.stale_documents_min = 10;
+    if (waits) {
+        limits.waiters_max = 100;
+        limits.ephemeral_batch = 1;
+    }
     return limits;
 }
 
-static uint64_t live(uint64_t seed, int steps, bool trace)
+static uint64_t live(uint64_t seed, int steps, bool waits, bool trace)
 {
-    struct world world = {.seed = seed, .trace = trace, .limits = small_limits(), .medium = cmdlog_medium_new()};
+    struct world world = {
+        .seed = seed, .trace = trace, .waits = waits, .limits = small_limits(waits), .medium = cmdlog_medium_new()};
 
     rng_init(&world.rng, seed);
     rng_init(&world.save_rng, ~seed);
     siphash_set_key(&(struct siphash_key){seed, 1});
-    world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND};
+    world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND, .waits = waits};
     world.outcome = calloc((size_t)steps + 2, sizeof(*world.outcome));
     world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};
     world.sides[SECOND] = (struct side){.name = "second"};
@@ -646,12 +655,14 @@ int main(int argc, char **argv)
 {
     uint64_t seeds = 0, from = 1, lived = 0, commands = 0;
     int steps = 400;
-    bool trace = false;
+    bool trace = false, waits = false;
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--trace") == 0)
             trace = true;
+        else if (strcmp(argv[i], "--waits") == 0)
+            waits = true;
         else if (strcmp(argv[i], "--seeds") == 0)
             seeds = strtoull(value, NULL, 10), i++;
         else if (strcmp(argv[i], "--from") == 0)
@@ -659,10 +670,10 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--steps") == 0)
             steps = atoi(value), i++;
         else
-            commands += live(strtoull(argv[i], NULL, 10), steps, trace), lived++;
+            commands += live(strtoull(argv[i], NULL, 10), steps, waits, trace), lived++;
     }
     for (uint64_t seed = from; seed < from + seeds; seed++, lived++)
-        commands += live(seed, steps, trace);
+        commands += live(seed, steps, waits, trace);
     printf("twins: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
     return 0;
 }

@@ -134,12 +134,31 @@ static void assert_refused(const char *bytes, size_t len, int expected)
     assert_int_equal(command_decode(slice_make(bytes, len), &decoded), expected);
 }
 
+/* A decoded command has the rules of its version. */
+static void test_command_codec_marks_older_versions(void **state)
+{
+    struct command *command = command_new(COMMAND_TICK, DIALECT_7), *decoded;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    command_encode(command, &bytes);
+    for (int version = 6; version <= COMMAND_CODEC_VERSION; version++) {
+        bytes.data[0] = (char)version;
+        assert_int_equal(command_decode(buf_as_slice(&bytes), &decoded), 0);
+        assert_int_equal(decoded->precedes_routing_marks, version < 7);
+        assert_int_equal(decoded->precedes_undo, version < 8);
+        command_free(decoded);
+    }
+    command_free(command);
+    buf_deinit(&bytes);
+}
+
 static void test_command_codec_refuses_invalid_bytes(void **state)
 {
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);      /* no version */
-    assert_refused("\x08\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
+    assert_refused("\x09\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);      /* no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);      /* unknown code */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);      /* unknown dialect */
@@ -319,6 +338,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command_codec_round_trips_every_type),
         cmocka_unit_test(test_command_codec_refuses_damage_or_decodes_canonically),
+        cmocka_unit_test(test_command_codec_marks_older_versions),
         cmocka_unit_test(test_command_codec_refuses_invalid_bytes),
         cmocka_unit_test(test_command_opcodes_are_unique),
         cmocka_unit_test(test_core_applies_any_decoded_command),

@@ -13,6 +13,8 @@
 #include "../../lib/bounded.h"
 #include "core/owners/cost.h"
 #include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/unit/work.h"
 
@@ -1080,6 +1082,372 @@ static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
     end(&box);
 }
 
+/* --- Undone locks ------------------------------------------------------------------------------------------------- */
+
+static void target(struct command *command, size_t at, enum lock_mode mode, const char *index, const char *id)
+{
+    command->lock.targets[at] = (struct lock_target){.mode = mode, .index = slice_from(index), .id = slice_from(id)};
+}
+
+static void unlock_two(struct core_fixture *box, const char *owner, const char *first, const char *second)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+
+    command->owner.session = slice_from(owner);
+    command->lock.targets = arena_zalloc(&command->arena, 2 * sizeof(struct lock_target));
+    command->lock.target_count = 2;
+    target(command, 0, LOCK_X, "fs", first);
+    target(command, 1, LOCK_X, "fs", second);
+    give(box, command);
+}
+
+/* Requests a document, and one of the missing index "nx" if `both`. Returns: the number of the command. */
+static uint64_t lock_as(struct core_fixture *box, const char *owner, bool of_txn, enum lock_mode mode, bool both)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    *(of_txn ? &command->owner.transaction : &command->owner.session) = slice_from(owner);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, 2 * sizeof(struct lock_target));
+    command->lock.target_count = both ? 2 : 1;
+    target(command, 0, mode, "fs", "1");
+    target(command, 1, mode, "nx", "1");
+    give(box, command);
+    return last_request;
+}
+
+/* Returns: the mode in which an owner holds a document; LOCK_NONE: it does not. */
+static enum lock_mode mode_of(const struct core_fixture *box, const struct owner *owner, const char *index)
+{
+    struct lock_spec spec = {{.index = slice_from(index), .id = SLICE_LIT("1")}, LOCK_X, false, false};
+    const struct lock_table *locks = &box->core->owners->locks;
+
+    while (spec.mode > LOCK_NONE && !lock_table_holds(locks, &owner->locks, &spec))
+        spec.mode--;
+    return spec.mode;
+}
+
+static bool token_is_valid(const struct core_fixture *box, tl_ts token)
+{
+    const struct resource_name name = {.index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
+
+    return lock_table_find_token(&box->core->owners->locks, token, &name, NULL);
+}
+
+static struct owner *session_owner(const struct core_fixture *box, const char *id)
+{
+    return &owners_session(box->core->owners, slice_from(id))->owner;
+}
+
+/* State of a LOCK that was granted an upgrade, and has to resolve its names again in a later step. */
+struct upgrade {
+    struct core_fixture box;
+    bool of_txn;
+    struct owner *owner; /* "s", or the transaction "t" */
+    uint64_t request;    /* of the LOCK */
+    tl_ts token;         /* of the lock before */
+};
+
+/* `older`: the command that grants is of a version before 8. */
+static void make_upgrade(struct upgrade *upgrade, bool of_txn, bool older)
+{
+    struct core_fixture *box = &upgrade->box;
+    const char *name = of_txn ? "t" : "s";
+
+    begin(box, 1);
+    session(box, COMMAND_SESSION_OPEN, "other");
+    if (of_txn)
+        txn(box, COMMAND_TXN_BEGIN, name);
+    else
+        session(box, COMMAND_SESSION_OPEN, name);
+    upgrade->of_txn = of_txn;
+    upgrade->owner = of_txn ? &owners_txn(box->core->owners, SLICE_LIT("t"))->owner : session_owner(box, name);
+    lock(box, "other", "8");
+    lock(box, "other", "9");
+    lock_as(box, "other", false, LOCK_S, false);
+    uint64_t first = lock_as(box, name, of_txn, LOCK_S, false);
+    struct command *command = completed_as(box, first);
+    upgrade->token = command->lock.fencing_token;
+    command_free(command);
+    put(box, 8, 1, "", ""); /* two writes, one of which has its turn before the LOCK */
+    put(box, 9, 2, "", "");
+    upgrade->request = lock_as(box, name, of_txn, LOCK_X, true);
+    struct command *create = command_new(COMMAND_INDEX_CREATE, DIALECT_5);
+    create->index.name = SLICE_LIT("nx");
+    create->index.body = SLICE_LIT("{\"mappings\":{\"file\":{}}}");
+    give(box, create); /* the document gets other names */
+    assert_int_equal(create->problem.type, PROBLEM_NONE);
+    unlock_two(box, "other", "8", "9");
+    assert_int_equal(ready_count(box), 1);
+    struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
+    unlock->owner.session = SLICE_LIT("other");
+    unlock->precedes_undo = older;
+    give(box, unlock);
+    assert_null(completed_as(box, upgrade->request));
+    assert_int_equal(mode_of(box, upgrade->owner, "fs"), LOCK_X);
+    assert_int_equal(mode_of(box, upgrade->owner, "nx"), LOCK_X);
+    assert_false(token_is_valid(box, upgrade->token));
+}
+
+/* Checks that the owner has the lock of before the LOCK, so that another one can read. */
+static void assert_undone(struct upgrade *upgrade)
+{
+    struct core_fixture *box = &upgrade->box;
+
+    lock_table_check(&box->core->owners->locks);
+    assert_int_equal(mode_of(box, upgrade->owner, "fs"), LOCK_S);
+    assert_int_equal(mode_of(box, upgrade->owner, "nx"), LOCK_NONE);
+    assert_true(token_is_valid(box, upgrade->token));
+    free_completed(box);
+    uint64_t shared = lock_as(box, "other", false, LOCK_S, false);
+    struct command *command = completed_as(box, shared);
+    assert_non_null(command);
+    command_free(command);
+}
+
+static void test_undone_upgrade_ends_on_cancel(void **state)
+{
+    struct upgrade upgrade;
+    (void)state;
+
+    for (int of_txn = 0; of_txn < 2; of_txn++) {
+        make_upgrade(&upgrade, of_txn, false);
+        uint64_t waits = lock_as(&upgrade.box, "other", false, LOCK_S, false);
+        cancel(&upgrade.box, upgrade.request);
+        struct command *command = completed_as(&upgrade.box, waits); /* granted by the weaker mode */
+        assert_non_null(command);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+        assert_undone(&upgrade);
+        end(&upgrade.box);
+    }
+}
+
+static void test_undone_upgrade_ends_when_its_host_stops(void **state)
+{
+    struct upgrade upgrade;
+    (void)state;
+
+    make_upgrade(&upgrade, false, false);
+    cancel_host(&upgrade.box, 0, false);
+    assert_undone(&upgrade);
+    end(&upgrade.box);
+}
+
+/* A waiting upgrade that was cancelled is granted before its turn to end. */
+static void test_undone_upgrade_ends_if_granted_after_cancel(void **state)
+{
+    enum { WAITS = CANCELS_PER_COST };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "s");
+    session(&box, COMMAND_SESSION_OPEN, "other");
+    lock_as(&box, "s", false, LOCK_S, false);
+    lock_as(&box, "other", false, LOCK_S, false);
+    lock(&box, "other", "9");
+    for (int i = 0; i < 2 * WAITS; i++)
+        put(&box, 9, i, "", "");
+    lock_as(&box, "s", false, LOCK_X, false);
+    cancel_host(&box, 0, false);
+    assert_int_equal(waiting_count(&box), WAITS + 1);
+    struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
+    unlock->owner.session = SLICE_LIT("other");
+    unlock->lock.targets = arena_zalloc(&unlock->arena, sizeof(struct lock_target));
+    unlock->lock.target_count = 1;
+    target(unlock, 0, LOCK_S, "fs", "1");
+    give(&box, unlock);
+    lock_table_check(&box.core->owners->locks);
+    assert_int_equal(mode_of(&box, session_owner(&box, "s"), "fs"), LOCK_S);
+    free_completed(&box);
+    end(&box);
+}
+
+/* Also in a core that was loaded after the grant. */
+static void test_undone_upgrade_outlasts_checkpoint(void **state)
+{
+    struct upgrade upgrade;
+    (void)state;
+
+    make_upgrade(&upgrade, false, false);
+    fixture_reopen(&upgrade.box);
+    upgrade.owner = session_owner(&upgrade.box, "s");
+    lock_table_check(&upgrade.box.core->owners->locks);
+    cancel(&upgrade.box, upgrade.request);
+    assert_undone(&upgrade);
+    end(&upgrade.box);
+}
+
+/*
+ * When the LOCK resumes, its names mean a document that another session has requested: it waits
+ * again with the earlier lock, and keeps that after its timeout.
+ */
+static void test_undone_upgrade_waits_again(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    make_upgrade(&upgrade, false, false);
+    struct command *typed = command_new(COMMAND_LOCK, DIALECT_5);
+    typed->owner.session = SLICE_LIT("other");
+    typed->owner.timeout_us = 600 * TL_SECOND;
+    typed->lock.targets = arena_zalloc(&typed->arena, sizeof(struct lock_target));
+    typed->lock.target_count = 1;
+    target(typed, 0, LOCK_X, "nx", "1");
+    typed->lock.targets[0].type = SLICE_LIT("file");
+    give(box, typed);
+    while (core_next_deadline(box->core) == 0)
+        tick(box);
+    assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_S);
+    assert_true(token_is_valid(box, upgrade.token));
+    assert_int_equal(waiting_count(box), 1);
+    free_completed(box);
+    give_as(box, command_new(COMMAND_TICK, DIALECT_7), 120 * TL_SECOND);
+    struct command *command = completed_as(box, upgrade.request);
+    assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    command_free(command);
+    assert_undone(&upgrade);
+    end(box);
+}
+
+/* An upgrade that resumes with its names resolved keeps the stronger mode. */
+static void test_resumed_upgrade_keeps_its_mode(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    make_upgrade(&upgrade, false, false);
+    struct command *command = NULL;
+    while (command == NULL && core_next_deadline(box->core) == 0) {
+        tick(box);
+        command = completed_as(box, upgrade.request);
+    }
+    assert_non_null(command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_X);
+    assert_true(token_is_valid(box, command->lock.fencing_token));
+    command_free(command);
+    end(box);
+}
+
+/* A later request of the session for the same lock keeps its mode, and no stronger one. */
+static void test_undone_upgrade_leaves_lock_of_later_request(void **state)
+{
+    static const struct {
+        enum lock_mode later, left;
+    } cases[] = {{LOCK_S, LOCK_S}, {LOCK_U, LOCK_U}, {LOCK_X, LOCK_X}};
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_upgrade(&upgrade, false, false);
+        uint64_t later = lock_as(box, "s", false, cases[i].later, false);
+        struct command *command = completed_as(box, later);
+        assert_non_null(command);
+        tl_ts token = command->lock.fencing_token;
+        command_free(command);
+        cancel(box, upgrade.request);
+        lock_table_check(&box->core->owners->locks);
+        assert_int_equal(mode_of(box, upgrade.owner, "fs"), cases[i].left);
+        assert_int_equal(mode_of(box, upgrade.owner, "nx"), LOCK_NONE);
+        assert_true(token_is_valid(box, token));
+        assert_false(token_is_valid(box, upgrade.token));
+        free_completed(box);
+        end(box);
+    }
+}
+
+/* A lock that a request acquired, and a later one of the session requested again, stays with the session. */
+static void test_undone_lock_leaves_lock_of_later_request(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    make_upgrade(&upgrade, false, false);
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.target_count = 1;
+    target(command, 0, LOCK_S, "nx", "1");
+    give(box, command);
+    command = completed_as(box, last_request);
+    assert_non_null(command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    command_free(command);
+    cancel(box, upgrade.request);
+    lock_table_check(&box->core->owners->locks);
+    assert_int_equal(mode_of(box, upgrade.owner, "nx"), LOCK_S);
+    free_completed(box);
+    end(box);
+}
+
+/* A lock that was released and acquired anew has nothing of the earlier grant. */
+static void test_undone_upgrade_leaves_lock_acquired_anew(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    make_upgrade(&upgrade, false, false);
+    unlock_all(box, "s");
+    uint64_t anew = lock_as(box, "s", false, LOCK_X, false);
+    struct command *command = completed_as(box, anew);
+    assert_non_null(command);
+    command_free(command);
+    cancel(box, upgrade.request);
+    lock_table_check(&box->core->owners->locks);
+    assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_X);
+    free_completed(box);
+    end(box);
+}
+
+static void test_undone_upgrade_ends_with_its_owner(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    for (int of_txn = 0; of_txn < 2; of_txn++) {
+        make_upgrade(&upgrade, of_txn, false);
+        if (of_txn)
+            txn(box, COMMAND_TXN_ROLLBACK, "t");
+        else
+            session(box, COMMAND_SESSION_CLOSE, "s");
+        while (core_next_deadline(box->core) == 0)
+            tick(box);
+        lock_table_check(&box->core->owners->locks);
+        assert_true(lock_table_is_idle(&box->core->owners->locks));
+        free_completed(box);
+        end(box);
+    }
+}
+
+/* What a command of an older version has granted is undone as then: an upgrade keeps its mode. */
+static void test_upgrade_of_older_version_is_undone_as_then(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    for (int reopens = 0; reopens < 2; reopens++) {
+        make_upgrade(&upgrade, false, true);
+        if (reopens)
+            fixture_reopen(box);
+        upgrade.owner = session_owner(box, "s");
+        cancel(box, upgrade.request);
+        lock_table_check(&box->core->owners->locks);
+        assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_X);
+        assert_int_equal(mode_of(box, upgrade.owner, "nx"), LOCK_NONE);
+        free_completed(box);
+        end(box);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1100,6 +1468,17 @@ int main(void)
         cmocka_unit_test(test_ready_write_ends_with_its_session),
         cmocka_unit_test(test_ready_write_does_not_time_out),
         cmocka_unit_test(test_ready_write_ends_on_rollback),
+        cmocka_unit_test(test_undone_upgrade_ends_on_cancel),
+        cmocka_unit_test(test_undone_upgrade_ends_when_its_host_stops),
+        cmocka_unit_test(test_undone_upgrade_ends_if_granted_after_cancel),
+        cmocka_unit_test(test_undone_upgrade_outlasts_checkpoint),
+        cmocka_unit_test(test_undone_upgrade_waits_again),
+        cmocka_unit_test(test_resumed_upgrade_keeps_its_mode),
+        cmocka_unit_test(test_undone_upgrade_leaves_lock_of_later_request),
+        cmocka_unit_test(test_undone_lock_leaves_lock_of_later_request),
+        cmocka_unit_test(test_undone_upgrade_leaves_lock_acquired_anew),
+        cmocka_unit_test(test_undone_upgrade_ends_with_its_owner),
+        cmocka_unit_test(test_upgrade_of_older_version_is_undone_as_then),
         cmocka_unit_test(test_ready_write_counts_against_waiters_max),
         cmocka_unit_test(test_txn_bulk_runs_in_bounded_steps),
         cmocka_unit_test(test_txn_bulk_is_under_way_between_batches),
