@@ -28,6 +28,7 @@ enum section_kind {
     SECTION_LOCK_EVENTS = 8,
     SECTION_TERMINATING = 9, /* terminating sessions */
     SECTION_HOSTS = 10,      /* of a cluster */
+    SECTION_PATHS = 11,      /* paths known to be empty, or watched */
     SECTION_KIND_COUNT
 };
 
@@ -40,8 +41,9 @@ enum section_kind {
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
  * version, too: a later one has to write them anew.
+ * 10: commands of version 8; known paths.
  */
-enum { SECTIONS_VERSION = 9 };
+enum { SECTIONS_VERSION = 10 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

@@ -525,6 +525,13 @@ static void gen_rename(struct gen *gen, struct command *command)
     command->rename.if_seq_no = SEQ_NO_ANY;
 }
 
+static void gen_watch(struct gen *gen, struct command *command)
+{
+    command->places.index = slice_from(SOME(gen, names));
+    for (int i = 0; i < 2; i++)
+        command->places.paths[i] = slice_from(SOME(gen, dirs));
+}
+
 /* Relative frequency of each type. */
 static const struct {
     enum command_type type;
@@ -533,6 +540,7 @@ static const struct {
 } generators[] = {
     {COMMAND_WRITE, 70, gen_write},
     {COMMAND_RENAME, 14, gen_rename},
+    {COMMAND_PLACES_WATCH, 8, gen_watch},
     {COMMAND_SESSION_OPEN, 12, gen_open},
     {COMMAND_SESSION_KEEPALIVE, 8, gen_session},
     {COMMAND_SESSION_ATTACH, 3, gen_session},
