@@ -878,6 +878,38 @@ static void test_rename_trusts_empty_paths_while_watched(void **state)
     fixture_close(&box);
 }
 
+/* Writes a document in a transaction, and commits it. */
+static void commit_one(struct core_fixture *box, const char *id, const char *source)
+{
+    struct command *command = fixture_write_command(box, 1);
+
+    fixture_txn(box, COMMAND_TXN_BEGIN, id);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "tree", "", id, source);
+    command->owner.transaction = slice_from(id);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_txn(box, COMMAND_TXN_COMMIT, id);
+}
+
+/* A commit ends the watches of the paths of its documents, and no others. */
+static void test_commit_keeps_watches_of_other_paths(void **state)
+{
+    static const char *const written[] = {"{\"path\":\"/c/d\"}", "{\"path\":\"/\\u0063/d\"}", "{\"path\":\"/c\"}"};
+    struct core_fixture box;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        open_tree(&box);
+        struct path_finding nothing = {.ts = watch(&box, "/c", "/d")};
+        commit_one(&box, "t", "{\"path\":\"/elsewhere/c\"}");
+        struct command *command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+        commit_one(&box, "u", written[i]);
+        command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        assert_true(command->rename.unknown);
+        fixture_close(&box);
+    }
+}
+
 /* A document that a submitter found is believed if it still is there, without a watch. */
 static void test_rename_verifies_documents_found(void **state)
 {
@@ -1159,6 +1191,7 @@ int main(void)
         cmocka_unit_test(test_work_is_counted_per_step),
         cmocka_unit_test(test_bulk_batches_do_not_depend_on_parsing),
         cmocka_unit_test(test_rename_trusts_empty_paths_while_watched),
+        cmocka_unit_test(test_commit_keeps_watches_of_other_paths),
         cmocka_unit_test(test_rename_verifies_documents_found),
         cmocka_unit_test(test_rename_reads_few_entries_of_emptied_directory),
         cmocka_unit_test(test_consumer_reports_persist),
