@@ -334,10 +334,11 @@ int path_lookup_exists(const struct view *view, uint32_t index, const struct map
 }
 
 int path_lookup_exists_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                              size_t most, bool *ret_at, bool *ret_below, size_t *ret_misses)
+                              size_t most, size_t *reads_left, bool *ret_at, bool *ret_below, size_t *ret_misses)
 {
     REQUIRE(mapping_is_tree(mapping));
-    struct path_search search = {.view = view, .path = path, .find_below = true, .misses_max = most};
+    struct path_search search = {
+        .view = view, .path = path, .find_below = true, .misses_max = most, .reads_left = reads_left};
     int r = run_search(&search, index, mapping);
 
     *ret_at = search.at;

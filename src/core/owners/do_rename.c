@@ -169,10 +169,11 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
 }
 
 /*
- * In the view of a transaction, documents elsewhere that are read at most; else entries and
- * directory entries (README.md of the tree, "Renames, and when they fail").
+ * Limits of a search (README.md of the tree, "Renames, and when they fail"). In the view of a
+ * transaction: documents elsewhere, for each path; entries and directory entries, for both. Else:
+ * entries and directory entries for each path.
  */
-enum { MISSES_MAX = 5000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
+enum { MISSES_MAX = 5000, READS_MAX = 6000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
 enum { PROBE_LIMITED = 1 /* the limit was reached, or the finding is out of date */ };
 
@@ -229,20 +230,21 @@ static int probe_committed(struct core *core, const struct command *command, con
 /*
  * Finds whether documents are at a path, and below it. An empty path is costly to prove: that may
  * read every document that was ever there. Hence the findings of submitters and the known paths,
- * and a limit of what the step reads without them. The view of a transaction has neither.
+ * and a limit of what the step reads without them. The view of a transaction has neither, and
+ * lowers *reads_left.
  * Returns: 0; PROBE_LIMITED; fatal codes.
  */
 static int probe_path(struct core *core, const struct command *command, const struct catalog_index *index,
-                      const struct view *view, struct slice path, const struct path_finding *finding, bool *ret_at,
-                      bool *ret_below)
+                      const struct view *view, struct slice path, const struct path_finding *finding,
+                      size_t *reads_left, bool *ret_at, bool *ret_below)
 {
-    size_t misses;
+    size_t misses, before = *reads_left;
     *ret_at = *ret_below = false;
     if (view->overlay == NULL)
         return probe_committed(core, command, index, view, path, finding, ret_at, ret_below);
-    int r =
-        path_lookup_exists_within(view, index->number, index->mapping, path, MISSES_MAX, ret_at, ret_below, &misses);
-    core__work(core, MISS_WORK * (uint64_t)misses);
+    int r = path_lookup_exists_within(view, index->number, index->mapping, path, MISSES_MAX,
+                                      command->rename.single_step ? NULL : reads_left, ret_at, ret_below, &misses);
+    core__work(core, MISS_WORK * (uint64_t)(command->rename.single_step ? misses : before - *reads_left));
     return r == PATH_LOOKUP_INCOMPLETE ? PROBE_LIMITED : r;
 }
 
@@ -256,7 +258,7 @@ static int end_probe(struct command *command, const struct view *view, struct sl
     return refuse(
         command, PROBLEM_ILLEGAL_ARGUMENT,
         "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
-        "renamed one by one, too many to look at in a transaction; rename it outside of one",
+        "renamed or deleted one by one, too many to look at in a transaction; rename it outside of one",
         SLICE_ARG(shown(command, path)), MISSES_MAX);
 }
 
@@ -271,7 +273,9 @@ static int check_existence(struct core *core, struct command *command, const str
     struct slice from = trimmed(rename->from), to = trimmed(rename->to);
     struct view view = core__view(core, overlay);
     bool at, below;
-    int r = probe_path(core, command, index, &view, from, &rename->found_from, &rename->document, &rename->directory);
+    size_t reads_left = READS_MAX;
+    int r = probe_path(core, command, index, &view, from, &rename->found_from, &reads_left, &rename->document,
+                       &rename->directory);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
@@ -285,7 +289,7 @@ static int check_existence(struct core *core, struct command *command, const str
     r = check_seq_no(command, index, &view);
     if (r != 0)
         return r;
-    r = probe_path(core, command, index, &view, to, &rename->found_to, &at, &below);
+    r = probe_path(core, command, index, &view, to, &rename->found_to, &reads_left, &at, &below);
     if (r < 0)
         return tl_trace(r);
     if (r != 0 && !at && !below)
