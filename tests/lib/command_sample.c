@@ -332,6 +332,15 @@ static void on_txn(struct sample_walk *walk, struct txn_command *txn)
     on_bool(walk, "of_host", &txn->of_host);
 }
 
+static void on_finding(struct sample_walk *walk, const char *name, struct path_finding *finding)
+{
+    walk->in = name;
+    on_number(walk, "ts", &finding->ts);
+    on_slice(walk, "document", &finding->document);
+    on_slice(walk, "below", &finding->below);
+    walk->in = NULL;
+}
+
 static void on_rename(struct sample_walk *walk, struct rename_command *rename)
 {
     on_slice(walk, "index", &rename->index);
@@ -339,6 +348,13 @@ static void on_rename(struct sample_walk *walk, struct rename_command *rename)
     on_slice(walk, "to", &rename->to);
     on_signed(walk, "if_seq_no", &rename->if_seq_no);
     on_signed(walk, "if_primary_term", &rename->if_primary_term);
+    bool limited = !rename->single_step;
+    if (is_printing(walk) && !limited)
+        return; /* older versions have no more */
+    on_finding(walk, "found_from", &rename->found_from);
+    on_finding(walk, "found_to", &rename->found_to);
+    on_bool(walk, "limited", &limited);
+    rename->single_step = !limited;
 }
 
 static void on_cancel(struct sample_walk *walk, struct cancel_command *cancel)
@@ -355,8 +371,11 @@ static void on_status(struct sample_walk *walk, struct status_command *status)
 
 static void on_places(struct sample_walk *walk, struct places_command *places)
 {
-    (void)walk;
-    (void)places;
+    on_slice(walk, "index", &places->index);
+    walk->in = "paths";
+    for (walk->at = 0; walk->at < sizeof places->paths / sizeof *places->paths; walk->at++)
+        on_slice(walk, "path", &places->paths[walk->at]);
+    walk->in = NULL;
 }
 
 static void on_maintain(struct sample_walk *walk, struct maintain_command *maintain)

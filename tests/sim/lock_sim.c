@@ -22,7 +22,7 @@
 #include "base/rand.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
-#include "core/step/section.h"
+#include "core/command/section.h"
 
 enum {
     OWNERS = 12, /* the first half sessions, the others transactions of sessions or of none */

@@ -80,7 +80,6 @@ static void load_core(struct world *world, struct host *host, struct slice saved
 
     if (core_load(host->store, &limits, saved, NULL, &host->core) != 0)
         world_fail(world, "%s: what was saved cannot be loaded", host->name);
-    memset(host->hints, 0, sizeof host->hints); /* their requests were lost in the crash */
 }
 
 static void open_rocks(struct world *world, struct host *host)
@@ -144,77 +143,17 @@ static void compare_digests(struct world *world)
 
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
-/* A path at which something is about to come to lie, or above it; or any. */
-static void hint_path(struct world *world, const struct sim_op *op, struct hint *hint)
-{
-    static const char *const names[] = {"/a", "/b", "/A", "/ab"};
-    const struct sim_item *item = &op->items[0];
-
-    snprintf(hint->index, SIM_NAME, "%s", rng_below(&world->aside, 4) == 0 ? "ix1" : "ix0");
-    snprintf(hint->path, SIM_PATH_MAX, "%s%s", names[rng_below(&world->aside, 4)],
-             rng_below(&world->aside, 2) == 0 ? "" : names[rng_below(&world->aside, 2)]);
-    if (op->kind == SIM_WRITE && op->item_count > 0 && item->source.path[0] == '/' && rng_below(&world->aside, 4) > 0) {
-        snprintf(hint->index, SIM_NAME, "%s", item->index);
-        snprintf(hint->path, SIM_PATH_MAX, "%s", item->source.path);
-        for (char *end; rng_below(&world->aside, 2) == 0 && (end = strrchr(hint->path, '/')) != hint->path;)
-            *end = '\0';
-    } else if (op->kind == SIM_RENAME && rng_below(&world->aside, 4) > 0) {
-        snprintf(hint->index, SIM_NAME, "%s", op->name);
-        snprintf(hint->path, SIM_PATH_MAX, "%s", op->to);
-    }
-}
-
-/*
- * Watches a path and checks whether it exists, as a hint for a later rename. The hint must not
- * change any result.
- */
-static void look_ahead(struct world *world, struct host *host, const struct sim_op *op)
-{
-    struct hint *hint = &host->hints[rng_below(&world->aside, HINTS)];
-    struct command *command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
-    struct view view = {.store = host->store, .ts = core_last_ts(host->core)};
-    struct catalog *catalog = core_catalog(host->core);
-    struct effects effects;
-    bool at = true, below = true;
-
-    hint_path(world, op, hint);
-    command->places = (struct places_command){slice_from(hint->index), {slice_from(hint->path), SLICE_LIT("/b")}};
-    effects_init(&effects);
-    if (core_inspect(host->core, command, &effects) != 0)
-        world_fail(world, "%s: a path cannot be watched", host->name);
-    list_remove(&command->link);
-    command_free(command);
-    const struct catalog_index *index = catalog_index(catalog, slice_from(hint->index));
-    if (index != NULL && mapping_is_tree(index->mapping) &&
-        path_lookup_exists(&view, index->number, index->mapping, slice_from(hint->path), NULL, &at, &below) != 0)
-        world_fail(world, "%s: [%s] cannot be looked at", host->name, hint->path);
-    hint->seen = at || below ? 0 : view.ts;
-    catalog_unref(catalog);
-}
-
-static tl_ts hinted(const struct host *host, struct slice index, struct slice path)
-{
-    for (int i = 0; i < HINTS; i++)
-        if (slice_equal(index, slice_from(host->hints[i].index)) && slice_equal(path, slice_from(host->hints[i].path)))
-            return host->hints[i].seen;
-    return TL_TS_NONE;
-}
-
 /*
  * Gives a command to a host. The outputs of an earlier time are cleared: the inputs never change.
  */
-static void give(struct world *world, struct host *host, const struct logged *logged)
+static void give(struct world *world, struct host *host, struct logged *logged)
 {
     struct command *command = logged->command;
     struct effects effects;
 
     effects_init(&effects);
-    if (rng_below(&world->aside, 4) == 0)
-        look_ahead(world, host, logged->op);
-    if (command->type == COMMAND_RENAME) {
-        command->rename.nothing_from = hinted(host, command->rename.index, command->rename.from);
-        command->rename.nothing_to = hinted(host, command->rename.index, command->rename.to);
-    }
+    if (command->type == COMMAND_RENAME)
+        command->rename.unknown = false;
     command->ts = logged->ts;
     command->problem = (struct problem){0};
     if (core_step(host->core, command, &effects) != 0)
@@ -227,7 +166,15 @@ static void give(struct world *world, struct host *host, const struct logged *lo
     list_remove(&command->link);
     if (command->ts != logged->ts || core_last_ts(host->core) != logged->ts)
         world_fail(world, "%s: the command took effect at another timestamp", host->name);
-    check_command(world, host, logged->op, logged->expected, command);
+    bool unknown = command->type == COMMAND_RENAME && command->rename.unknown;
+    if (!logged->applied && !unknown)
+        model_apply(&world->model, logged->op, logged->ts, logged->expected);
+    if (logged->applied && logged->unknown != unknown)
+        world_fail(world, "%s: whether findings of a rename are out of date differs", host->name);
+    logged->applied = true;
+    logged->unknown = unknown;
+    if (!unknown)
+        check_command(world, host, logged->op, logged->expected, command);
 }
 
 static void maintain(struct world *world, struct host *host, const struct logged *logged)
@@ -238,12 +185,12 @@ static void maintain(struct world *world, struct host *host, const struct logged
     logged->command->ts = logged->ts;
     if (core_step(host->core, logged->command, &effects) != 0 || effects.completed.next != &logged->command->link ||
         effects.completed.prev != &logged->command->link || core_last_ts(host->core) != logged->ts)
-        world_fail(world, "%s: upkeep failed", host->name);
+        world_fail(world, "%s: [%s] failed", host->name, command_name(logged->command->type));
     bounded_check(host->core);
     list_remove(&logged->command->link);
 }
 
-static void apply(struct world *world, struct host *host, const struct logged *logged)
+static void apply(struct world *world, struct host *host, struct logged *logged)
 {
     if (logged->op == NULL)
         maintain(world, host, logged);
@@ -259,10 +206,11 @@ static struct logged *cmdlog_next(struct world *world)
     }
     struct logged *logged = &world->log[world->log_count++];
     *logged = (struct logged){.ts = world->now};
+    world->commands++;
     return logged;
 }
 
-static void apply_everywhere(struct world *world, const struct logged *logged)
+static void apply_everywhere(struct world *world, struct logged *logged)
 {
     for (int i = 0; i < world->host_count; i++)
         apply(world, &world->hosts[i], logged);
@@ -289,18 +237,124 @@ static void tell(struct world *world, const char *what)
     printf("[%d @%llu] %s %s\n", world->step, (unsigned long long)world->now, what, text);
 }
 
-static void do_command(struct world *world)
+/* --- Findings ----------------------------------------------------------------------------------------------------- */
+
+/* Chooses a path at which something is about to be written, or one above it; or any. */
+static void choose_path(struct world *world, const struct sim_op *op, struct finding *finding)
 {
+    static const char *const names[] = {"/a", "/b", "/A", "/ab"};
+    const struct sim_item *item = op == NULL ? NULL : &op->items[0];
+
+    snprintf(finding->index, SIM_NAME, "%s", rng_below(&world->aside, 4) == 0 ? "ix1" : "ix0");
+    snprintf(finding->path, SIM_PATH_MAX, "%s%s", names[rng_below(&world->aside, 4)],
+             rng_below(&world->aside, 2) == 0 ? "" : names[rng_below(&world->aside, 2)]);
+    if (op == NULL || rng_below(&world->aside, 4) == 0)
+        return;
+    if (op->kind == SIM_WRITE && op->item_count > 0 && item->source.path[0] == '/') {
+        snprintf(finding->index, SIM_NAME, "%s", item->index);
+        snprintf(finding->path, SIM_PATH_MAX, "%s", item->source.path);
+        for (char *end; rng_below(&world->aside, 2) == 0 && (end = strrchr(finding->path, '/')) != finding->path;)
+            *end = '\0';
+    } else if (op->kind == SIM_RENAME) {
+        snprintf(finding->index, SIM_NAME, "%s", op->name);
+        snprintf(finding->path, SIM_PATH_MAX, "%s", rng_below(&world->aside, 3) > 0 ? op->to : op->from);
+        size_t len = strlen(finding->path);
+        if (len > 1 && finding->path[len - 1] == '/')
+            finding->path[len - 1] = '\0';
+    }
+}
+
+static void free_finding(struct finding *finding)
+{
+    mem_free((void *)(uintptr_t)finding->found.document.data);
+    mem_free((void *)(uintptr_t)finding->found.below.data);
+    *finding = (struct finding){0};
+}
+
+static struct slice key_copy(struct slice key)
+{
+    return key.data == NULL ? SLICE_NONE : slice_make(mem_dup(key.data, key.len), key.len);
+}
+
+/* Searches a path on a host, as a submitter does. */
+static void search(struct world *world, struct host *host, struct finding *finding)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct view view = {.store = host->store, .ts = core_last_ts(host->core)};
+    struct catalog *catalog = core_catalog(host->core);
+    const struct catalog_index *index = catalog_index(catalog, slice_from(finding->index));
+    struct slice document, below;
+
+    if (index != NULL && mapping_is_tree(index->mapping)) {
+        if (path_lookup_find(&view, index->number, index->mapping, slice_from(finding->path), NULL, &arena, &document,
+                             &below) != 0)
+            world_fail(world, "%s: [%s] cannot be searched", host->name, finding->path);
+        finding->found = (struct path_finding){view.ts, key_copy(document), key_copy(below)};
+    }
+    catalog_unref(catalog);
+    finding->commands = world->commands;
+}
+
+/* Has a path watched, and searches it. */
+static void do_watch(struct world *world, const struct sim_op *op)
+{
+    struct finding *finding = &world->findings[rng_below(&world->aside, FINDINGS)];
     struct logged *logged = cmdlog_next(world);
 
-    logged->op = mem_alloc(sizeof(*logged->op));
-    logged->expected = mem_alloc(sizeof(*logged->expected));
-    gen_op(&world->rng, &world->model, logged->op);
-    world->op = logged->op;
-    tell(world, "");
-    logged->command = codec_roundtrip(gen_command(logged->op));
-    model_apply(&world->model, logged->op, world->now, logged->expected);
+    free_finding(finding);
+    choose_path(world, op, finding);
+    logged->command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    logged->command->places =
+        (struct places_command){slice_from(finding->index), {slice_from(finding->path), SLICE_LIT("/b")}};
+    logged->command = codec_roundtrip(logged->command);
     apply_everywhere(world, logged);
+    search(world, &world->hosts[rng_below(&world->aside, (uint64_t)world->host_count)], finding);
+}
+
+static const struct finding *finding_of(const struct world *world, struct slice index, struct slice path)
+{
+    for (int i = 0; i < FINDINGS; i++)
+        if (slice_equal(index, slice_from(world->findings[i].index)) &&
+            slice_equal(path, slice_from(world->findings[i].path)))
+            return &world->findings[i];
+    return NULL;
+}
+
+/* Adds findings to a rename, new ones and those of before. Returns: whether all are new. */
+static bool add_findings(struct world *world, struct command *command)
+{
+    struct rename_command *rename = &command->rename;
+    const struct finding *from = finding_of(world, rename->index, rename->from);
+    const struct finding *to = finding_of(world, rename->index, rename->to);
+
+    if (from != NULL)
+        rename->found_from = from->found;
+    if (to != NULL)
+        rename->found_to = to->found;
+    return (from == NULL || from->commands == world->commands) && (to == NULL || to->commands == world->commands);
+}
+
+static void do_command(struct world *world)
+{
+    struct sim_op *op = mem_alloc(sizeof *op);
+    bool exact = true;
+
+    gen_op(&world->rng, &world->model, op);
+    if (rng_below(&world->aside, 4) == 0) {
+        do_watch(world, op);
+        world->now++;
+    }
+    struct command *command = gen_command(op);
+    if (command->type == COMMAND_RENAME)
+        exact = add_findings(world, command);
+    struct logged *logged = cmdlog_next(world);
+    logged->op = world->op = op;
+    logged->expected = mem_alloc(sizeof(*logged->expected));
+    tell(world, "");
+    logged->command = codec_roundtrip(command);
+    apply_everywhere(world, logged);
+    if (exact && logged->unknown)
+        world_fail(world, "a rename is unknown whose findings were not out of date");
 }
 
 static void do_maintain(struct world *world)
@@ -494,6 +548,8 @@ void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells)
     }
     check_all(&world);
     forget_log(&world);
+    for (int i = 0; i < FINDINGS; i++)
+        free_finding(&world.findings[i]);
     mem_free(world.log);
     close_hosts(&world);
     model_deinit(&world.model);

@@ -22,25 +22,26 @@ struct logged {
     struct command *command;
     struct sim_op *op; /* NULL: the command is upkeep */
     struct sim_expected *expected;
+    bool applied; /* by a host, so that `unknown` is set, and the model has applied it */
+    bool unknown; /* a rename without effect, whose findings were out of date */
 };
 
 /*
- * A path at which a submitter has seen nothing, while the core watched it
- * (core/tree/empty_paths.h).
+ * What a submitter has found at a path, while the core watched it (core/tree/empty_paths.h).
  */
-struct hint {
+struct finding {
     char index[SIM_NAME], path[SIM_PATH_MAX];
-    tl_ts seen; /* 0: no hint */
+    struct path_finding found; /* its keys are allocated */
+    uint64_t commands;         /* world.commands when it was made */
 };
 
-enum { HINTS = 24 };
+enum { FINDINGS = 24 };
 
 struct host {
     const char *name;
     struct store *store;
     struct core *core;
     struct buf saved; /* the checkpoint, as of the last sync */
-    struct hint hints[HINTS];
 };
 
 enum world_rocks { WORLD_TWIN_ONLY, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
@@ -62,6 +63,8 @@ struct world {
     struct logged *log;
     size_t log_count;
     size_t log_capacity;
+    uint64_t commands; /* logged so far */
+    struct finding findings[FINDINGS];
     struct sim_op *op;
 };
 

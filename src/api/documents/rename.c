@@ -2,9 +2,9 @@
 /*
  * POST /{index}/_rename: the documents at a path, and all below it, get another path.
  *
- * Whether a path has documents is found by looking at all that ever had it. The core looks again, but where those are many, a
- * worker looks first, while the core watches the paths (core/tree/empty_paths.h): so the core need not look, and no other write
- * waits meanwhile.
+ * Whether a path has documents is found by a search of all that ever had it. The core searches a few itself. If there are more, a
+ * worker searches, while the core watches the paths, and its findings are part of the command (core/tree/README.md, "Renames, and
+ * when they fail"). If documents were written at the paths meanwhile, that is repeated.
  */
 #include "api/documents/doc_write.h"
 #include "api/request/api_internal.h"
@@ -12,26 +12,38 @@
 #include "api/request/instant.h"
 #include "api/request/memory.h"
 #include "api/request/own_body.h"
+#include "base/clock.h"
 #include "core/documents/path_lookup.h"
 #include "journal/journal.h"
 
 /* As long as a write waits for its locks. */
 #define RENAME_TIMEOUT_US (10 * TL_SECOND)
-/* What the core may look at while others wait: some tens of entries. */
+/* What the core may search while others wait: some tens of entries, and some thousands of deleted ones that its store passes. */
 #define FEW_STEPS 200000
+#define FEW_US 2000
+/* Searches by a worker for one request. */
+#define SEARCHES_MAX 10
 
 struct rename_ask {
     struct slice from, to;
     int64_t if_seq_no, if_primary_term, timeout;
-    bool long_from, long_to;        /* many documents once had this path */
-    tl_ts watched;                  /* since when the paths are watched */
-    tl_ts nothing_from, nothing_to; /* as for the command */
+    bool long_from, long_to; /* many documents once had this path */
+    tl_ts watched;           /* since when the paths are watched */
+    unsigned searches;       /* by a worker, so far */
+    struct path_finding found_from, found_to;
 };
+
+static int watch(struct request *request);
 
 static int rename_done(struct request *request, struct command *command)
 {
+    struct rename_ask *ask = request->context;
     const struct rename_command *rename = &command->rename;
     struct json_writer writer;
+    if (rename->unknown) {
+        ask->long_from = ask->long_to = true;
+        return watch(request);
+    }
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     if (command->owner.transaction.len == 0) {
@@ -62,12 +74,12 @@ static int submit(struct request *request)
                                               .to = ask->to,
                                               .if_seq_no = ask->if_seq_no,
                                               .if_primary_term = ask->if_primary_term,
-                                              .nothing_from = ask->nothing_from,
-                                              .nothing_to = ask->nothing_to};
+                                              .found_from = ask->found_from,
+                                              .found_to = ask->found_to};
     return request_submit(request, command, rename_done);
 }
 
-/* --- Looking ahead ------------------------------------------------------------------------------------------------ */
+/* --- Search in advance -------------------------------------------------------------------------------------------- */
 
 static void take_view(struct request *request)
 {
@@ -86,36 +98,36 @@ static const struct catalog_index *find_tree(struct request *request)
     return r == 0 && mapping_path_field(index->mapping) != NULL && mapping_is_tree(index->mapping) ? index : NULL;
 }
 
-/* Returns: 0; the account is over where it was not seen to the end; fatal codes. */
-static int look_at(const struct view *view, const struct catalog_index *index, struct slice path,
-                   struct account *account, bool *ret_nothing)
+/* Returns: 0; the finding is incomplete if the account has ended; fatal codes. */
+static int search(struct request *request, const struct catalog_index *index, struct slice path,
+                  const struct view *view, struct account *account, struct path_finding *ret_finding)
 {
-    bool at, below;
     size_t len = path.len > 1 && path.data[path.len - 1] == '/' ? path.len - 1 : path.len;
-    int r = path_lookup_exists(view, index->number, index->mapping, slice_make(path.data, len), account, &at, &below);
-    *ret_nothing = r == 0 && !at && !below && !account_ended(account);
-    return r;
+    ret_finding->ts = view->ts;
+    return path_lookup_find(view, index->number, index->mapping, slice_make(path.data, len), account, request->arena,
+                            &ret_finding->document, &ret_finding->below);
 }
 
 /* On a worker. */
-static int look_long(struct request *request)
+static int search_long(struct request *request)
 {
     struct rename_ask *ask = request->context;
     const struct catalog_index *index = find_tree(request);
-    bool nothing_from = false, nothing_to = false;
+    struct path_finding from = {.ts = TL_TS_NONE}, to = from;
     if (index == NULL || request->view.ts < ask->watched)
         return submit(request);
-    int r = ask->long_from ? look_at(&request->view, index, ask->from, &request->account, &nothing_from) : 0;
-    if (r == 0 && !nothing_from && ask->long_to)
-        r = look_at(&request->view, index, ask->to, &request->account, &nothing_to);
+    int r = ask->long_from ? search(request, index, ask->from, &request->view, &request->account, &from) : 0;
+    bool missing = ask->long_from && from.document.data == NULL && from.below.data == NULL;
+    if (r == 0 && !missing && ask->long_to)
+        r = search(request, index, ask->to, &request->view, &request->account, &to);
     if (r < 0)
         return r;
     if (account_ended(&request->account))
         return memory_refuse(request);
     if (view_is_too_old(&request->view))
         return submit(request); /* documents that were not found may have existed since */
-    ask->nothing_from = nothing_from ? request->view.ts : TL_TS_NONE;
-    ask->nothing_to = nothing_to ? request->view.ts : TL_TS_NONE;
+    ask->found_from = from;
+    ask->found_to = to;
     return submit(request);
 }
 
@@ -127,19 +139,25 @@ static int watched(struct request *request, struct command *command)
     ask->long_to = ask->long_to && !command->places.empty[1];
     if (!ask->long_from && !ask->long_to)
         return submit(request);
-    take_view(request);
-    return request_work(request, look_long);
+    request_look_again(request);
+    return request_work(request, search_long);
 }
 
 static int watch(struct request *request)
 {
-    const struct rename_ask *ask = request->context;
+    struct rename_ask *ask = request->context;
+    ask->found_from = ask->found_to = (struct path_finding){.ts = TL_TS_NONE};
+    if (++ask->searches > SEARCHES_MAX)
+        return request_refuse(request, PROBLEM_UNAVAILABLE,
+                              "documents were written at the paths, or below them, during each of [%d] searches for "
+                              "documents there; retry the rename",
+                              SEARCHES_MAX);
     struct command *command = command_new(COMMAND_PLACES_WATCH, request->dialect);
     command->places = (struct places_command){request_part(request, PART_INDEX), {ask->from, ask->to}};
     return request_submit(request, command, watched);
 }
 
-/* Whether the core would look for long. */
+/* Finds whether the core would search for long. */
 static int ask_soon(struct request *request)
 {
     struct rename_ask *ask = request->context;
@@ -148,16 +166,18 @@ static int ask_soon(struct request *request)
     tl_cleanup(view_cache_deinit) struct view_cache tree; /* both ask for some of the same records */
     struct view view = request->view;
     struct account of_from = {.steps_max = FEW_STEPS}, of_to = of_from;
-    bool nothing;
+    struct path_finding ignored;
     view_cache_init(&tree, SPACE_TREE);
     view.cache = &tree;
     if (index == NULL)
         return 0;
-    int r = look_at(&view, index, ask->from, &of_from, &nothing);
+    uint64_t begun = clock_boot_us();
+    int r = search(request, index, ask->from, &view, &of_from, &ignored);
+    uint64_t between = clock_boot_us();
     if (r == 0)
-        r = look_at(&view, index, ask->to, &of_to, &nothing);
-    ask->long_from = account_ended(&of_from);
-    ask->long_to = account_ended(&of_to);
+        r = search(request, index, ask->to, &view, &of_to, &ignored);
+    ask->long_from = account_ended(&of_from) || between - begun > FEW_US;
+    ask->long_to = account_ended(&of_to) || clock_boot_us() - between > FEW_US;
     return r;
 }
 

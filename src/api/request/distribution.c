@@ -65,6 +65,7 @@ static bool is_seen(const struct command *command)
     switch (command->type) {
     case COMMAND_TXN_COMMIT: return true;
     case COMMAND_TXN_BEGIN:
+    case COMMAND_PLACES_WATCH:
     case COMMAND_TXN_LOCK:
     case COMMAND_TXN_ROLLBACK:
     case COMMAND_UNLOCK:

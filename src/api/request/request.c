@@ -448,7 +448,8 @@ static bool changes_the_past(const struct request *request)
 /* Whether it leaves everything as it is, but for locks that its transaction or session gives back. */
 static bool only_reads(const struct command *command)
 {
-    return command->type == COMMAND_TXN_LOCK || command_is(command->type, COMMAND_UNLOGGED);
+    return command->type == COMMAND_TXN_LOCK || command->type == COMMAND_PLACES_WATCH ||
+           command_is(command->type, COMMAND_UNLOGGED);
 }
 
 static int submit(struct request *request, struct command *command, struct command_submission how)

@@ -338,6 +338,16 @@ static inline uint64_t host_of_number(uint64_t number)
     return number >> HOST_SHIFT;
 }
 
+/*
+ * What a submitter found at a path and below it (core/tree/README.md, "Renames, and when they
+ * fail"). Keys are those of entries: type number and id.
+ */
+struct path_finding {
+    tl_ts ts;              /* of the view in which it searched; TL_TS_NONE: it did not */
+    struct slice document; /* key of a document at the path; data NULL: none exists in the view */
+    struct slice below;    /* key of a document below the path; data NULL: none exists in the view */
+};
+
 /* Paths begin with '/' and have no empty, "." or ".." component; one trailing '/' is allowed. */
 struct rename_command {
     struct slice index; /* index or alias as the client gave it */
@@ -346,11 +356,13 @@ struct rename_command {
     /* SEQ_NO_ANY, or the required sequence number of the document at `from` */
     int64_t if_seq_no;
     int64_t if_primary_term; /* 0: not given */
+    struct path_finding found_from, found_to; /* not used in a transaction that has changes */
+    bool single_step;                         /* of a version before 8, whose step searches the paths without limit */
     /*
-     * Timestamps of views in which the submitter found no document at the path; TL_TS_NONE: not
-     * checked. Not encoded.
+     * Out: the findings are out of date, or the limited search of the step was not enough: nothing
+     * was done. The submitter has the paths watched, searches, and submits it again.
      */
-    tl_ts nothing_from, nothing_to;
+    bool unknown;
     bool directory; /* out: there are documents below it */
     bool document;  /* out: there is a document at it */
     int64_t seq_no; /* out: of the rename */
@@ -358,12 +370,12 @@ struct rename_command {
 
 /*
  * Paths of an index with a path hierarchy, to be watched for changes; other indices are ignored.
- * The submitter may then check a view at the command's timestamp or later.
+ * The submitter may then search in a view at the command's timestamp or later.
  */
 struct places_command {
     struct slice index; /* index or alias */
     struct slice paths[2];
-    bool empty[2]; /* out: known to be empty, so no check is needed */
+    bool empty[2]; /* out: known to be empty, so no search is needed */
 };
 
 struct cancel_command {

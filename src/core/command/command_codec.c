@@ -215,15 +215,6 @@ static void codec_txn(struct codec *codec, struct txn_command *txn)
         codec_bool(codec, &txn->of_host);
 }
 
-static void codec_rename(struct codec *codec, struct rename_command *rename)
-{
-    codec_slice(codec, &rename->index);
-    codec_slice(codec, &rename->from);
-    codec_slice(codec, &rename->to);
-    codec_signed(codec, &rename->if_seq_no);
-    codec_signed(codec, &rename->if_primary_term);
-}
-
 /* Commands of versions before `since` do everything in one step. */
 static void codec_single_step(struct codec *codec, bool *single_step, unsigned since)
 {
@@ -231,6 +222,27 @@ static void codec_single_step(struct codec *codec, bool *single_step, unsigned s
         codec_bool(codec, single_step);
     else
         *single_step = true;
+}
+
+static void codec_finding(struct codec *codec, struct path_finding *finding)
+{
+    codec_number(codec, &finding->ts);
+    codec_slice(codec, &finding->document);
+    codec_slice(codec, &finding->below);
+}
+
+static void codec_rename(struct codec *codec, struct rename_command *rename)
+{
+    codec_slice(codec, &rename->index);
+    codec_slice(codec, &rename->from);
+    codec_slice(codec, &rename->to);
+    codec_signed(codec, &rename->if_seq_no);
+    codec_signed(codec, &rename->if_primary_term);
+    if (codec->version >= 8) {
+        codec_finding(codec, &rename->found_from);
+        codec_finding(codec, &rename->found_to);
+    }
+    codec_single_step(codec, &rename->single_step, 8);
 }
 
 static void codec_cancel(struct codec *codec, struct cancel_command *cancel)
@@ -248,8 +260,9 @@ static void codec_status(struct codec *codec, struct status_command *status)
 
 static void codec_places(struct codec *codec, struct places_command *places)
 {
-    (void)places;
-    codec_require(codec, false);
+    codec_slice(codec, &places->index);
+    for (size_t i = 0; i < sizeof places->paths / sizeof *places->paths; i++)
+        codec_slice(codec, &places->paths[i]);
 }
 
 static void codec_maintain(struct codec *codec, struct maintain_command *maintain)

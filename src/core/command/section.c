@@ -157,6 +157,7 @@ void sections_describe_error(const struct sections *sections, struct buf *buf)
         [SECTION_LOCK_EVENTS] = "lock events",
         [SECTION_TERMINATING] = "ends of sessions",
         [SECTION_HOSTS] = "hosts",
+        [SECTION_PATHS] = "known paths",
     };
 
     if (sections->newer)

@@ -28,6 +28,7 @@ enum section_kind {
     SECTION_LOCK_EVENTS = 8,
     SECTION_TERMINATING = 9, /* terminating sessions */
     SECTION_HOSTS = 10,      /* of a cluster */
+    SECTION_PATHS = 11,      /* paths known to be empty, or watched */
     SECTION_KIND_COUNT
 };
 
@@ -40,7 +41,7 @@ enum section_kind {
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
  * version, too: a later one has to write them anew. 10: commands of version 8; unconfirmed
- * grants; pieces have the form of 9.
+ * grants; known paths; pieces have the form of 9.
  */
 enum { SECTIONS_VERSION = 10 };
 

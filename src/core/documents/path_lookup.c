@@ -153,6 +153,9 @@ struct path_search {
     bool begun; /* the first range was searched: the origin itself */
     struct account *account;
     size_t misses, misses_max; /* documents read that were elsewhere; their limit */
+    size_t *reads_left;        /* entries and directory entries that may still be read; NULL: no limit */
+    struct arena *keys;        /* for those of the documents found; NULL: not wanted */
+    struct slice document_key, below_key;
     struct arena arena;        /* of the search */
     struct slice skip;         /* a relocated directory: the scan skips the origins below it; data NULL: none */
     int r;
@@ -203,6 +206,24 @@ static int find_skip(struct path_search *search, struct slice origin, size_t abo
     return 0;
 }
 
+static void found(struct path_search *search, bool *which, struct slice *key, struct slice document_key)
+{
+    if (search->keys != NULL && !*which)
+        *key = arena_copy(search->keys, document_key);
+    *which = true;
+}
+
+/* Counts a read. Returns: whether the limit of reads allows it. */
+static bool may_read(struct path_search *search)
+{
+    if (search->reads_left == NULL)
+        return true;
+    if (*search->reads_left == 0)
+        return false;
+    --*search->reads_left;
+    return true;
+}
+
 /* `above`: length of the origin whose descendants the range contains; 0: another kind of range. */
 static int check_entry(struct path_search *search, uint16_t field, const struct entry_hit *hit, size_t above)
 {
@@ -216,9 +237,9 @@ static int check_entry(struct path_search *search, uint16_t field, const struct 
     if (doc.path_tracked && doc_entry_batch(&doc, field) == hit->batch) {
         r = path_of(search, &doc, &arena, &path);
         if (r == 0 && slice_equal(path, search->path))
-            search->at = true;
+            found(search, &search->at, &search->document_key, hit->document_key);
         else if (r == 0 && path.data != NULL && tree_within(path, search->path, search->lookup.tree.delimiter))
-            search->below = true;
+            found(search, &search->below, &search->below_key, hit->document_key);
         else if (r == 0 && ++search->misses > 0 && above > 0 && above < doc.origin.len)
             r = find_skip(search, doc.origin, above);
     }
@@ -253,18 +274,18 @@ static struct entry_range range_after_skip(struct path_search *search, const str
 static bool search_range(void *context, const struct entry_range *range)
 {
     struct path_search *search = context;
-    const bool *found = search->begun ? &search->below : &search->at;
+    const bool *wanted = search->begun ? &search->below : &search->at;
     struct entry_hit hit;
 
     search->begun = true;
-    if (*found)
+    if (*wanted)
         return true;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(search->view, range);
     /* Long values are truncated in entries, and then not sorted. */
     size_t above = range->prefix && range->low->bytes.len > 1 ? range->low->bytes.len - 1 : 0;
     int r = 0;
-    while (r == 0 && !*found && account_take(search->account, ENTRY_STEPS)) {
-        r = entry_scan_next(scan, &hit);
+    while (r == 0 && !*wanted && account_take(search->account, ENTRY_STEPS)) {
+        r = may_read(search) ? entry_scan_next(scan, &hit) : PATH_LOOKUP_INCOMPLETE;
         if (r == 0)
             r = check_entry(search, range->field, &hit, above);
         if (r == 0 && search->misses > search->misses_max)
@@ -276,11 +297,10 @@ static bool search_range(void *context, const struct entry_range *range)
         }
         search->skip = SLICE_NONE;
     }
-    if (r < 0 || search->misses > search->misses_max)
+    if (r < 0 || r == PATH_LOOKUP_INCOMPLETE)
         search->r = r;
     bool over = search->account != NULL && account_ended(search->account);
-    return r >= 0 && search->misses <= search->misses_max && !over &&
-           !(search->at && (search->below || !search->find_below));
+    return r >= 0 && r != PATH_LOOKUP_INCOMPLETE && !over && !(search->at && (search->below || !search->find_below));
 }
 
 static int run_search(struct path_search *search, uint32_t index, const struct mapping *mapping)
@@ -291,8 +311,11 @@ static int run_search(struct path_search *search, uint32_t index, const struct m
     if (r != 0)
         return tl_trace(r);
     search->lookup.path = mapping_path_field(mapping); /* without renames, origins equal paths */
+    search->lookup.tree.reads_left = search->reads_left;
     r = path_lookup_value(&search->lookup, search->path, search->find_below, &arena, search_range, search);
     arena_deinit(&search->arena);
+    if (r == TREE_LIMITED)
+        return PATH_LOOKUP_INCOMPLETE;
     return r < 0 || search->r < 0 ? tl_trace(r < 0 ? r : search->r) : search->r;
 }
 
@@ -311,16 +334,70 @@ int path_lookup_exists(const struct view *view, uint32_t index, const struct map
 }
 
 int path_lookup_exists_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                              size_t most, bool *ret_at, bool *ret_below, size_t *ret_misses)
+                              size_t most, size_t *reads_left, bool *ret_at, bool *ret_below, size_t *ret_misses)
 {
     REQUIRE(mapping_is_tree(mapping));
-    struct path_search search = {.view = view, .path = path, .find_below = true, .misses_max = most};
+    struct path_search search = {
+        .view = view, .path = path, .find_below = true, .misses_max = most, .reads_left = reads_left};
     int r = run_search(&search, index, mapping);
 
     *ret_at = search.at;
     *ret_below = search.below;
     *ret_misses = search.misses;
     return r;
+}
+
+int path_lookup_find(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                     struct account *account, struct arena *arena, struct slice *ret_document, struct slice *ret_below)
+{
+    REQUIRE(mapping_is_tree(mapping));
+    struct path_search search = {
+        .view = view, .path = path, .find_below = true, .account = account, .misses_max = SIZE_MAX - 1, .keys = arena};
+    int r = run_search(&search, index, mapping);
+
+    *ret_document = search.document_key;
+    *ret_below = search.below_key;
+    return r;
+}
+
+int path_lookup_exists_limited(const struct view *view, uint32_t index, const struct mapping *mapping,
+                               struct slice path, size_t most, bool *ret_at, bool *ret_below, size_t *ret_read)
+{
+    REQUIRE(mapping_is_tree(mapping));
+    size_t left = most;
+    struct path_search search = {
+        .view = view, .path = path, .find_below = true, .misses_max = SIZE_MAX - 1, .reads_left = &left};
+    int r = run_search(&search, index, mapping);
+
+    *ret_at = search.at;
+    *ret_below = search.below;
+    *ret_read = most - left;
+    return r;
+}
+
+int path_lookup_verify(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                       struct slice document_key, bool *ret_at, bool *ret_below)
+{
+    REQUIRE(mapping_is_tree(mapping));
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct path_search search = {.view = view, .path = path};
+    struct slice at = SLICE_NONE;
+    struct doc doc;
+
+    *ret_at = *ret_below = false;
+    int r = path_lookup_init(view, index, mapping, &search.lookup);
+    if (r == 0)
+        r = doc_get_key(view, index, document_key, &doc);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.path_tracked)
+        r = path_of(&search, &doc, &arena, &at);
+    if (r == 0 && at.data != NULL && tree_within(at, path, search.lookup.tree.delimiter)) {
+        *ret_at = slice_equal(at, path);
+        *ret_below = !*ret_at;
+    }
+    doc_release(&doc);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Highest sequence number -------------------------------------------------------------------------------------- */

@@ -77,15 +77,46 @@ int path_lookup_exists(const struct view *view, uint32_t index, const struct map
                        struct account *account, bool *ret_at, bool *ret_below) TL_MUST_USE;
 
 /*
- * Like path_lookup_exists(), but reads at most `most` documents that turn out to be elsewhere;
- * *ret_misses is their number. Documents that were renamed with their directory are skipped
+ * Like path_lookup_exists(), but reads at most `most` documents that turn out to be elsewhere, and
+ * at most *reads_left entries and directory entries, which it lowers (NULL: no limit); *ret_misses
+ * is the number of documents elsewhere. Documents that were renamed with their directory are skipped
  * together and do not count, so the result depends on documents and renames alone.
  *
  * Returns: as path_lookup_exists(); PATH_LOOKUP_INCOMPLETE: the limit was reached before the answer
  *   was known.
  */
 int path_lookup_exists_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                              size_t most, bool *ret_at, bool *ret_below, size_t *ret_misses) TL_MUST_USE;
+                              size_t most, size_t *reads_left, bool *ret_at, bool *ret_below,
+                              size_t *ret_misses) TL_MUST_USE;
+
+/*
+ * Like path_lookup_exists(), but finds the documents: their keys as in entries, in `arena`; data
+ * NULL: none.
+ */
+int path_lookup_find(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                     struct account *account, struct arena *arena, struct slice *ret_document,
+                     struct slice *ret_below) TL_MUST_USE;
+
+/*
+ * Like path_lookup_exists(), but reads at most `most` entries and directory entries; *ret_read is
+ * their number. It and the result depend on documents, entries and renames alone.
+ *
+ * Returns: as path_lookup_exists(); PATH_LOOKUP_INCOMPLETE: the limit was reached before the answer
+ *   was known.
+ */
+int path_lookup_exists_limited(const struct view *view, uint32_t index, const struct mapping *mapping,
+                               struct slice path, size_t most, bool *ret_at, bool *ret_below,
+                               size_t *ret_read) TL_MUST_USE;
+
+/*
+ * Finds whether one document, given by its key in an entry, exists at a path, or below it. Any bytes
+ * may be given as key.
+ *
+ * Requires: as path_lookup_exists().
+ * Returns: 0; fatal codes.
+ */
+int path_lookup_verify(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                       struct slice document_key, bool *ret_at, bool *ret_below) TL_MUST_USE;
 
 /* Documents at one path that path_lookup_max_seq_no() reads at most. */
 #define PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX 1000

@@ -20,6 +20,7 @@ struct commit_state {
     struct core *core;
     uint64_t changes;
     bool shared;       /* a reader uses the overlay: its bytes must not be modified */
+    bool keeps_paths;  /* known paths stay known, except those of the documents */
     struct buf record; /* reused */
     int r;
     uint32_t index; /* of the key before; 0: none */
@@ -55,6 +56,22 @@ static void put_with_ts(struct commit_state *state, struct slice key, struct sli
     store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_as_slice(&state->record));
 }
 
+/*
+ * Removes the known paths that a document makes non-empty. Its path is the one in its source: the
+ * transaction has renamed nothing, and its locks keep others from a rename above.
+ */
+static void invalidate_path(const struct commit_state *state, const struct doc *doc)
+{
+    struct slice path = slice_make(doc->source.data + doc->path_offset, doc->path_len);
+
+    if (!state->keeps_paths || doc->deleted || !doc->path_tracked)
+        return;
+    if (slice_find_byte(path, '\\') < path.len)
+        empty_paths_clear(&state->core->empty_paths); /* it has escapes */
+    else
+        empty_paths_invalidate(&state->core->empty_paths, state->index, path);
+}
+
 /* Counts a document of the current index, and records its change in the feed. */
 static void record_change(const struct commit_state *state, struct slice key, struct slice record)
 {
@@ -63,6 +80,7 @@ static void record_change(const struct commit_state *state, struct slice key, st
 
     if (doc_decode(record, &doc) != 0)
         return;
+    invalidate_path(state, &doc);
     if (doc.routing.data != NULL)
         core__note_routing(state->core, state->index);
     catalog_index_count_stat(index, doc.deleted ? INDEX_STAT_DELETED : INDEX_STAT_INDEXED, 1);
@@ -156,17 +174,23 @@ static void commit_system(void *context, struct slice key, struct slice value)
         store_batch_put(state->core->batch, SPACE_SYSTEM, key, value);
 }
 
+/* Documents of a commit above which all known paths are removed, rather than those of each. */
+enum { PATHS_MAX = 1000 };
+
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
     struct commit_state state = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
+
+    state.keeps_paths =
+        overlay_count_in(overlay, SPACE_TREE) == 0 && overlay_count_in(overlay, SPACE_DOCUMENTS) <= PATHS_MAX;
+    if (!state.keeps_paths)
+        empty_paths_clear(&core->empty_paths);
 
     overlay_each(overlay, SPACE_FEED, commit_rename, &state);
     overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &state);
     overlay_each(overlay, SPACE_ENTRIES, commit_entry, &state);
     overlay_each(overlay, SPACE_TREE, commit_tree, &state);
     overlay_each(overlay, SPACE_SYSTEM, commit_system, &state);
-    if (overlay_count_in(overlay, SPACE_TREE) > 0 || overlay_count_in(overlay, SPACE_DOCUMENTS) > 0)
-        empty_paths_clear(&core->empty_paths);
     if (overlay_count_in(overlay, SPACE_TREE) > 0)
         recent_writes_invalidate_all(&core->recent_writes, core->ts);
     buf_deinit(&state.record);

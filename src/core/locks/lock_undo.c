@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
-#include "core/step/command.h"
+#include "core/command/command.h"
 
 static const struct lock_spec_ref *spec_of(const struct lock_grant *grant)
 {

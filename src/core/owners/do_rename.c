@@ -36,7 +36,7 @@
 #include "core/tree/tree_write.h"
 #include "mapping/document.h"
 
-enum { RENAME_REFUSED = 1 /* command->problem says why */ };
+enum { RENAME_REFUSED = 1 /* command->problem says why, or rename.unknown is set */ };
 
 /* The first byte of a path, and the separator of the names that can be locked. */
 static const char delimiter = '/';
@@ -168,38 +168,96 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
 }
 
 /*
- * Finds whether documents are at a path, and below it. An empty path is costly to prove: that may
- * read every document that was ever there, so the result is cached (core->empty). `nothing` is the
- * timestamp at which the submitter found none, TL_TS_NONE if it did not look; it counts if the path
- * was watched since. The view of a transaction has no cache: there at most MISSES_MAX documents are
- * read.
- * Returns: 0; 1, there are more than MISSES_MAX; fatal codes.
+ * Limits of a search (README.md of the tree, "Renames, and when they fail"). In the view of a
+ * transaction: documents elsewhere, for each path; entries and directory entries, for both. Else:
+ * entries and directory entries for each path.
  */
-enum { MISSES_MAX = 5000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
+enum { MISSES_MAX = 5000, READS_MAX = 6000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
-static int probe_path(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
-                      tl_ts nothing, bool *ret_at, bool *ret_below)
+enum { PROBE_LIMITED = 1 /* the limit was reached, or the finding is out of date */ };
+
+/* Verifies a document that a submitter found. *ret_at and *ret_below stay true. */
+static int verify_document(struct core *core, const struct catalog_index *index, const struct view *view,
+                           struct slice path, struct slice document, bool *ret_at, bool *ret_below)
 {
-    *ret_at = *ret_below = false;
-    if (view->overlay == NULL &&
-        (empty_paths_contains(&core->empty_paths, index->number, path, delimiter) ||
-         (nothing != TL_TS_NONE && empty_paths_unchanged_since(&core->empty_paths, index->number, path, nothing))))
+    bool at, below;
+    if (document.data == NULL)
         return 0;
-    size_t misses;
-    int r = path_lookup_exists_within(view, index->number, index->mapping, path,
-                                      view->overlay != NULL ? MISSES_MAX : SIZE_MAX - 1, ret_at, ret_below, &misses);
-    core__work(core, MISS_WORK * (uint64_t)misses);
-    if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
-        empty_paths_add(&core->empty_paths, index->number, path, delimiter);
-    return r;
+    core__work(core, MISS_WORK);
+    int r = path_lookup_verify(view, index->number, index->mapping, path, document, &at, &below);
+    *ret_at |= at;
+    *ret_below |= below;
+    return r < 0 ? tl_trace(r) : 0;
 }
 
-static int refuse_probe(struct command *command, struct slice path)
+/*
+ * Uses a submitter's finding: verifies the documents; if it has none, the path must be unchanged.
+ * Returns: 0; PROBE_LIMITED: that is not known; fatal codes.
+ */
+static int use_finding(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
+                       const struct path_finding *finding, bool *ret_at, bool *ret_below)
 {
+    int r = verify_document(core, index, view, path, finding->document, ret_at, ret_below);
+    if (r == 0)
+        r = verify_document(core, index, view, path, finding->below, ret_at, ret_below);
+    if (r != 0)
+        return r;
+    bool unchanged = empty_paths_unchanged_since(&core->empty_paths, index->number, path, finding->ts);
+    bool knows_at = *ret_at || (unchanged && finding->document.data == NULL);
+    bool knows_below = *ret_below || (unchanged && finding->below.data == NULL);
+    return knows_at && knows_below ? 0 : PROBE_LIMITED;
+}
+
+/* As probe_path(), in the newest committed state. */
+static int probe_committed(struct core *core, const struct command *command, const struct catalog_index *index,
+                           const struct view *view, struct slice path, const struct path_finding *finding, bool *ret_at,
+                           bool *ret_below)
+{
+    size_t read;
+    if (empty_paths_contains(&core->empty_paths, index->number, path, delimiter))
+        return 0;
+    if (finding->ts != TL_TS_NONE)
+        return use_finding(core, index, view, path, finding, ret_at, ret_below);
+    int r = path_lookup_exists_limited(view, index->number, index->mapping, path,
+                                       command->rename.single_step ? SIZE_MAX : SEARCH_MAX, ret_at, ret_below, &read);
+    core__work(core, MISS_WORK * (uint64_t)read);
+    if (r == 0 && !*ret_at && !*ret_below && !command->rename.single_step)
+        empty_paths_add(&core->empty_paths, index->number, path, delimiter);
+    return r == PATH_LOOKUP_INCOMPLETE ? PROBE_LIMITED : r;
+}
+
+/*
+ * Finds whether documents are at a path, and below it. An empty path is costly to prove: that may
+ * read every document that was ever there. Hence the findings of submitters and the known paths,
+ * and a limit of what the step reads without them. The view of a transaction has neither, and
+ * lowers *reads_left.
+ * Returns: 0; PROBE_LIMITED; fatal codes.
+ */
+static int probe_path(struct core *core, const struct command *command, const struct catalog_index *index,
+                      const struct view *view, struct slice path, const struct path_finding *finding,
+                      size_t *reads_left, bool *ret_at, bool *ret_below)
+{
+    size_t misses, before = *reads_left;
+    *ret_at = *ret_below = false;
+    if (view->overlay == NULL)
+        return probe_committed(core, command, index, view, path, finding, ret_at, ret_below);
+    int r = path_lookup_exists_within(view, index->number, index->mapping, path, MISSES_MAX,
+                                      command->rename.single_step ? NULL : reads_left, ret_at, ret_below, &misses);
+    core__work(core, MISS_WORK * (uint64_t)(command->rename.single_step ? misses : before - *reads_left));
+    return r == PATH_LOOKUP_INCOMPLETE ? PROBE_LIMITED : r;
+}
+
+/* Ends a rename whose paths could not be probed: the submitter searches, or it is refused. */
+static int end_probe(struct command *command, const struct view *view, struct slice path)
+{
+    if (view->overlay == NULL) {
+        command->rename.unknown = true;
+        return RENAME_REFUSED;
+    }
     return refuse(
         command, PROBLEM_ILLEGAL_ARGUMENT,
         "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
-        "renamed one by one, too many to look at in a transaction; rename it outside of one",
+        "renamed or deleted one by one, too many to look at in a transaction; rename it outside of one",
         SLICE_ARG(shown(command, path)), MISSES_MAX);
 }
 
@@ -214,11 +272,13 @@ static int check_existence(struct core *core, struct command *command, const str
     struct slice from = trimmed(rename->from), to = trimmed(rename->to);
     struct view view = core__view(core, overlay);
     bool at, below;
-    int r = probe_path(core, index, &view, from, rename->nothing_from, &rename->document, &rename->directory);
+    size_t reads_left = READS_MAX;
+    int r = probe_path(core, command, index, &view, from, &rename->found_from, &reads_left, &rename->document,
+                       &rename->directory);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        return refuse_probe(command, from);
+        return end_probe(command, &view, from);
     if (!rename->document && !rename->directory)
         return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
                       SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
@@ -228,11 +288,11 @@ static int check_existence(struct core *core, struct command *command, const str
     r = check_seq_no(command, index, &view);
     if (r != 0)
         return r;
-    r = probe_path(core, index, &view, to, rename->nothing_to, &at, &below);
+    r = probe_path(core, command, index, &view, to, &rename->found_to, &reads_left, &at, &below);
     if (r < 0)
         return tl_trace(r);
-    if (r != 0)
-        return refuse_probe(command, to);
+    if (r != 0 && !at && !below)
+        return end_probe(command, &view, to);
     return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
                                 SLICE_ARG(shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
                        : 0;
@@ -373,7 +433,8 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     if (overlay != NULL)
         return 0;
     empty_paths_invalidate(&core->empty_paths, index->number, trimmed(rename->to));
-    empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
+    if (!rename->single_step) /* core/tree/README.md, "Renames, and when they fail", 3 */
+        empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
     recent_writes_invalidate_all(&core->recent_writes, core->ts);
     return lock_resolve__relocate_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
 }

@@ -12,6 +12,7 @@
 #include "core/owners/owners_step.h"
 #include "core/command/section.h"
 #include "core/unit/unit.h"
+#include "core/tree/empty_paths.h"
 
 static void codec_numbers(struct sections *sections, struct core *core)
 {
@@ -32,6 +33,16 @@ static void codec_numbers(struct sections *sections, struct core *core)
     section_end(sections, &codec);
 }
 
+/* Version 10 added them: a core that was loaded from an older form knows no paths. */
+static void codec_paths(struct sections *sections, struct core *core)
+{
+    if (sections->version < 10)
+        return;
+    struct codec codec = section_begin(sections, SECTION_PATHS);
+    empty_paths__codec(&codec, &core->empty_paths);
+    section_end(sections, &codec);
+}
+
 static void save(struct core *core, bool in_pieces, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
@@ -40,6 +51,7 @@ static void save(struct core *core, bool in_pieces, struct buf *buf)
     sections.in_pieces = in_pieces;
     codec_numbers(&sections, core);
     owners__codec(core, &sections);
+    codec_paths(&sections, core);
     sections_finish(&sections);
 }
 
@@ -99,6 +111,7 @@ static int load(struct core *core, struct sections *sections)
 {
     codec_numbers(sections, core);
     owners__codec(core, sections);
+    codec_paths(sections, core);
     sections_finish(sections);
     compare(core, sections);
     if (!sections->bad)

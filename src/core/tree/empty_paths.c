@@ -35,7 +35,8 @@ static void put(struct empty_paths *paths, const struct empty_path *element)
     if (existing != NULL)
         drop(paths, (size_t)(existing - paths->items));
     if (paths->count == EMPTY_PATHS_MAX)
-        drop(paths, paths->next_replaced++ % EMPTY_PATHS_MAX);
+        drop(paths, paths->next_replaced++);
+    paths->next_replaced %= EMPTY_PATHS_MAX;
     struct empty_path *put = &paths->items[paths->count++];
     *put = *element;
     put->path = slice_make(mem_dup(element->path.data, element->path.len), element->path.len);
@@ -73,4 +74,44 @@ void empty_paths_clear(struct empty_paths *paths)
 {
     while (paths->count > 0)
         drop(paths, paths->count - 1);
+}
+
+/* --- Checkpoints -------------------------------------------------------------------------------------------------- */
+
+enum { ELEMENT_BYTES_MIN = 5 }; /* index, delimiter, a path of one byte, the time of its watch */
+
+static void codec_element(struct codec *codec, struct empty_path *element)
+{
+    uint64_t index = element->index;
+    uint8_t delimiter = (uint8_t)element->delimiter;
+
+    codec_number(codec, &index);
+    codec_require(codec, index <= UINT32_MAX);
+    codec_byte(codec, &delimiter);
+    codec_bytes(codec, &element->path);
+    codec_number(codec, &element->watched);
+    codec_require(codec, codec->bad || element->path.len > 0);
+    if (!codec_reads(codec))
+        return;
+    element->index = (uint32_t)index;
+    element->delimiter = (char)delimiter;
+}
+
+void empty_paths__codec(struct codec *codec, struct empty_paths *paths)
+{
+    size_t count = paths->count;
+
+    codec_size(codec, &paths->next_replaced);
+    codec_require(codec, paths->next_replaced < EMPTY_PATHS_MAX);
+    codec_array(codec, NULL, &count, 0, ELEMENT_BYTES_MIN);
+    codec_require(codec, count <= EMPTY_PATHS_MAX);
+    for (size_t i = 0; i < count && !codec->bad; i++) {
+        struct empty_path element = codec_reads(codec) ? (struct empty_path){0} : paths->items[i];
+        codec_element(codec, &element);
+        if (!codec_reads(codec) || codec->bad)
+            continue;
+        codec_require(codec, find(paths, element.index, element.path) == NULL);
+        element.path = slice_make(mem_dup(element.path.data, element.path.len), element.path.len);
+        paths->items[paths->count++] = element;
+    }
 }

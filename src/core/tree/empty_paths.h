@@ -5,22 +5,25 @@
  *
  * The core may also watch a path without knowing whether it is empty. If a reader then finds it
  * empty in a view at or above the timestamp of the watch, the core knows it to be empty while the
- * watch lasts: any change at or below the path ends it. So the long search runs on another thread.
+ * watch lasts: any write at or below the path ends it. So the long search runs on another thread.
  *
- * Everything here is a hint of the newest committed state; losing it is always safe. Before a
- * change becomes visible, it removes the paths that it affects (README.md, invariant 10). Nothing
- * of it is stored, and no result depends on it.
+ * Before a change of the committed state becomes visible, it removes the paths that it affects
+ * (README.md, invariant 10). Whether a rename needs another search depends on the paths that are
+ * known. So they are part of the core's state: the same on all hosts at one position of the log,
+ * and saved with it.
  */
 #ifndef TL_CORE_EMPTY_PATHS_H
 #define TL_CORE_EMPTY_PATHS_H
 
 #include "base/slice.h"
 #include "base/types.h"
+#include "core/command/codec.h"
 
 enum { EMPTY_PATHS_MAX = 64 };
 
 /* Zero-initialized: no path is known. */
 struct empty_paths {
+    /* In no order; which element is replaced next depends on the order all the same */
     struct empty_path {
         uint32_t index;
         char delimiter;
@@ -50,5 +53,8 @@ bool empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index
 void empty_paths_invalidate(struct empty_paths *paths, uint32_t index, struct slice path);
 /* Removes all paths; documents may appear anywhere. */
 void empty_paths_clear(struct empty_paths *paths);
+
+/* Codes all of it. Requires: when reading, no path is known. */
+void empty_paths__codec(struct codec *codec, struct empty_paths *paths);
 
 #endif

@@ -376,6 +376,10 @@ static int visit_prefix(const struct tree *tree, struct slice prefix, struct pre
         r = read_dirents(tree, prefix, after, DIRENT_BATCH, &arena, &dirents, &count);
         for (size_t i = 0; r == 0 && i < count; i++) {
             after = dirents[i].dirent;
+            if (tree->reads_left != NULL && *tree->reads_left == 0)
+                return TREE_LIMITED;
+            if (tree->reads_left != NULL)
+                --*tree->reads_left;
             r = is_below(tree, dirents[i].dirent, origin_len, &arena, &below);
             if (r != 0 || !below)
                 continue;

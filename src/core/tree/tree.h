@@ -17,6 +17,7 @@
 enum {
     TREE_NOT_FOUND = 1, /* nothing can exist at the path */
     TREE_TOO_OLD = 2,   /* the view's timestamp is below the history limit */
+    TREE_LIMITED = 3,   /* tree.reads_left was used up */
 };
 
 /*
@@ -48,6 +49,7 @@ struct tree {
     char delimiter;
     const struct omap *pending; /* put by the open unit, not yet in the store (tree_write.h); NULL: nothing */
     tl_ts as_of;                /* tree_locate() ignores later renames; 0: none (README.md, "Relocation history") */
+    size_t *reads_left;         /* limits the directory entries that tree_each_relocated() reads; NULL: no limit */
 };
 
 /* The renames of an origin and of all origins above it. */
@@ -112,7 +114,8 @@ typedef int tree_visit(void *context, struct slice origin);
  *
  * Requires: nothing is pending; the prefix up to its last delimiter is an origin that is not
  *   detached.
- * Returns: 0; the visitor's result; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ * Ensures: tree->reads_left is lower by the number of directory entries read.
+ * Returns: 0; the visitor's result; TREE_LIMITED; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
 int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit,
                         void *context) TL_MUST_USE;

@@ -135,7 +135,7 @@ struct core {
     struct counters counters;    /* documents, sequence numbers, index numbers */
     /* Of documents, to validate optimistic reads of submitters */
     struct recent_writes recent_writes;
-    /* Paths known to be empty, which renames need not check again */
+    /* Paths known to be empty, or watched; saved (core/tree/empty_paths.h) */
     struct empty_paths empty_paths;
     struct sweep sweep; /* of stale posting lists; continued by maintenance */
     struct script_cache *scripts;

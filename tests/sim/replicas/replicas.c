@@ -30,6 +30,7 @@
 #include "../../lib/feed_replay.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
+#include "core/documents/path_lookup.h"
 #include "core/documents/prefetch.h"
 #include "core/command/command_codec.h"
 #include "core/step/command_group.h"
@@ -75,6 +76,7 @@ struct world {
     bool waits; /* the mode */
     struct rng rng;
     struct rng save_rng; /* when and how states are saved in pieces */
+    struct rng find_rng; /* which findings renames have */
     struct gen gen;
     tl_ts history_low; /* history limit */
     struct cmdlog_medium *medium;
@@ -491,6 +493,49 @@ static struct command *next_command(struct world *world, unsigned stage)
     return command;
 }
 
+/* Searches a path in the newest state of a core, as the submitter of a rename does. */
+static void search(struct world *world, const struct side *side, struct slice path, struct command *command,
+                   struct path_finding *ret_finding)
+{
+    struct view view = {side->store, core_last_ts(side->core), NULL};
+    struct catalog *catalog = core_catalog(side->core);
+    const struct catalog_index *index = catalog_index(catalog, command->rename.index);
+
+    if (index != NULL && mapping_is_tree(index->mapping) && path.len > 1) {
+        ret_finding->ts = view.ts;
+        if (path_lookup_find(&view, index->number, index->mapping, path, NULL, &command->arena, &ret_finding->document,
+                             &ret_finding->below) != 0)
+            fail(world, "%s: a path cannot be searched", side->name);
+    }
+    catalog_unref(catalog);
+}
+
+/* Adds findings of any core, which may be out of date by the time that the rename is applied. */
+static void add_findings(struct world *world, struct command *command)
+{
+    const struct side *side = &world->sides[rng_below(&world->find_rng, 2)];
+
+    if (rng_below(&world->find_rng, 3) == 0)
+        return;
+    search(world, side, command->rename.from, command, &command->rename.found_from);
+    search(world, side, command->rename.to, command, &command->rename.found_to);
+}
+
+/* Before every other rename, a command that has both paths watched. */
+static void watch_paths(struct world *world, const struct command *rename, struct buf *bytes)
+{
+    if (rng_below(&world->find_rng, 2) == 0)
+        return;
+    struct command *command = command_new(COMMAND_PLACES_WATCH, rename->dialect);
+    command->request = rename->request;
+    command->places.index = rename->rename.index;
+    command->places.paths[0] = rename->rename.from;
+    command->places.paths[1] = rename->rename.to;
+    command_group_add(command, bytes);
+    command_free(command);
+    world->commands++;
+}
+
 static void append(struct world *world)
 {
     struct gen *gen = &world->gen;
@@ -508,6 +553,10 @@ static void append(struct world *world)
     command_group_begin(&head, &bytes);
     for (unsigned i = 0; i < (stage ? 2 : count); i++) {
         struct command *command = next_command(world, stage ? i : UINT32_MAX);
+        if (command->type == COMMAND_RENAME) {
+            add_findings(world, command);
+            watch_paths(world, command, &bytes);
+        }
         command_group_add(command, &bytes);
         command_free(command);
         world->commands++;
@@ -628,6 +677,7 @@ static uint64_t live(uint64_t seed, int steps, bool waits, bool trace)
 
     rng_init(&world.rng, seed);
     rng_init(&world.save_rng, ~seed);
+    rng_init(&world.find_rng, seed ^ 0x66696e64);
     siphash_set_key(&(struct siphash_key){seed, 1});
     world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND, .waits = waits};
     world.outcome = calloc((size_t)steps + 2, sizeof(*world.outcome));

@@ -68,9 +68,10 @@ static void print_outputs(const struct command *command, struct buf *text)
         break;
     case COMMAND_TXN_LOCK: print_read(&command->txn_lock, text); break;
     case COMMAND_RENAME:
-        buf_printf(text, " %d %d %" PRId64, command->rename.directory, command->rename.document,
-                   command->rename.seq_no);
+        buf_printf(text, " %d %d %" PRId64 "%s", command->rename.directory, command->rename.document,
+                   command->rename.seq_no, command->rename.unknown ? " unknown" : "");
         break;
+    case COMMAND_PLACES_WATCH: buf_printf(text, " %d %d", command->places.empty[0], command->places.empty[1]); break;
     case COMMAND_JOIN: buf_printf(text, " host %" PRIu64, command->join.number); break;
     case COMMAND_MAINTAIN: buf_printf(text, " %zu", command->maintain.removed); break;
     default: break;

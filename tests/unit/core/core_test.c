@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "core/command/command_codec.h"
 #include "core/unit/work.h"
 #include "json/json.h"
 #include "mapping/entry.h"
@@ -804,21 +805,35 @@ static void test_bulk_batches_do_not_depend_on_parsing(void **state)
     assert_true(digest_of_bulk(4000, false) == digest_of_bulk(4000, true));
 }
 
-static struct command *rename_command(const char *from, const char *to, tl_ts nothing_from)
+/* A rename with what its submitter found at `from`. */
+static struct command *rename_command(const char *from, const char *to, const struct path_finding *found_from)
 {
     struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
 
-    command->rename = (struct rename_command){.index = slice_from("tree"),
-                                              .from = slice_from(from),
-                                              .to = slice_from(to),
-                                              .if_seq_no = SEQ_NO_ANY,
-                                              .nothing_from = nothing_from};
+    command->rename = (struct rename_command){
+        .index = slice_from("tree"), .from = slice_from(from), .to = slice_from(to), .if_seq_no = SEQ_NO_ANY};
+    if (found_from != NULL)
+        command->rename.found_from = *found_from;
     return command;
 }
 
+static tl_ts watch(struct core_fixture *box, const char *one, const char *two)
+{
+    struct command *command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    command->places = (struct places_command){slice_from("tree"), {slice_from(one), slice_from(two)}};
+    return fixture_run(box, command, 1)->ts;
+}
+
+static void open_tree(struct core_fixture *box)
+{
+    fixture_open(box);
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+}
+
 /*
- * A submitter's finding that paths are empty is trusted while they are watched, so that the step
- * need not check; and no longer.
+ * A submitter's finding that nothing is at a path is used while the path is watched, so that the
+ * step need not search; and no longer.
  */
 static void test_rename_trusts_empty_paths_while_watched(void **state)
 {
@@ -826,38 +841,163 @@ static void test_rename_trusts_empty_paths_while_watched(void **state)
     struct command *command;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
-                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    open_tree(&box);
     fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
-    tl_ts claim_ts = box.now; /* timestamp of the claim that /a is empty */
-    command = fixture_run(&box, rename_command("/a", "/b", claim_ts), 1);
-    assert_int_equal(command->problem.type, PROBLEM_NONE); /* was never watched */
+    struct path_finding nothing = {.ts = box.now}; /* at /a, which is wrong */
+    command = fixture_run(&box, rename_command("/a", "/b", &nothing), 1);
+    assert_true(command->rename.unknown); /* was never watched */
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_string_equal(fixture_source(&box, "tree", "1"), "{\"path\":\"/a/x\"}");
+    command = fixture_run(&box, rename_command("/a", "/b", NULL), 1);
+    assert_false(command->rename.unknown);
 
-    command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
-    command->places = (struct places_command){slice_from("tree"), {slice_from("/b/"), slice_from("/c")}};
-    tl_ts watched = fixture_run(&box, command, 1)->ts;
+    tl_ts watched = watch(&box, "/b/", "/c");
     assert_int_equal(watched, box.now);
-    assert_false(command->places.empty[0] || command->places.empty[1]);
-    command = fixture_run(&box, rename_command("/b", "/c", watched - 1), 1);
-    assert_int_equal(command->problem.type, PROBLEM_NONE); /* checked before it was watched */
+    assert_false(box.last->places.empty[0] || box.last->places.empty[1]);
+    nothing.ts = watched - 1;
+    command = fixture_run(&box, rename_command("/b", "/c", &nothing), 1);
+    assert_true(command->rename.unknown); /* searched before it was watched */
+    command = fixture_run(&box, rename_command("/b", "/c", NULL), 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
 
-    command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
-    command->places = (struct places_command){slice_from("tree"), {slice_from("/b"), slice_from("/c")}};
-    fixture_run(&box, command, 1);
-    assert_true(command->places.empty[0] && !command->places.empty[1]); /* known from the rename */
+    watch(&box, "/b", "/c");
+    assert_true(box.last->places.empty[0] && !box.last->places.empty[1]); /* known from the rename */
 
-    command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
-    command->places = (struct places_command){slice_from("tree"), {slice_from("/c"), slice_from("/d")}};
-    watched = fixture_run(&box, command, 1)->ts;
-    command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
-    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is trusted */
-    fixture_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
-    command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
-    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+    nothing.ts = watch(&box, "/c", "/d");
+    for (int i = 0; i < 3; i++) {
+        command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is trusted */
+        if (i == 0)
+            fixture_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
+        if (i == 1)
+            fixture_reopen(&box); /* a checkpoint has the watched paths */
+    }
     fixture_index(&box, "tree", "3", "{\"path\":\"/c/d/e\"}");
-    command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
-    assert_int_equal(command->problem.type, PROBLEM_NONE); /* a document was added */
+    command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+    assert_true(command->rename.unknown); /* a document was added */
+    fixture_close(&box);
+}
+
+/* Writes a document in a transaction, and commits it. */
+static void commit_one(struct core_fixture *box, const char *id, const char *source)
+{
+    struct command *command = fixture_write_command(box, 1);
+
+    fixture_txn(box, COMMAND_TXN_BEGIN, id);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "tree", "", id, source);
+    command->owner.transaction = slice_from(id);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_txn(box, COMMAND_TXN_COMMIT, id);
+}
+
+/* A commit ends the watches of the paths of its documents, and no others. */
+static void test_commit_keeps_watches_of_other_paths(void **state)
+{
+    static const char *const written[] = {"{\"path\":\"/c/d\"}", "{\"path\":\"/\\u0063/d\"}", "{\"path\":\"/c\"}"};
+    struct core_fixture box;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        open_tree(&box);
+        struct path_finding nothing = {.ts = watch(&box, "/c", "/d")};
+        commit_one(&box, "t", "{\"path\":\"/elsewhere/c\"}");
+        struct command *command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+        commit_one(&box, "u", written[i]);
+        command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        assert_true(command->rename.unknown);
+        fixture_close(&box);
+    }
+}
+
+/* A document that a submitter found is believed if it still is there, without a watch. */
+static void test_rename_verifies_documents_found(void **state)
+{
+    static const char x[] = "\0\0x", y[] = "\0\0y", none[] = "\0\0z", garbage[] = "\377";
+    struct slice key_x = slice_make(x, 3), key_y = slice_make(y, 3);
+    struct core_fixture box;
+    struct command *command;
+    (void)state;
+
+    open_tree(&box);
+    fixture_index(&box, "tree", "x", "{\"path\":\"/a\"}");
+    fixture_index(&box, "tree", "y", "{\"path\":\"/a/y\"}");
+    struct path_finding found[] = {
+        {.ts = 1, .document = key_x},                               /* nothing below is out of date */
+        {.ts = 1, .document = key_y, .below = slice_make(none, 3)}, /* not at it; does not exist */
+        {.ts = 1, .document = slice_make(garbage, 1), .below = key_y},
+        {.ts = 1, .document = key_x, .below = key_y},
+    };
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+        command = fixture_run(&box, rename_command("/a", "/b", &found[i]), 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_int_equal(command->rename.unknown, i + 1 < sizeof found / sizeof *found);
+    }
+    assert_true(command->rename.document && command->rename.directory);
+    assert_string_equal(fixture_source(&box, "tree", "y"), "{\"path\":\"/b/y\"}");
+    command = rename_command("/b/y", "/q", NULL);
+    command->rename.found_to = (struct path_finding){.ts = 1, .document = key_x};
+    command = fixture_run(&box, command, 1);
+    assert_true(command->rename.unknown); /* x is elsewhere */
+    command = rename_command("/b/y", "/b", NULL);
+    command->rename.found_to = (struct path_finding){.ts = 1, .document = key_x};
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_PATH_EXISTS);
+    fixture_close(&box);
+}
+
+/* Documents that were at /a, and renamed to /c one by one. */
+enum { MOVED_AWAY = 2500 };
+
+static void move_away(struct core_fixture *box)
+{
+    char source[64], from[32], to[32], id[24];
+
+    for (int k = 0; k < MOVED_AWAY; k++) {
+        snprintf(id, sizeof id, "%d", k);
+        snprintf(from, sizeof from, "/a/%d", k);
+        snprintf(to, sizeof to, "/c/%d", k);
+        snprintf(source, sizeof source, "{\"path\":\"%s\"}", from);
+        fixture_index(box, "tree", id, source);
+        assert_int_equal(fixture_run(box, rename_command(from, to, NULL), 1)->problem.type, PROBLEM_NONE);
+    }
+}
+
+/*
+ * A step reads a limited number of entries, whatever was at the paths, with findings or without; so
+ * does a replay of the command, which has the same findings. A command of a version before 8
+ * searches as it did then.
+ */
+static void test_rename_reads_few_entries_of_emptied_directory(void **state)
+{
+    struct core_fixture box;
+    struct command *command;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    const uint64_t few = 2 * 1000 * (WORK_SCAN + 2 * WORK_READ) + 1000;
+    (void)state;
+
+    open_tree(&box);
+    move_away(&box);
+    command = rename_command("/a", "/b", NULL);
+    command->rename.single_step = true;
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_PATH_MISSING);
+    assert_in_range(core_step_work(box.core), MOVED_AWAY * WORK_READ, UINT64_MAX);
+    watch(&box, "/a", "/b");
+    assert_false(box.last->places.empty[0]); /* older commands add no known path */
+    fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    command = fixture_run(&box, rename_command("/z", "/a", NULL), 1);
+    assert_true(command->rename.unknown); /* the limit was reached */
+    assert_in_range(core_step_work(box.core), 1000 * WORK_READ, few);
+    command = rename_command("/z", "/a", NULL);
+    command->rename.found_to.ts = watch(&box, "/a", "/b");
+    command_encode(command, &bytes);
+    command_free(command);
+    fixture_reopen(&box);
+    assert_int_equal(command_decode(buf_as_slice(&bytes), &command), 0); /* as a follower, or a replay, does */
+    command = fixture_run(&box, command, 1);
+    assert_false(command->rename.unknown);
+    assert_in_range(core_step_work(box.core), 1, 1000);
+    assert_string_equal(fixture_source(&box, "tree", "z"), "{\"path\":\"/a/z\"}");
+    buf_deinit(&bytes);
     fixture_close(&box);
 }
 
@@ -1051,6 +1191,9 @@ int main(void)
         cmocka_unit_test(test_work_is_counted_per_step),
         cmocka_unit_test(test_bulk_batches_do_not_depend_on_parsing),
         cmocka_unit_test(test_rename_trusts_empty_paths_while_watched),
+        cmocka_unit_test(test_commit_keeps_watches_of_other_paths),
+        cmocka_unit_test(test_rename_verifies_documents_found),
+        cmocka_unit_test(test_rename_reads_few_entries_of_emptied_directory),
         cmocka_unit_test(test_consumer_reports_persist),
         cmocka_unit_test(test_security_objects_persist),
         cmocka_unit_test(test_catalog_filter_hides_indices),

@@ -491,6 +491,43 @@ static void test_rename_reads_few_documents_moved_away(void **state)
     fixture_close(&box);
 }
 
+/* Writes 2,000 documents at /a/D, by one bulk whose entries are in posting lists; or deletes them. */
+static void bulk_below(struct core_fixture *box, int first, enum write_op op)
+{
+    enum { COUNT = 2000 };
+    struct command *command = fixture_write_command(box, COUNT);
+
+    for (int i = 0; i < COUNT; i++) {
+        command->write.items[i] = fixture_item(op, "tree", "", "", "");
+        command->write.items[i].id = arena_printf(&command->arena, "%d", first + i);
+        command->write.items[i].source =
+            op == WRITE_DELETE ? SLICE_NONE : arena_printf(&command->arena, "{\"path\":\"/a/%d\"}", first);
+    }
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* In a transaction, entries of deleted documents count, too: they are in posting lists. */
+static void test_rename_in_transaction_reads_few_entries(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    for (int i = 0; i < 4; i++) {
+        bulk_below(&box, i * 2000, WRITE_INDEX);
+        bulk_below(&box, i * 2000, WRITE_DELETE);
+    }
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(rename_in(&box, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&box, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_in_range(core_step_work(box.core), 6000 * WORK_READ, CORE_STEP_WORK);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    fixture_close(&box);
+}
+
 static void test_rename_does_not_read_locked_documents_elsewhere(void **state)
 {
     (void)state;
@@ -1180,6 +1217,7 @@ int main(void)
         cmocka_unit_test(test_transaction_limit_counts_renames),
         cmocka_unit_test(test_rename_does_not_read_locked_documents_elsewhere),
         cmocka_unit_test(test_rename_reads_few_documents_moved_away),
+        cmocka_unit_test(test_rename_in_transaction_reads_few_entries),
         cmocka_unit_test(test_cancel_of_host_ends_only_its_waits),
         cmocka_unit_test(test_session_end_actions_share_script_budget),
         cmocka_unit_test(test_session_end_is_batched_when_leases_expire_together),

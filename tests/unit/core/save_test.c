@@ -25,6 +25,7 @@
 #include "core/owners/wait.h"
 #include "core/step/save.h"
 #include "core/command/section.h"
+#include "core/unit/unit.h"
 
 static const char *directory;
 static bool writes;
@@ -206,6 +207,15 @@ static void host(struct core_fixture *box, const char *name, uint64_t life, bool
 }
 
 /* Fills a core with state of each kind. */
+/* Has two paths of the index "fs" watched. */
+static void watch_paths(struct core_fixture *box)
+{
+    struct command *command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+
+    command->places = (struct places_command){SLICE_LIT("fs"), {SLICE_LIT("/a"), SLICE_LIT("/b/c/")}};
+    step(box, command);
+}
+
 static void fill(struct core_fixture *box)
 {
     static const char *const ids[] = {"h2", "h3", "h4", "h5", "h6"};
@@ -233,6 +243,7 @@ static void fill(struct core_fixture *box)
     begin(box, "t2", "");
     put(box, 2, 2, "t2", ""); /* waits */
     put(box, 1, 6, "", ""); /* some of its items wait */
+    watch_paths(box);
     begin_of_host(box, "h1", 3);
     put(box, 40, 41, "h1", "");
     record_attempt(box, "gone", 1, 0);
@@ -279,6 +290,7 @@ static void test_checkpoint_fixture_has_every_kind(void **state)
 
     fill(&box);
     struct owners *owners = box.core->owners;
+    assert_int_equal(box.core->empty_paths.count, 2);
     size_t parts = 0, waits = 0, ended = 0;
     list_for_each(link, &owners->waits)
     {
