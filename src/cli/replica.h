@@ -58,6 +58,7 @@
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
 
+#include "base/error.h"
 #include "base/map.h"
 #include "base/types.h"
 #include "cli/client.h"
@@ -101,6 +102,11 @@ bool replica_stopping(void);
  */
 bool replica_gives_up(const struct client *client);
 void replica_stop(void);
+/*
+ * Prints a message, with the name of the program, as a line of its own on standard error, from any
+ * thread.
+ */
+void replica_print(const char *format, ...) TL_PRINTF(1, 2);
 
 /* --- The lock (replica_guard.c) ------------------------------------------------------------------------------------- */
 

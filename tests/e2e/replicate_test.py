@@ -398,13 +398,13 @@ class Progress(Copy):
         self.assertEqual(len(arrived), 2)
         return status
 
-    MADE = re.compile("tidelock replicate: made the index .\r?\n")
+    MADE = re.compile("tidelock replicate: made the index .\n")
     SHOWN = ["[###############...............]  50% 1500 of 3000 documents, 300/s, 5 s left ",
              "[#########################.....]  83% 2500 of 3000 documents, 250/s, 2 s left ",
              "[##############################] 100% 3000 of 3000 documents, 300/s"]
 
     def test_terminal(self):
-        """A bar with the rate and the time left, redrawn in its line."""
+        """A bar with the rate and the time left, redrawn in its line, which a message takes; the bar is below it then."""
         ours, theirs = open_terminal()
         try:
             self.assertEqual(self.run_copy(theirs), 0)
@@ -412,7 +412,9 @@ class Progress(Copy):
         finally:
             os.close(theirs)
             os.close(ours)
-        self.assertEqual(self.MADE.sub("", shown), "".join("\r%s\x1b[K" % line for line in self.SHOWN) + "\r\ntidelock replicate: 3000 documents sent; the copy is complete\r\n")
+        made = ["tidelock replicate: made the index %s\r\n" % index for index in "abc"]
+        bar = ["\r%s\x1b[K" % line for line in self.SHOWN]
+        self.assertEqual(shown, "".join((made[0], made[1], bar[0], "\r\x1b[K", made[2], bar[1], bar[2], "\r\n")) + "tidelock replicate: 3000 documents sent; the copy is complete\r\n")
 
     def test_file(self):
         """The same as lines."""
