@@ -283,9 +283,7 @@ class Routings(replicate_test.Copy):
         self.once()
         for i in range(5):
             self.put("d%d" % i, "b", 2)
-        self.source.stop()
-        self.source.options = ["--history", "1s", "--feed", "1h"]
-        self.source.start()
+        self.restart_source("--history", "1s", "--feed", "1h")
 
         def is_gone():
             self.put("other", None)
@@ -293,9 +291,7 @@ class Routings(replicate_test.Copy):
             return b'"later":true' in lines.splitlines()[0]
         replicate_test.until(is_gone, "the history is gone")
         self.once()
-        self.source.stop()
-        self.source.options = list(self.SOURCE)
-        self.source.start()
+        self.restart_source(*self.SOURCE)
         self.assert_same()
 
 
@@ -391,12 +387,7 @@ class MoreThanItHolds(replicate_test.Copy):
         for begin in range(0, 100500, 25125):
             self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))
         self.once()
-        self.source.stop()
-        self.source.options = ["--feed", "off"]
-        self.source.start()
-        self.source.stop()
-        self.source.options = list(self.SOURCE)
-        self.source.start()
+        self.cut_feed()
         said = self.once(expect=1)
         self.assertIn("everything is compared", said)
         self.assertIn("more than 100000 documents are not equal, and most of them were sent in vain", said)

@@ -188,6 +188,16 @@ class Copy(unittest.TestCase):
     def assert_equal(self, prefix=""):
         self.assertEqual(documents(self.target.must, prefix=prefix), documents(self.source.must))
 
+    def restart_source(self, *options):
+        self.source.stop()
+        self.source.options = list(options)
+        self.source.start()
+
+    def cut_feed(self):
+        """The feed begins anew: it was off for a while."""
+        self.restart_source("--feed", "off")
+        self.restart_source(*self.SOURCE)
+
     def fill(self, count=300):
         body = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d,"t":"a b"}\n' % (i, i) for i in range(count))
         self.source.must("POST", "/_bulk", body)
@@ -598,12 +608,7 @@ class Following(Copy):
         self.once()
         self.source.must("DELETE", "/fs/_doc/1")
         self.source.must("PUT", "/fs/_doc/2", {"t": "two"})
-        self.source.stop()
-        self.source.options = ["--feed", "off"]
-        self.source.start()
-        self.source.stop()
-        self.source.options = list(self.SOURCE)
-        self.source.start()
+        self.cut_feed()
         self.source.must("PUT", "/fs/_doc/3", {"t": "three"})
         self.assertIn("everything is compared", self.once())
         self.assert_equal()
@@ -648,10 +653,7 @@ class Each(Copy):
         for copy in copies[::2]:
             self.assertNotIn("everything is compared", self.once("--delete-indices", *copy))
             self.assertEqual(documents(self.target.must, prefix=copy[3]), documents(self.source.must), copy)
-        for options in (["--feed", "off"], list(self.SOURCE)):
-            self.source.stop()
-            self.source.options = options
-            self.source.start()
+        self.cut_feed()
         self.source.must("PUT", "/fs/_doc/last", {"n": "last"})
         for copy in copies:
             self.assertIn("everything is compared", self.once("--delete-indices", *copy))
