@@ -21,8 +21,9 @@
  *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
  *     certain, the lanes wait. A program that finds the lock held ends the other session only if the
  *     process of that session has certainly ended: the session's name shows its process id, and the
- *     kernel and process namespace that the id is of, which must be our own. Such a process sends
- *     nothing more, and its last documents are suspects (6). This matters where the source and the
+ *     kernel and process namespace that the id is of, which must be our own; and no connection keeps
+ *     the session alive, as one does in a machine that was resumed from the same snapshot of memory
+ *     and so has equal ids. Such a process sends nothing more, and its last documents are suspects (6). This matters where the source and the
  *     copy were both killed: a restarted source keeps the session for the rest of its lease, since a
  *     process that exists may attach it again. Of a process elsewhere nothing is known, so its lease
  *     is waited for.

@@ -529,6 +529,15 @@ class Following(Copy):
             with self.subTest(name):
                 self.once(expect=75)
             self.source.must("DELETE", "/_session/" + session)
+        session = self.source.must("POST", "/_session", {"name": ours})["session"]
+        self.source.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": ".tidelock-replicate", "id": "default"}]})
+        attached = self.source.connect()
+        attached.request("GET", "/_session/%s/_attach" % session)
+        attached.getresponse().readline()
+        with self.subTest("attached"):  # its process is in a machine that has equal ids
+            self.assertIn("a copy of this name is being made already: ", self.once(expect=75))
+        attached.close()
+        until(lambda: self.session() is None, "the session has ended")
         self.once()
 
     def assert_equal_besides(self, prefix):
