@@ -55,6 +55,11 @@
  *     it neither hides a change from the place nor shows a state older than one that was sent, also
  *     by the program that had the lock before. A page of the feed covers at least the timestamp
  *     after which it was asked for.
+ * 13. The mapping of an index of the target names the copy that it belongs to, and the index itself.
+ *     A copy closes or deletes only its own indices, under the names that it gave them. It ends
+ *     where an index of the name that it needs is another copy's, of another index: of another
+ *     source, for example. Copies of the same index of the source may share one in the target, whose
+ *     documents they send with comparable versions; it belongs to the one that began last.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -271,13 +276,13 @@ enum target_had {
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had);
 int target_end_index(struct target *target, const char *index, yyjson_val *definition);
 /*
- * Closes or deletes an index of the target, by its name there, if it is a copy: the source no
- * longer has it.
+ * Closes or deletes an index of the target, by its name there, if it belongs to this copy
+ * (invariant 13): the source no longer has it.
  */
 int target_drop_index(struct target *target, const char *name);
 /*
- * Does the same with each index that the copy of this name has made, of an index not in `uuids`, the
- * keys of a map. An index with another name than it was made with is left: a clone, for example.
+ * Does the same with each index of the target that is of an index not in `uuids`, the keys of a map.
+ * An index with another name than it was made with is left: a clone, for example.
  */
 int target_drop_gone(struct target *target, const struct map *uuids);
 /*

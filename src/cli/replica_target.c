@@ -280,6 +280,8 @@ struct portion {
 #define META_COPY "tidelock_copy"
 #define META_NAME "tidelock_name"
 #define META_PART "tidelock_part"
+/* These members alone, with types or without: the mappings of a target may be larger than an answer. */
+#define META_PATHS "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
 
 static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
                                const struct portion *portion, bool part)
@@ -340,14 +342,18 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
 struct found {
     bool there;
     bool part;
-    bool ours;     /* the copy of this name has made it, under this name */
-    char uuid[64]; /* of the source's index; empty: it is no copy */
+    bool ours;        /* the copy of this name has made it, under this name */
+    const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
+    char uuid[64];    /* of the source's index; empty: it is no copy */
 };
 
 static void read_meta(const struct target *target, const char *name, yyjson_val *mapping, struct found *found)
 {
     yyjson_val *meta = yyjson_obj_get(mapping, "_meta");
     const char *uuid = yyjson_get_str(yyjson_obj_get(meta, META_INDEX));
+    const char *copy = yyjson_get_str(yyjson_obj_get(meta, META_COPY));
+    if (found->copy == NULL)
+        found->copy = copy;
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
@@ -591,20 +597,35 @@ static int raise_gc_deletes(struct target *target, const char *name)
     return 0;
 }
 
+/*
+ * An index of the target that has the name of one of the source, but is a copy of another: of an
+ * earlier one of that name, which is replaced, or one of another copy; invariant 13.
+ */
+static int drop_other(struct target *target, const char *name, const struct found *found)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (found->copy != NULL && strcmp(found->copy, target->options->name) != 0) {
+        replica_print("the target's index %s is a copy of another index, which was made under --name %s: give this "
+                      "copy a --prefix, or delete that index if that copy is no longer used",
+                      shown(name), shown(found->copy));
+        return REPLICA_FAILED;
+    }
+    index_path(name, "", &path);
+    replica_print("the index was made anew in the source; so is %s", shown(name));
+    long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
+    return status == 200 || status == 404 ? 0 : complain(target, "cannot delete", name, status);
+}
+
 static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
 {
     struct found found;
     int r = find_index(target, portion->name, &found);
     if (r != 0)
         return r;
-    if (found.there && found.uuid[0] != '\0' &&
-        strcmp(found.uuid, uuid_of(portion->definition)) != 0) { /* of one that is no more */
-        tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-        index_path(portion->name, "", &path);
-        replica_print("the index was made anew in the source; so is %s", shown(portion->name));
-        long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
-        if (status != 200 && status != 404)
-            return complain(target, "cannot delete", portion->name, status);
+    if (found.there && found.uuid[0] != '\0' && strcmp(found.uuid, uuid_of(portion->definition)) != 0) {
+        r = drop_other(target, portion->name, &found);
+        if (r != 0)
+            return r;
         found.there = false;
     }
     if (!found.there) {
@@ -666,7 +687,7 @@ int target_drop_index(struct target *target, const char *name)
     struct found found;
     bool deletes = target->options->delete_indices;
     int r = find_index(target, name, &found);
-    if (r != 0 || !found.there || found.uuid[0] == '\0')
+    if (r != 0 || !found.ours)
         return r;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(name, deletes ? "" : "/_close", &path);
@@ -699,7 +720,7 @@ static char **find_gone(const struct target *target, yyjson_val *all, const stru
 
 int target_drop_gone(struct target *target, const struct map *uuids)
 {
-    long status = target_ask(target, "GET", "/_mapping", SLICE_NONE);
+    long status = target_ask(target, "GET", "/_mapping?filter_path=" META_PATHS, SLICE_NONE);
     if (status == 404) /* it has no index */
         return 0;
     if (status != 200)

@@ -35,6 +35,7 @@ def delete(id, version, **more):
 
 
 MADE = ("PUT", "/fs", {"settings": {"index": {"number_of_shards": 1, "gc_deletes": "1h"}}, "mappings": {"_meta": {"tidelock_index": "u", "tidelock_part": True}, "properties": {"n": {"type": "long"}}}})
+METAS = "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
 CLAUSES = {
     "external versions of one document": [
         MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), *index("a", 5, {"n": 2}), *index("a", 4, {"n": 3}), *index("a", 6, {"n": 4}))), ("GET", "/fs/_doc/a")],
@@ -64,6 +65,9 @@ CLAUSES = {
     "what a mapping says of itself": [
         MADE, ("GET", "/fs/_mapping"), ("PUT", "/fs/_mapping", {"_meta": {"tidelock_index": "u"}}), ("GET", "/fs/_mapping"), ("PUT", "/fs", {}),
         ("PUT", "/fs/_mapping", {"properties": {"t": {"type": "keyword"}}}), ("GET", "/fs/_mapping")],
+    "mappings of all indices, and of each only what the copy has put there": [
+        MADE, ("PUT", "/old", {"mappings": {"_meta": {"other": 1}, "properties": {"_meta": {"type": "keyword"}}}}), ("GET", "/_mapping?filter_path=" + METAS),
+        ("DELETE", "/fs"), ("GET", "/_mapping?filter_path=" + METAS)],
     "aliases": [
         MADE, ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("GET", "/all/_doc/a"),
         ("GET", "/fs/_alias"), ("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "all"}}]}), ("GET", "/all/_doc/a")],
@@ -332,6 +336,16 @@ class Refusals(replicate_test.Copy):
             self.assertIsNone(process.poll(), self.told(process))
             self.target.blocked = None
             self.await_equal()
+
+    def test_mappings_larger_than_an_answer(self):
+        """Of the target's mappings only what the copy has put there is read."""
+        self.fill(3)
+        self.once("--delete-indices")
+        self.target.must("PUT", "/large", {"mappings": {"_meta": {"text": "x" * (65 << 20)}}})
+        self.source.must("DELETE", "/fs")
+        self.cut_feed()
+        self.once("--delete-indices")
+        self.assertEqual(self.target.ask("GET", "/fs")[0], 404)
 
     def test_liar(self):
         """Acknowledged items that were dropped, one that was sent with another content, and a deleted document that came back: all are named, and mended."""

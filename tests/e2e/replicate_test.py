@@ -472,6 +472,34 @@ class Following(Copy):
         self.target.must("POST", "/fs/_open")
         self.assertEqual(len(documents(self.target.must)), 5)
 
+    def test_indices_of_another_copy_are_left(self):
+        """With --delete-indices: a clone of a copied index, and one of another source's copy, whatever is deleted in the source, and however the copy learns of it."""
+        self.fill(3)
+        self.once("--delete-indices")
+        self.target.must("PUT", "/clone", {"mappings": {"_meta": self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["_meta"]}})
+        with Server() as other:
+            def copy_other(*options, expect):
+                run = subprocess.run([PROGRAM, "replicate", "--from", other.url, "--to", self.target.url, "--name", "other", "--once", "--delete-indices", *options], capture_output=True, text=True)
+                self.assertEqual(run.returncode, expect, run.stderr)
+                return run.stderr
+            other.must("PUT", "/fs/_doc/other", {"n": 1})
+            self.assertIn("the target's index fs is a copy of another index, which was made under --name default: give this copy a --prefix", copy_other(expect=1))
+            self.assert_equal()
+            copy_other("--index", "no-*", expect=0)
+            other.must("DELETE", "/fs")
+            copy_other(expect=0)
+            self.assert_equal()
+            other.must("PUT", "/there/_doc/1", {"n": 1})
+            copy_other(expect=0)
+        for index in ("clone", "there"):
+            self.source.must("PUT", "/" + index)
+            self.source.must("DELETE", "/" + index)
+        self.once("--delete-indices")
+        self.source.must("DELETE", "/fs")
+        self.cut_feed()
+        self.once("--delete-indices")
+        self.assertEqual(sorted(index for index in self.target.must("GET", "/_settings") if index not in OURS), ["clone", "there"])
+
     def test_renames(self):
         """Of a directory, in one change; each document below it is another then."""
         self.source.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
