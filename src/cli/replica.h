@@ -58,8 +58,9 @@
  * 13. The mapping of an index of the target names the copy that it belongs to, and the index itself.
  *     A copy closes or deletes only its own indices, under the names that it gave them. It ends
  *     where an index of the name that it needs is another copy's, of another index: of another
- *     source, for example. Copies of the same index of the source may share one in the target, whose
- *     documents they send with comparable versions; it belongs to the one that began last.
+ *     source, for example; and where that name is an alias, as that of a copy with tombstones.
+ *     Copies of the same index of the source may share one in the target, whose documents they send
+ *     with comparable versions; it belongs to the one that began last.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H

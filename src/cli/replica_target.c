@@ -341,6 +341,7 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
 /* An index of the target. */
 struct found {
     bool there;
+    bool alias; /* the name is an alias, of this index */
     bool part;
     bool ours;        /* the copy of this name has made it, under this name */
     const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
@@ -385,9 +386,11 @@ static int find_index(struct target *target, const char *name, struct found *ret
         return 0;
     if (status != 200)
         return complain(target, "cannot read the mapping of", name, status);
-    yyjson_val *mappings = yyjson_obj_get(only_of(&target->client), "mappings");
+    yyjson_val *answer = client_json(&target->client), *index = json_first_of(answer, yyjson_obj_size(answer));
+    yyjson_val *mappings = yyjson_obj_get(json_value_of(index), "mappings");
     if (!yyjson_is_obj(mappings))
         return replica_disbelieve("target", "the mapping", name);
+    ret_found->alias = !yyjson_equals_str(index, name);
     read_metas(target, name, mappings, ret_found);
     return 0;
 }
@@ -622,6 +625,11 @@ static int put_portion(struct target *target, const struct portion *portion, enu
     int r = find_index(target, portion->name, &found);
     if (r != 0)
         return r;
+    if (found.alias) {
+        replica_print("the target has an alias of the name %s: give this copy a --prefix, or remove the alias",
+                      shown(portion->name));
+        return REPLICA_FAILED;
+    }
     if (found.there && found.uuid[0] != '\0' && strcmp(found.uuid, uuid_of(portion->definition)) != 0) {
         r = drop_other(target, portion->name, &found);
         if (r != 0)

@@ -500,6 +500,15 @@ class Following(Copy):
         self.once("--delete-indices")
         self.assertEqual(sorted(index for index in self.target.must("GET", "/_settings") if index not in OURS), ["clone", "there"])
 
+    def test_alias_in_target_is_refused(self):
+        """An alias of the name that the copy needs: nothing is written to its index, which may be a copy with tombstones."""
+        self.fill(3)
+        self.once("--name", "t", "--tombstones")
+        there = documents(self.target.must, "fs-copy")
+        self.source.must("DELETE", "/fs/_doc/1")
+        self.assertIn("the target has an alias of the name fs: give this copy a --prefix, or remove the alias", self.once(expect=1))
+        self.assertEqual(documents(self.target.must, "fs-copy"), there)
+
     def test_renames(self):
         """Of a directory, in one change; each document below it is another then."""
         self.source.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
