@@ -61,13 +61,14 @@ def put_to_line_ms(t):
 class Copy:
     """tidelock replicate, from one server to another."""
     def __init__(self, bench, source, target):
-        self.command = [os.path.join(bench.build, "tidelock"), "replicate", "--quiet", "--from", "http://127.0.0.1:%d" % source.port, "--to", "http://127.0.0.1:%d" % target.port]
+        self.command = [os.path.join(bench.build, "tidelock"), "replicate", "--from", "http://127.0.0.1:%d" % source.port, "--to", "http://127.0.0.1:%d" % target.port]
         self.memory = 0
+        self.sent = 0  # documents, by the last run
 
     def run(self, *options):
         """Returns: seconds."""
         begin = time.perf_counter()
-        process = subprocess.Popen([*self.command, *options], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*self.command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while process.poll() is None:
             try:
                 with open("/proc/%d/status" % process.pid, encoding="ascii") as status:
@@ -75,12 +76,15 @@ class Copy:
             except OSError:
                 pass
             time.sleep(0.05)
+        took = time.perf_counter() - begin
+        said = process.communicate()[1]
         if process.returncode != 0:
-            raise RuntimeError("%s: status %d" % (options, process.returncode))
-        return time.perf_counter() - begin
+            raise RuntimeError("%s: status %d: %s" % (options, process.returncode, said))
+        self.sent = int((re.search(r"(\d+) documents sent", said) or [0, 0])[1])
+        return took
 
     def start(self):
-        return subprocess.Popen(self.command, stderr=subprocess.DEVNULL)
+        return subprocess.Popen([*self.command, "--quiet"], stderr=subprocess.DEVNULL)
 
 
 def lag_ms(t, es, copy):
@@ -166,6 +170,8 @@ def run(bench):
         with bench.alone():
             caught = bench.count / CHANGES_EACH / copy.run("--once")
         bench.row("catching up, documents of %d changes each" % CHANGES_EACH, caught, "/s", [("the target's own bulk", own, caught / own, 0.6, None)])
+        changed = bench.count // CHANGES_EACH
+        bench.row("documents sent for these changes", copy.sent, "", [("documents", changed, changed / max(1, copy.sent), 1, None)])
         with bench.alone():
             lag = lag_ms(t, es, copy)
         bench.row("lag with %d puts/s, until a get has it, p99" % RATE, lag, "ms", [("bound", 1000, lag / 1000, 1, 0.2)])

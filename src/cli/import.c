@@ -306,6 +306,7 @@ static int load(const struct import_options *o, struct batch *batch, struct prog
     file_doc_maker_init(&maker, &doc_options);
     while (r == 0 && walk != NULL && (entry = fts_read(walk)) != NULL) {
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
+            progress_clear();
             fprintf(stderr, "tidelock import: %s: %s\n", shown(entry->fts_path), strerror(entry->fts_errno));
             ++*ret_unreadable;
         }

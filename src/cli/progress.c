@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 
+/* A terminal shows a bar, and the cursor is in its line. Protected by the lock of stderr. */
+static bool bar_shown;
+
 enum { BAR_WIDTH = 30, TERMINAL_EVERY_US = 100 * 1000, PLAIN_EVERY_US = 2 * 1000 * 1000 };
 
 void progress_init(struct progress *progress, const char *noun, uint64_t total, bool quiet)
@@ -43,6 +46,8 @@ static void show(struct progress *progress)
     double seconds = progress_seconds(progress);
     double rate = seconds > 0 ? (double)progress->done / seconds : 0;
     progress->shown_us = clock_boot_us();
+    flockfile(stderr);
+    bar_shown = progress->terminal;
     if (progress->terminal)
         fputs("\r", stderr);
     if (progress->total > 0)
@@ -55,6 +60,14 @@ static void show(struct progress *progress)
         fprintf(stderr, ", %.0f s left ", (double)(progress->total - progress->done) / rate);
     fputs(progress->terminal ? "\033[K" : "\n", stderr);
     fflush(stderr);
+    funlockfile(stderr);
+}
+
+void progress_clear(void)
+{
+    if (bar_shown)
+        fputs("\r\033[K", stderr);
+    bar_shown = false;
 }
 
 void progress_set(struct progress *progress, uint64_t done)
@@ -69,7 +82,10 @@ void progress_end(struct progress *progress)
 {
     if (progress->quiet)
         return;
+    flockfile(stderr);
     show(progress);
     if (progress->terminal)
         fputs("\n", stderr);
+    bar_shown = false;
+    funlockfile(stderr);
 }

@@ -23,6 +23,11 @@ void progress_init(struct progress *progress, const char *noun, uint64_t total, 
 void progress_set(struct progress *progress, uint64_t done);
 /* Shows the end, and on a terminal leaves the line. */
 void progress_end(struct progress *progress);
+/*
+ * Erases the bar that a terminal shows, so that a message gets its line; the next progress_set()
+ * draws the bar below. From any thread that has locked stderr (flockfile), or the only one.
+ */
+void progress_clear(void);
 /* Seconds since the beginning. */
 double progress_seconds(const struct progress *progress);
 

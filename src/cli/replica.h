@@ -21,8 +21,9 @@
  *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
  *     certain, the lanes wait. A program that finds the lock held ends the other session only if the
  *     process of that session has certainly ended: the session's name shows its process id, and the
- *     kernel and process namespace that the id is of, which must be our own. Such a process sends
- *     nothing more, and its last documents are suspects (6). This matters where the source and the
+ *     kernel and process namespace that the id is of, which must be our own; and no connection keeps
+ *     the session alive, as one does in a machine that was resumed from the same snapshot of memory
+ *     and so has equal ids. Such a process sends nothing more, and its last documents are suspects (6). This matters where the source and the
  *     copy were both killed: a restarted source keeps the session for the rest of its lease, since a
  *     process that exists may attach it again. Of a process elsewhere nothing is known, so its lease
  *     is waited for.
@@ -54,10 +55,17 @@
  *     it neither hides a change from the place nor shows a state older than one that was sent, also
  *     by the program that had the lock before. A page of the feed covers at least the timestamp
  *     after which it was asked for.
+ * 13. The mapping of an index of the target names the copy that it belongs to, and the index itself.
+ *     A copy closes or deletes only its own indices, under the names that it gave them. It ends
+ *     where an index of the name that it needs is another copy's, of another index: of another
+ *     source, for example; and where that name is an alias, as that of a copy with tombstones.
+ *     Copies of the same index of the source may share one in the target, whose documents they send
+ *     with comparable versions; it belongs to the one that began last.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
 
+#include "base/error.h"
 #include "base/map.h"
 #include "base/types.h"
 #include "cli/client.h"
@@ -101,6 +109,11 @@ bool replica_stopping(void);
  */
 bool replica_gives_up(const struct client *client);
 void replica_stop(void);
+/*
+ * Prints a message, with the name of the program, as a line of its own on standard error, from any
+ * thread.
+ */
+void replica_print(const char *format, ...) TL_PRINTF(1, 2);
 
 /* --- The lock (replica_guard.c) ------------------------------------------------------------------------------------- */
 
@@ -264,13 +277,13 @@ enum target_had {
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had);
 int target_end_index(struct target *target, const char *index, yyjson_val *definition);
 /*
- * Closes or deletes an index of the target, by its name there, if it is a copy: the source no
- * longer has it.
+ * Closes or deletes an index of the target, by its name there, if it belongs to this copy
+ * (invariant 13): the source no longer has it.
  */
 int target_drop_index(struct target *target, const char *name);
 /*
- * Does the same with each index that the copy of this name has made, of an index not in `uuids`, the
- * keys of a map. An index with another name than it was made with is left: a clone, for example.
+ * Does the same with each index of the target that is of an index not in `uuids`, the keys of a map.
+ * An index with another name than it was made with is left: a clone, for example.
  */
 int target_drop_gone(struct target *target, const struct map *uuids);
 /*

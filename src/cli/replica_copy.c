@@ -209,8 +209,7 @@ int copy_walk(struct walk *walk)
             continue;
         }
         if (tries == 0)
-            fprintf(stderr, "tidelock replicate: reading %s was cut off by the %s; it begins again\n",
-                    shown(walk->index), walk->whom);
+            replica_print("reading %s was cut off by the %s; it begins again", shown(walk->index), walk->whom);
         if (replica_stopping())
             return REPLICA_STOPPED;
         replica_pause(tries + 1);
@@ -520,8 +519,8 @@ int copy_first(struct replica *replica, tl_ts *ret_since)
         if (r == REPLICA_ANEW && !guard_await(replica->guard))
             r = REPLICA_LOST;
         if (r == REPLICA_ANEW)
-            fprintf(stderr, "tidelock replicate: the source has ended the transaction that the first copy reads in; "
-                            "the copy begins anew\n");
+            replica_print("the source has ended the transaction that the first copy reads in; "
+                          "the copy begins anew");
     } while (r == REPLICA_ANEW && !replica_stopping());
     if (r == 0)
         progress_end(&replica->progress);

@@ -311,8 +311,8 @@ static int look_at_suspects(struct replica *replica)
 static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
 {
     size_t mended = 0;
-    fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed`): "
-                    "everything is compared\n");
+    replica_print("the source's feed does not reach back to the place (`tidelock serve --feed`): "
+                  "everything is compared");
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* requests of the previous run are unknown */
     replica->inheriting = false;
@@ -364,7 +364,8 @@ int follow(struct replica *replica, tl_ts since)
     tl_ts goal = replica->feed.timestamp;
     int r = status == 200 ? 0 : source_complain(&replica->feed, "the source has no feed of changes", "", status);
     if (r == 0 && since > goal) {
-        fprintf(stderr, "tidelock replicate: the place in the target is ahead of the source, which is an older copy of itself; give this one another --name and --prefix\n");
+        replica_print("the place in the target is ahead of the source, which is an older copy of itself; give this one "
+                      "another --name and --prefix");
         return REPLICA_TAKEN;
     }
     if (r == 0 && replica->before.ts > 0)

@@ -86,7 +86,7 @@ static int open_session(struct guard *guard, const char *name)
     long status = ask_once(guard, "POST", "/_session", buf_as_slice(&body));
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(&guard->client), "session"));
     if (status != 201 || session == NULL) {
-        fprintf(stderr, "tidelock replicate: no session in the source: %s\n", client_error(&guard->client, status));
+        replica_print("no session in the source: %s", client_error(&guard->client, status));
         return status == 0 ? CLIENT_EXIT_ABSENT : REPLICA_FAILED;
     }
     guard->session = mem_strdup(session, strlen(session));
@@ -94,27 +94,40 @@ static int open_session(struct guard *guard, const char *name)
 }
 
 /*
- * Ends the session that holds the lock, as the last answer shows it, if its process has ended.
- * Returns: whether the lock may be free now.
+ * Returns: whether the source shows that no connection keeps the session alive. A process id is
+ * no evidence against a connection: machines resumed from one snapshot of memory have equal ids.
  */
-static bool end_gone_holder(struct guard *guard, const char *name)
+static bool is_detached(struct guard *guard, uint64_t session)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/_session/%llu", (unsigned long long)session);
+    buf_byte(&path, '\0');
+    long status = ask_once(guard, "GET", path.data, SLICE_NONE);
+    return status == 404 || (status == 200 && yyjson_is_false(yyjson_obj_get(client_json(&guard->client), "attached")));
+}
+
+/*
+ * Ends the session that holds the lock, as the last answer shows it, if its process has ended and
+ * no connection keeps it alive.
+ */
+static void end_gone_holder(struct guard *guard, const char *name)
 {
     yyjson_val *holders = yyjson_obj_get(yyjson_obj_get(client_json(&guard->client), "error"), "holders");
     yyjson_val *holder = yyjson_arr_get_first(holders), *title = yyjson_obj_get(holder, "name");
-    yyjson_val *session = yyjson_obj_get(holder, "session");
+    yyjson_val *number = yyjson_obj_get(holder, "session");
     long process;
-    if (yyjson_arr_size(holders) != 1 || !yyjson_is_str(title) || !yyjson_is_uint(session) ||
+    if (yyjson_arr_size(holders) != 1 || !yyjson_is_str(title) || !yyjson_is_uint(number) ||
         !holder_is_gone(name, slice_make(yyjson_get_str(title), yyjson_get_len(title)), &process))
-        return false;
+        return;
+    uint64_t session = yyjson_get_uint(number);
+    if (!is_detached(guard, session))
+        return;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_session/%llu?force=true", (unsigned long long)yyjson_get_uint(session));
+    buf_printf(&path, "/_session/%llu?force=true", (unsigned long long)session);
     buf_byte(&path, '\0');
     long status = ask_once(guard, "DELETE", path.data, SLICE_NONE);
     if (status == 200)
-        fprintf(stderr,
-                "tidelock replicate: the session of process %ld, which has ended, held the lock, and is ended\n",
-                process);
-    return status == 200 || status == 404;
+        replica_print("the session of process %ld, which has ended, held the lock, and is ended", process);
 }
 
 static int take_lock(struct guard *guard, const char *name)
@@ -124,12 +137,14 @@ static int take_lock(struct guard *guard, const char *name)
     buf_json_string(&body, slice_from(name));
     buf_lit(&body, "}]}");
     long status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));
-    if (status == 409 && end_gone_holder(guard, name))
+    if (status == 409) {
+        end_gone_holder(guard, name);
         status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));
+    }
     if (status == 200)
         return 0;
-    fprintf(stderr, "tidelock replicate: %s%s\n", status == 409 ? "a copy of this name is being made already: " : "cannot lock in the source: ",
-            client_error(&guard->client, status));
+    replica_print("%s%s", status == 409 ? "a copy of this name is being made already: " : "cannot lock in the source: ",
+                  client_error(&guard->client, status));
     return status == 409 ? REPLICA_TAKEN : client_exit(status);
 }
 
@@ -144,7 +159,7 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     lifeline_init(&guard->line, guard->client.url, guard->session, TTL_US);
     guard->running = true;
     if (!lifeline_await(&guard->line)) {
-        fprintf(stderr, "tidelock replicate: the source does not attach the session\n");
+        replica_print("the source does not attach the session");
         status = CLIENT_EXIT_ABSENT;
     }
     if (status == 0)

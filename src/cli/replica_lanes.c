@@ -232,8 +232,8 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
     buf_printf(&body, ",\"time\":%llu,\"error\":", (unsigned long long)clock_wall_us());
     buf_json_string(&body, slice_from(error == NULL ? "" : error)); /* as text: its fields are another each time */
     buf_byte(&body, '}');
-    fprintf(stderr, "tidelock replicate: the target refuses %s/%s: %s\n", shown(index == NULL ? "" : index),
-            shown_slice(id), shown(error == NULL ? "" : error));
+    replica_print("the target refuses %s/%s: %s", shown(index == NULL ? "" : index), shown_slice(id),
+                  shown(error == NULL ? "" : error));
     yyjson_doc_free(doc);
     (void)!client_request(&lane->client, "PUT", path.data, buf_as_slice(&body), ANSWER_US);
 }
@@ -371,8 +371,7 @@ static void send_batch(struct lane *lane)
             refused = 1;
         } else if (status != 200 && !replica_is_passing(status) &&
                    !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
-            fprintf(stderr, "tidelock replicate: the target refuses a batch: %s\n",
-                    client_error(&lane->client, status));
+            replica_print("the target refuses a batch: %s", client_error(&lane->client, status));
             fail(lanes, REPLICA_FAILED);
             return;
         }
@@ -383,10 +382,10 @@ static void send_batch(struct lane *lane)
         pthread_mutex_unlock(&lanes->lock);
         tries = sent > 0 ? 0 : tries + 1;
         if (tries == 1)
-            fprintf(stderr, "tidelock replicate: the target does not take documents now (%s); trying again\n",
-                    answered        ? "it says so for each"
-                    : status == 200 ? "its answer is of something else"
-                                    : client_error(&lane->client, status));
+            replica_print("the target does not take documents now (%s); trying again",
+                          answered        ? "it says so for each"
+                          : status == 200 ? "its answer is of something else"
+                                          : client_error(&lane->client, status));
         if (tries > 0 && replica_stopping())
             fail(lanes, REPLICA_STOPPED);
         else if (tries > 0)

@@ -46,7 +46,7 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
         if ((!replica_is_passing(status) && !blocked) || client_is_too_large(client))
             return status;
         if (tries == 1)
-            fprintf(stderr, "tidelock replicate: %s; waiting for the %s\n", client_error(client, status), whom);
+            replica_print("%s; waiting for the %s", client_error(client, status), whom);
         if (replica_stopping())
             return 0;
         replica_pause(tries);
@@ -55,10 +55,9 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
 
 int replica_disbelieve(const char *whom, const char *what, const char *name)
 {
-    fprintf(stderr,
-            "tidelock replicate: asked for %s%s%s, the %s answers something else; is that what answers there, or "
-            "something between?\n",
-            what, *name == '\0' ? "" : " of ", shown(name), whom);
+    replica_print("asked for %s%s%s, the %s answers something else; is that what answers there, or "
+                  "something between?",
+                  what, *name == '\0' ? "" : " of ", shown(name), whom);
     return REPLICA_FAILED;
 }
 
@@ -78,8 +77,7 @@ static int complain(struct target *target, const char *what, const char *name, l
 {
     if (status == 0 && !client_is_too_large(&target->client))
         return REPLICA_STOPPED;
-    fprintf(stderr, "tidelock replicate: %s%s%s: %s\n", what, *name == '\0' ? "" : " ", shown(name),
-            client_error(&target->client, status));
+    replica_print("%s%s%s: %s", what, *name == '\0' ? "" : " ", shown(name), client_error(&target->client, status));
     return REPLICA_FAILED;
 }
 
@@ -93,7 +91,7 @@ int target_open(struct target *target, const struct replica_options *options)
     long status = options->once ? client_request(&target->client, "GET", "/", SLICE_NONE, ANSWER_US)
                                 : target_ask(target, "GET", "/", SLICE_NONE);
     if (status == 0 && options->once) {
-        fprintf(stderr, "tidelock replicate: the target: %s\n", client_error(&target->client, status));
+        replica_print("the target: %s", client_error(&target->client, status));
         return CLIENT_EXIT_ABSENT;
     }
     yyjson_val *version = yyjson_obj_get(client_json(&target->client), "version");
@@ -102,14 +100,14 @@ int target_open(struct target *target, const struct replica_options *options)
     if (status != 200)
         return complain(target, "the target does not say what it is", "", status);
     if (number == NULL) {
-        fprintf(stderr, "tidelock replicate: the target is no Elasticsearch: GET / has no version.number\n");
+        replica_print("the target is no Elasticsearch: GET / has no version.number");
         return REPLICA_FAILED;
     }
     target->major =
         distribution != NULL && strcmp(distribution, "opensearch") == 0 ? 7 : (unsigned)strtoul(number, NULL, 10);
     if (target->major >= 5)
         return 0;
-    fprintf(stderr, "tidelock replicate: the target is version %s; 5.6 and later can be copied to\n", shown(number));
+    replica_print("the target is version %s; 5.6 and later can be copied to", shown(number));
     return REPLICA_FAILED;
 }
 
@@ -168,18 +166,16 @@ int target_read_place(struct target *target, const char *source, struct place *r
     yyjson_val *place = yyjson_obj_get(client_json(&target->client), "_source");
     const char *of = yyjson_get_str(yyjson_obj_get(place, "source"));
     if (of == NULL || strcmp(of, source) != 0) {
-        fprintf(stderr,
-                "tidelock replicate: what the target has under --name %s is a copy of another source (%s); give this "
-                "one another name, and a --prefix\n",
-                shown(target->options->name), of == NULL ? "?" : shown(of));
+        replica_print("what the target has under --name %s is a copy of another source (%s); give this "
+                      "one another name, and a --prefix",
+                      shown(target->options->name), of == NULL ? "?" : shown(of));
         return REPLICA_FAILED;
     }
     bool had = yyjson_get_bool(yyjson_obj_get(place, "tombstones"));
     if (had != target->options->tombstones) {
-        fprintf(stderr,
-                "tidelock replicate: the copy under --name %s was made %s --tombstones: go on so, or give this one "
-                "another name, and a --prefix\n",
-                shown(target->options->name), had ? "with" : "without");
+        replica_print("the copy under --name %s was made %s --tombstones: go on so, or give this one "
+                      "another name, and a --prefix",
+                      shown(target->options->name), had ? "with" : "without");
         return REPLICA_FAILED;
     }
     ret_place->ts = ret_place->suspects = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
@@ -219,7 +215,7 @@ int target_write_place(struct target *target, const char *source, const struct p
         return 0;
     if (status != 409)
         return complain(target, "cannot keep the place in the target", "", status);
-    fprintf(stderr, "tidelock replicate: the place in the target is a newer one: another copy of this name has run\n");
+    replica_print("the place in the target is a newer one: another copy of this name has run");
     return REPLICA_TAKEN;
 }
 
@@ -284,6 +280,8 @@ struct portion {
 #define META_COPY "tidelock_copy"
 #define META_NAME "tidelock_name"
 #define META_PART "tidelock_part"
+/* These members alone, with types or without: the mappings of a target may be larger than an answer. */
+#define META_PATHS "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
 
 static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
                                const struct portion *portion, bool part)
@@ -343,15 +341,20 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
 /* An index of the target. */
 struct found {
     bool there;
+    bool alias; /* the name is an alias, of this index */
     bool part;
-    bool ours;     /* the copy of this name has made it, under this name */
-    char uuid[64]; /* of the source's index; empty: it is no copy */
+    bool ours;        /* the copy of this name has made it, under this name */
+    const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
+    char uuid[64];    /* of the source's index; empty: it is no copy */
 };
 
 static void read_meta(const struct target *target, const char *name, yyjson_val *mapping, struct found *found)
 {
     yyjson_val *meta = yyjson_obj_get(mapping, "_meta");
     const char *uuid = yyjson_get_str(yyjson_obj_get(meta, META_INDEX));
+    const char *copy = yyjson_get_str(yyjson_obj_get(meta, META_COPY));
+    if (found->copy == NULL)
+        found->copy = copy;
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
@@ -383,9 +386,11 @@ static int find_index(struct target *target, const char *name, struct found *ret
         return 0;
     if (status != 200)
         return complain(target, "cannot read the mapping of", name, status);
-    yyjson_val *mappings = yyjson_obj_get(only_of(&target->client), "mappings");
+    yyjson_val *answer = client_json(&target->client), *index = json_first_of(answer, yyjson_obj_size(answer));
+    yyjson_val *mappings = yyjson_obj_get(json_value_of(index), "mappings");
     if (!yyjson_is_obj(mappings))
         return replica_disbelieve("target", "the mapping", name);
+    ret_found->alias = !yyjson_equals_str(index, name);
     read_metas(target, name, mappings, ret_found);
     return 0;
 }
@@ -448,8 +453,8 @@ static int make_index(struct target *target, const struct portion *portion)
     if (r == 0 && status != 200)
         return complain(target, "the target does not make the index", portion->name, status);
     if (r == 0 && !target->options->quiet)
-        fprintf(stderr, "tidelock replicate: made the index %s%s\n", shown(portion->name),
-                target->options->leave_settings ? "" : ", with index.gc_deletes " GC_DELETES);
+        replica_print("made the index %s%s", shown(portion->name),
+                      target->options->leave_settings ? "" : ", with index.gc_deletes " GC_DELETES);
     return r;
 }
 
@@ -467,8 +472,8 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     int r = send_json(target, "PUT", path.data, doc, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
-        fprintf(stderr, "tidelock replicate: the target does not take the mapping of %s: %s\n", shown(portion->name),
-                client_error(&target->client, status));
+        replica_print("the target does not take the mapping of %s: %s", shown(portion->name),
+                      client_error(&target->client, status));
     return r;
 }
 
@@ -545,8 +550,8 @@ static int update_aliases(struct target *target, const struct portion *portion)
     int r = yyjson_mut_arr_size(actions) == 0 ? 0 : send_json(target, "POST", "/_aliases", doc, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
-        fprintf(stderr, "tidelock replicate: the target does not take the aliases of %s: %s\n", shown(portion->name),
-                client_error(&target->client, status));
+        replica_print("the target does not take the aliases of %s: %s", shown(portion->name),
+                      client_error(&target->client, status));
     return r;
 }
 
@@ -588,14 +593,30 @@ static int raise_gc_deletes(struct target *target, const char *name)
     if (status == 0)
         return REPLICA_STOPPED;
     if (status != 200)
-        fprintf(stderr, "tidelock replicate: cannot raise index.gc_deletes of %s: %s\n", shown(name),
-                client_error(&target->client, status));
+        replica_print("cannot raise index.gc_deletes of %s: %s", shown(name), client_error(&target->client, status));
     else if (!target->options->quiet)
-        fprintf(stderr,
-                "tidelock replicate: raised index.gc_deletes of %s from %s to " GC_DELETES
-                " (--leave-settings does not)\n",
-                shown(name), shown(was.data));
+        replica_print("raised index.gc_deletes of %s from %s to " GC_DELETES " (--leave-settings does not)",
+                      shown(name), shown(was.data));
     return 0;
+}
+
+/*
+ * An index of the target that has the name of one of the source, but is a copy of another: of an
+ * earlier one of that name, which is replaced, or one of another copy; invariant 13.
+ */
+static int drop_other(struct target *target, const char *name, const struct found *found)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (found->copy != NULL && strcmp(found->copy, target->options->name) != 0) {
+        replica_print("the target's index %s is a copy of another index, which was made under --name %s: give this "
+                      "copy a --prefix, or delete that index if that copy is no longer used",
+                      shown(name), shown(found->copy));
+        return REPLICA_FAILED;
+    }
+    index_path(name, "", &path);
+    replica_print("the index was made anew in the source; so is %s", shown(name));
+    long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
+    return status == 200 || status == 404 ? 0 : complain(target, "cannot delete", name, status);
 }
 
 static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
@@ -604,14 +625,15 @@ static int put_portion(struct target *target, const struct portion *portion, enu
     int r = find_index(target, portion->name, &found);
     if (r != 0)
         return r;
-    if (found.there && found.uuid[0] != '\0' &&
-        strcmp(found.uuid, uuid_of(portion->definition)) != 0) { /* of one that is no more */
-        tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-        index_path(portion->name, "", &path);
-        fprintf(stderr, "tidelock replicate: the index was made anew in the source; so is %s\n", shown(portion->name));
-        long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
-        if (status != 200 && status != 404)
-            return complain(target, "cannot delete", portion->name, status);
+    if (found.alias) {
+        replica_print("the target has an alias of the name %s: give this copy a --prefix, or remove the alias",
+                      shown(portion->name));
+        return REPLICA_FAILED;
+    }
+    if (found.there && found.uuid[0] != '\0' && strcmp(found.uuid, uuid_of(portion->definition)) != 0) {
+        r = drop_other(target, portion->name, &found);
+        if (r != 0)
+            return r;
         found.there = false;
     }
     if (!found.there) {
@@ -673,7 +695,7 @@ int target_drop_index(struct target *target, const char *name)
     struct found found;
     bool deletes = target->options->delete_indices;
     int r = find_index(target, name, &found);
-    if (r != 0 || !found.there || found.uuid[0] == '\0')
+    if (r != 0 || !found.ours)
         return r;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(name, deletes ? "" : "/_close", &path);
@@ -681,8 +703,8 @@ int target_drop_index(struct target *target, const char *name)
     if (status != 200 && status != 404)
         return complain(target, deletes ? "cannot delete" : "cannot close", name, status);
     if (status == 200)
-        fprintf(stderr, "tidelock replicate: the index is gone in the source; %s is %s\n", shown(name),
-                deletes ? "deleted" : "closed (--delete-indices deletes)");
+        replica_print("the index is gone in the source; %s is %s", shown(name),
+                      deletes ? "deleted" : "closed (--delete-indices deletes)");
     return 0;
 }
 
@@ -706,7 +728,7 @@ static char **find_gone(const struct target *target, yyjson_val *all, const stru
 
 int target_drop_gone(struct target *target, const struct map *uuids)
 {
-    long status = target_ask(target, "GET", "/_mapping", SLICE_NONE);
+    long status = target_ask(target, "GET", "/_mapping?filter_path=" META_PATHS, SLICE_NONE);
     if (status == 404) /* it has no index */
         return 0;
     if (status != 200)

@@ -77,7 +77,9 @@ int tombstone_check_name(const struct replica *replica, const char *name)
         taken = taken || map_get(&replica->indices, slice_make(name, len - end)) != NULL;
     if (!taken)
         return 0;
-    fprintf(stderr, "tidelock replicate: with --tombstones the copy of an index is named INDEX" TOMBSTONE_COPY ", and there is one of that name beside %s: leave one out by --index\n", shown(name));
+    replica_print("with --tombstones the copy of an index is named INDEX" TOMBSTONE_COPY
+                  ", and there is one of that name beside %s: leave one out by --index",
+                  shown(name));
     return REPLICA_FAILED;
 }
 

@@ -280,8 +280,8 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
             return REPLICA_STOPPED;
         if (tries == 0) {
             char *text = yyjson_val_write(error, 0, NULL);
-            fprintf(stderr, "tidelock replicate: the %s does not show a document now: %s; trying again\n", whom,
-                    shown(text == NULL ? "" : text));
+            replica_print("the %s does not show a document now: %s; trying again", whom,
+                          shown(text == NULL ? "" : text));
             free(text);
         }
         replica_pause(tries + 1);
@@ -570,8 +570,7 @@ int verify(struct replica *replica)
     if (r == 0 && v.doubt_count > 0)
         r = replica->options->repair ? repair(&v) : REPLICA_FAILED;
     if (r == 0 && v.many) {
-        fprintf(stderr, "tidelock replicate: %d documents were sent, and more are not equal: run --repair again\n",
-                DOUBTS_MAX);
+        replica_print("%d documents were sent, and more are not equal: run --repair again", DOUBTS_MAX);
         r = REPLICA_FAILED;
     }
     end(&v);
@@ -635,11 +634,9 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
             *ret_mended += v.doubt_count;
         }
         if (stuck) {
-            fprintf(
-                stderr,
-                "tidelock replicate: more than %d documents are not equal, and most of them were sent in vain: what "
-                "else differs was not compared\n",
-                DOUBTS_MAX);
+            replica_print("more than %d documents are not equal, and most of them were sent in vain: what "
+                          "else differs was not compared",
+                          DOUBTS_MAX);
             replica->unequal = true;
         }
         more = v.many && !stuck;
@@ -662,8 +659,7 @@ int verify_slowly(struct replica *replica, struct suspects *suspects)
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
         const struct doubt *doubt = &v.doubts[i];
-        fprintf(stderr, "tidelock replicate: %s/%s is not equal\n", shown_slice(doubt->key.index),
-                shown_slice(doubt->key.id));
+        replica_print("%s/%s is not equal", shown_slice(doubt->key.index), shown_slice(doubt->key.id));
         suspects_add_due(suspects, &doubt->key);
     }
     end(&v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tidelock replicate`: a copy in an Elasticsearch, kept up to date; replica.h has how. */
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,19 @@ void replica_stop(void)
     atomic_store(&stopping, true);
 }
 
+void replica_print(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    flockfile(stderr);
+    progress_clear();
+    fputs("tidelock replicate: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs("\n", stderr);
+    funlockfile(stderr);
+    va_end(arguments);
+}
+
 bool replica_stopping(void)
 {
     return atomic_load(&stopping);
@@ -178,12 +192,11 @@ static int read_source(struct replica *replica)
             source_hosts_leave(replica->hosts, replica->feed.url);
     }
     if (status != 200) {
-        fprintf(stderr, "tidelock replicate: the source: %s\n", client_error(&replica->feed, status));
+        replica_print("the source: %s", client_error(&replica->feed, status));
         return client_exit(status);
     }
     if (uuid == NULL) {
-        fprintf(stderr, "tidelock replicate: %s is no Tidelock; --from names the source, --to the target\n",
-                shown(replica->feed.url));
+        replica_print("%s is no Tidelock; --from names the source, --to the target", shown(replica->feed.url));
         return REPLICA_FAILED;
     }
     replica->source_uuid = mem_strdup(uuid, strlen(uuid));
@@ -198,7 +211,7 @@ static int refuse_itself(struct replica *replica)
     const char *uuid = yyjson_get_str(yyjson_obj_get(client_json(&replica->target.client), "cluster_uuid"));
     if (status != 200 || uuid == NULL || strcmp(uuid, replica->source_uuid) != 0)
         return 0;
-    fprintf(stderr, "tidelock replicate: --to is the source itself\n");
+    replica_print("--to is the source itself");
     return REPLICA_FAILED;
 }
 
@@ -221,7 +234,7 @@ static int copy_and_follow(struct replica *replica)
             &replica->target, replica->source_uuid,
             &(struct place){.ts = since, .suspects = since, .whole = suspects_state(replica->suspects).whole});
     if (r == 0 && !replica->options->once && !replica->options->quiet)
-        fprintf(stderr, "tidelock replicate: following from %llu\n", (unsigned long long)since);
+        replica_print("following from %llu", (unsigned long long)since);
     if (r != 0)
         return r;
     struct audit *audit = replica->options->once || replica->options->verify_every_us == 0 ? NULL : audit_new(replica);
@@ -253,9 +266,7 @@ static int replicate(struct replica *replica)
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
             tell_source(replica, "ended", replica->told.place);
         if (r == REPLICA_LOST)
-            fprintf(
-                stderr,
-                "tidelock replicate: the session in the source is lost, and the lock with it: another one may run\n");
+            replica_print("the session in the source is lost, and the lock with it: another one may run");
     }
     return r;
 }
@@ -269,22 +280,18 @@ static int end(struct replica *replica, int r)
     if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
         (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
     if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
-        fprintf(stderr, "tidelock replicate: %llu documents sent%s\n", (unsigned long long)figures.sent,
-                replica->options->once && !replica->unequal ? "; the copy is complete" : "");
+        replica_print("%llu documents sent%s", (unsigned long long)figures.sent,
+                      replica->options->once && !replica->unequal ? "; the copy is complete" : "");
     struct suspects_state suspects =
         replica->suspects == NULL ? (struct suspects_state){0} : suspects_state(replica->suspects);
     if (replica->mended > 0 && !replica->options->quiet)
-        fprintf(stderr, "tidelock replicate: %llu documents of requests without an answer were mended\n",
-                (unsigned long long)replica->mended);
+        replica_print("%llu documents of requests without an answer were mended", (unsigned long long)replica->mended);
     if ((suspects.count > 0 || suspects.whole) && !replica->options->quiet)
-        fprintf(
-            stderr,
-            "tidelock replicate: %s%zu documents of requests without an answer are to be compared by the next one\n",
-            suspects.whole ? "all documents, and " : "", suspects.count);
+        replica_print("%s%zu documents of requests without an answer are to be compared by the next one",
+                      suspects.whole ? "all documents, and " : "", suspects.count);
     if (figures.refused > 0)
-        fprintf(stderr,
-                "tidelock replicate: the target has refused %llu: they are in its index .tidelock-replicate-refused\n",
-                (unsigned long long)figures.refused);
+        replica_print("the target has refused %llu: they are in its index .tidelock-replicate-refused",
+                      (unsigned long long)figures.refused);
     return r == REPLICA_STOPPED ? 0 : r == 0 && (figures.refused > 0 || replica->unequal) ? REPLICA_FAILED : r;
 }
 
@@ -320,5 +327,6 @@ int command_replicate(int argc, char **argv)
     client_deinit(&replica.teller);
     source_hosts_free(replica.hosts);
     mem_free(replica.source_uuid);
+    progress_clear();
     return r;
 }

@@ -6,6 +6,7 @@ again it copies everything.
 A proxy changes the target's replies: truncated, emptied, of another type, with more or fewer members, redirected, endless. More seeds:
 TIDELOCK_SEEDS=FIRST,COUNT python3 tests/e2e/replicate_hostile_test.py
 """
+import gzip
 import json
 import os
 import random
@@ -57,7 +58,7 @@ SPOILS = {
     "a list": other_body(b"[]"), "nothing": other_body(b"null"), "a number": other_body(b"7"), "no members": other_body(b"{}"),
     "lists": other_body(lambda answer: json.dumps({key: [] for key in json.loads(answer)}).encode()),
     "deep": other_body(b'{"items":' + b"[" * 100000 + b"]" * 100000 + b"}"),
-    "no text": other_body(bytes(range(256))),
+    "no text": other_body(bytes(range(256))), "compressed": other_body(gzip.compress),
     "redirected": other_status(301), "nobody's": other_status(418), "without content": lambda *_: (204, "", b""), "forbidden": other_status(403), "ill": other_status(500),
     "long": other_body(lambda answer: answer + b" " * (32 << 20)),
 }

@@ -35,6 +35,7 @@ def delete(id, version, **more):
 
 
 MADE = ("PUT", "/fs", {"settings": {"index": {"number_of_shards": 1, "gc_deletes": "1h"}}, "mappings": {"_meta": {"tidelock_index": "u", "tidelock_part": True}, "properties": {"n": {"type": "long"}}}})
+METAS = "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
 CLAUSES = {
     "external versions of one document": [
         MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), *index("a", 5, {"n": 2}), *index("a", 4, {"n": 3}), *index("a", 6, {"n": 4}))), ("GET", "/fs/_doc/a")],
@@ -64,6 +65,9 @@ CLAUSES = {
     "what a mapping says of itself": [
         MADE, ("GET", "/fs/_mapping"), ("PUT", "/fs/_mapping", {"_meta": {"tidelock_index": "u"}}), ("GET", "/fs/_mapping"), ("PUT", "/fs", {}),
         ("PUT", "/fs/_mapping", {"properties": {"t": {"type": "keyword"}}}), ("GET", "/fs/_mapping")],
+    "mappings of all indices, and of each only what the copy has put there": [
+        MADE, ("PUT", "/old", {"mappings": {"_meta": {"other": 1}, "properties": {"_meta": {"type": "keyword"}}}}), ("GET", "/_mapping?filter_path=" + METAS),
+        ("DELETE", "/fs"), ("GET", "/_mapping?filter_path=" + METAS)],
     "aliases": [
         MADE, ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("GET", "/all/_doc/a"),
         ("GET", "/fs/_alias"), ("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "all"}}]}), ("GET", "/all/_doc/a")],
@@ -283,9 +287,7 @@ class Routings(replicate_test.Copy):
         self.once()
         for i in range(5):
             self.put("d%d" % i, "b", 2)
-        self.source.stop()
-        self.source.options = ["--history", "1s", "--feed", "1h"]
-        self.source.start()
+        self.restart_source("--history", "1s", "--feed", "1h")
 
         def is_gone():
             self.put("other", None)
@@ -293,9 +295,7 @@ class Routings(replicate_test.Copy):
             return b'"later":true' in lines.splitlines()[0]
         replicate_test.until(is_gone, "the history is gone")
         self.once()
-        self.source.stop()
-        self.source.options = list(self.SOURCE)
-        self.source.start()
+        self.restart_source(*self.SOURCE)
         self.assert_same()
 
 
@@ -336,6 +336,16 @@ class Refusals(replicate_test.Copy):
             self.assertIsNone(process.poll(), self.told(process))
             self.target.blocked = None
             self.await_equal()
+
+    def test_mappings_larger_than_an_answer(self):
+        """Of the target's mappings only what the copy has put there is read."""
+        self.fill(3)
+        self.once("--delete-indices")
+        self.target.must("PUT", "/large", {"mappings": {"_meta": {"text": "x" * (65 << 20)}}})
+        self.source.must("DELETE", "/fs")
+        self.cut_feed()
+        self.once("--delete-indices")
+        self.assertEqual(self.target.ask("GET", "/fs")[0], 404)
 
     def test_liar(self):
         """Acknowledged items that were dropped, one that was sent with another content, and a deleted document that came back: all are named, and mended."""
@@ -391,12 +401,7 @@ class MoreThanItHolds(replicate_test.Copy):
         for begin in range(0, 100500, 25125):
             self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))
         self.once()
-        self.source.stop()
-        self.source.options = ["--feed", "off"]
-        self.source.start()
-        self.source.stop()
-        self.source.options = list(self.SOURCE)
-        self.source.start()
+        self.cut_feed()
         said = self.once(expect=1)
         self.assertIn("everything is compared", said)
         self.assertIn("more than 100000 documents are not equal, and most of them were sent in vain", said)

@@ -188,6 +188,16 @@ class Copy(unittest.TestCase):
     def assert_equal(self, prefix=""):
         self.assertEqual(documents(self.target.must, prefix=prefix), documents(self.source.must))
 
+    def restart_source(self, *options):
+        self.source.stop()
+        self.source.options = list(options)
+        self.source.start()
+
+    def cut_feed(self):
+        """The feed begins anew: it was off for a while."""
+        self.restart_source("--feed", "off")
+        self.restart_source(*self.SOURCE)
+
     def fill(self, count=300):
         body = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d,"t":"a b"}\n' % (i, i) for i in range(count))
         self.source.must("POST", "/_bulk", body)
@@ -398,13 +408,13 @@ class Progress(Copy):
         self.assertEqual(len(arrived), 2)
         return status
 
-    MADE = re.compile("tidelock replicate: made the index .\r?\n")
+    MADE = re.compile("tidelock replicate: made the index .\n")
     SHOWN = ["[###############...............]  50% 1500 of 3000 documents, 300/s, 5 s left ",
              "[#########################.....]  83% 2500 of 3000 documents, 250/s, 2 s left ",
              "[##############################] 100% 3000 of 3000 documents, 300/s"]
 
     def test_terminal(self):
-        """A bar with the rate and the time left, redrawn in its line."""
+        """A bar with the rate and the time left, redrawn in its line, which a message takes; the bar is below it then."""
         ours, theirs = open_terminal()
         try:
             self.assertEqual(self.run_copy(theirs), 0)
@@ -412,7 +422,9 @@ class Progress(Copy):
         finally:
             os.close(theirs)
             os.close(ours)
-        self.assertEqual(self.MADE.sub("", shown), "".join("\r%s\x1b[K" % line for line in self.SHOWN) + "\r\ntidelock replicate: 3000 documents sent; the copy is complete\r\n")
+        made = ["tidelock replicate: made the index %s\r\n" % index for index in "abc"]
+        bar = ["\r%s\x1b[K" % line for line in self.SHOWN]
+        self.assertEqual(shown, "".join((made[0], made[1], bar[0], "\r\x1b[K", made[2], bar[1], bar[2], "\r\n")) + "tidelock replicate: 3000 documents sent; the copy is complete\r\n")
 
     def test_file(self):
         """The same as lines."""
@@ -459,6 +471,43 @@ class Following(Copy):
         self.assertEqual(self.target.ask("POST", "/fs/_search")[0], 400)
         self.target.must("POST", "/fs/_open")
         self.assertEqual(len(documents(self.target.must)), 5)
+
+    def test_indices_of_another_copy_are_left(self):
+        """With --delete-indices: a clone of a copied index, and one of another source's copy, whatever is deleted in the source, and however the copy learns of it."""
+        self.fill(3)
+        self.once("--delete-indices")
+        self.target.must("PUT", "/clone", {"mappings": {"_meta": self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["_meta"]}})
+        with Server() as other:
+            def copy_other(*options, expect):
+                run = subprocess.run([PROGRAM, "replicate", "--from", other.url, "--to", self.target.url, "--name", "other", "--once", "--delete-indices", *options], capture_output=True, text=True)
+                self.assertEqual(run.returncode, expect, run.stderr)
+                return run.stderr
+            other.must("PUT", "/fs/_doc/other", {"n": 1})
+            self.assertIn("the target's index fs is a copy of another index, which was made under --name default: give this copy a --prefix", copy_other(expect=1))
+            self.assert_equal()
+            copy_other("--index", "no-*", expect=0)
+            other.must("DELETE", "/fs")
+            copy_other(expect=0)
+            self.assert_equal()
+            other.must("PUT", "/there/_doc/1", {"n": 1})
+            copy_other(expect=0)
+        for index in ("clone", "there"):
+            self.source.must("PUT", "/" + index)
+            self.source.must("DELETE", "/" + index)
+        self.once("--delete-indices")
+        self.source.must("DELETE", "/fs")
+        self.cut_feed()
+        self.once("--delete-indices")
+        self.assertEqual(sorted(index for index in self.target.must("GET", "/_settings") if index not in OURS), ["clone", "there"])
+
+    def test_alias_in_target_is_refused(self):
+        """An alias of the name that the copy needs: nothing is written to its index, which may be a copy with tombstones."""
+        self.fill(3)
+        self.once("--name", "t", "--tombstones")
+        there = documents(self.target.must, "fs-copy")
+        self.source.must("DELETE", "/fs/_doc/1")
+        self.assertIn("the target has an alias of the name fs: give this copy a --prefix, or remove the alias", self.once(expect=1))
+        self.assertEqual(documents(self.target.must, "fs-copy"), there)
 
     def test_renames(self):
         """Of a directory, in one change; each document below it is another then."""
@@ -517,6 +566,15 @@ class Following(Copy):
             with self.subTest(name):
                 self.once(expect=75)
             self.source.must("DELETE", "/_session/" + session)
+        session = self.source.must("POST", "/_session", {"name": ours})["session"]
+        self.source.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": ".tidelock-replicate", "id": "default"}]})
+        attached = self.source.connect()
+        attached.request("GET", "/_session/%s/_attach" % session)
+        attached.getresponse().readline()
+        with self.subTest("attached"):  # its process is in a machine that has equal ids
+            self.assertIn("a copy of this name is being made already: ", self.once(expect=75))
+        attached.close()
+        until(lambda: self.session() is None, "the session has ended")
         self.once()
 
     def assert_equal_besides(self, prefix):
@@ -596,12 +654,7 @@ class Following(Copy):
         self.once()
         self.source.must("DELETE", "/fs/_doc/1")
         self.source.must("PUT", "/fs/_doc/2", {"t": "two"})
-        self.source.stop()
-        self.source.options = ["--feed", "off"]
-        self.source.start()
-        self.source.stop()
-        self.source.options = list(self.SOURCE)
-        self.source.start()
+        self.cut_feed()
         self.source.must("PUT", "/fs/_doc/3", {"t": "three"})
         self.assertIn("everything is compared", self.once())
         self.assert_equal()
@@ -646,10 +699,7 @@ class Each(Copy):
         for copy in copies[::2]:
             self.assertNotIn("everything is compared", self.once("--delete-indices", *copy))
             self.assertEqual(documents(self.target.must, prefix=copy[3]), documents(self.source.must), copy)
-        for options in (["--feed", "off"], list(self.SOURCE)):
-            self.source.stop()
-            self.source.options = options
-            self.source.start()
+        self.cut_feed()
         self.source.must("PUT", "/fs/_doc/last", {"n": "last"})
         for copy in copies:
             self.assertIn("everything is compared", self.once("--delete-indices", *copy))

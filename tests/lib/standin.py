@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for an Elasticsearch 7.10 as the target of a copy: the part of its API that `tidelock replicate` uses. It can produce conditions that are hard to produce with the original:
 versions of deletes are forgotten after index.gc_deletes, and all of them at a restart. e2e/replicate_standin_test.py compares it with a recording of a real one."""
+import fnmatch
 import http.server
 import json
 import re
@@ -57,6 +58,20 @@ def flat(settings, prefix=""):
 class Document:
     def __init__(self, version, source, routing):
         self.version, self.source, self.routing, self.since = version, source, routing, time.monotonic()
+
+
+def filtered(value, paths):
+    """A reply reduced to the members that filter_path names; each path is a list of patterns. A member without any of them is left out."""
+    if isinstance(value, list):
+        found = [filtered(member, paths) for member in value]
+        return [member for member in found if member]
+    found = {}
+    for key, member in value.items() if isinstance(value, dict) else ():
+        rests = [path[1:] for path in paths if fnmatch.fnmatchcase(key, path[0])]
+        inside = member if [] in rests else filtered(member, rests)
+        if [] in rests or inside:
+            found[key] = inside
+    return found
 
 
 class Standin:
@@ -150,7 +165,8 @@ class Standin:
         query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         with self.lock:
             try:
-                return self.route(method, parts, query, body)
+                status, reply = self.route(method, parts, query, body)
+                return status, filtered(reply, [path.split(".") for path in query["filter_path"].split(",")]) if "filter_path" in query else reply
             except Refused as refused:
                 return refused.status, refused.body
 
