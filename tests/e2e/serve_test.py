@@ -131,9 +131,10 @@ class Merge(unittest.TestCase):
         return total
 
     def test_forcemerge_frees_disk_space(self):
-        """Two merges at once, during writes. Before them the directory is larger than the bound that holds afterwards, however often checkpoints trim the log."""
+        """Two merges at once, during writes. Before them the directory is larger than the bound that holds afterwards: nothing else makes a checkpoint, which trims the log."""
         bound = 32 << 20  # of the log, two segments of 8 MiB and a spare stay; of the store, a manifest of 4 MiB and the documents
-        with Server() as server:
+        with Server("--write-buffer", "1gb") as server:
+            server.must("PUT", "/fs", {"mappings": {"properties": {"note": {"type": "keyword", "index": False, "doc_values": False}}}})
             written = 0
             while self.size(server) <= bound:
                 lines = ('{"index":{"_id":"%d"}}\n{"n":%d,"note":"%s"}\n' % (n, n, "x" * 6000) for n in range(written, written + 1000))

@@ -122,11 +122,12 @@ class Extremes(unittest.TestCase):
         self.assertEqual((status, "itself" in reply["error"]["reason"] or "levels" in reply["error"]["reason"]), (400, True), reply)
         status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/1", "to": "/y" * (DEPTH + 1)})
         self.assertEqual((status, "[4096] levels" in reply["error"]["reason"]), (400, True), reply)
+        below = "/d" * 4000 + "/f"
         for i in range(40):  # renames can move descendants deeper than the limit of written paths
-            self.server.must("PUT", "/fs/_doc/t%d" % i, {"path": "/t%d" % i + "/d" * 1000 + "/f"})
+            self.server.must("PUT", "/fs/_doc/t%d" % i, {"path": "/t%d" % i + ("/d/d/d/f" if i > 0 else below)})
         for i in range(1, 40):
             self.rename("/t%d" % (i - 1), "/t%d" % i + "/d" * 3 + "/t%d" % (i - 1))
-        self.assertEqual(self.path("t0"), "".join("/t%d/d/d/d" % k for k in range(39, 0, -1)) + "/t0" + "/d" * 1000 + "/f")
+        self.assertEqual(self.path("t0"), "".join("/t%d/d/d/d" % k for k in range(39, 0, -1)) + "/t0" + below)
         self.sound()
 
     # --- Names ---

@@ -75,6 +75,20 @@ static void await(const unsigned *counter, unsigned wanted)
     pthread_mutex_unlock(&gate.lock);
 }
 
+/*
+ * Waits until the sync of a write is blocked by the gate. `done`: commands completed before it.
+ * Returns: false: the write was completed without a sync.
+ */
+static bool await_sync(unsigned done)
+{
+    pthread_mutex_lock(&gate.lock);
+    while (gate.inside == 0 && gate.done == done)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    bool syncs = gate.done == done;
+    pthread_mutex_unlock(&gate.lock);
+    return syncs;
+}
+
 static void done(struct command *command)
 {
     command_free(command);
@@ -120,7 +134,7 @@ static void test_group_enqueued_during_covering_sync_completes(void **state)
 
     close_gate(true);
     assert_int_equal(pthread_create(&writer, NULL, open_session, journal), 0);
-    await(&gate.inside, 1);
+    assert_true(await_sync(0));
     submit(journal, COMMAND_STATUS);
     close_gate(false);
     pthread_join(writer, NULL);
@@ -337,7 +351,7 @@ static void test_stop_during_caller_sync_completes_all(void **state)
     gate.stops = 0;
     close_gate(true);
     assert_int_equal(pthread_create(&writer, NULL, open_another, sessions.journal), 0);
-    await(&gate.inside, 1);
+    assert_true(await_sync(done));
     assert_int_equal(pthread_create(&stopper, NULL, stop, sessions.journal), 0);
     await(&gate.stops, 1);
     close_gate(false);
