@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 #include "base/alloc.h"
 #include "base/types.h"
 #include "cli/config.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 #include "base/siphash.h"
 #include "cli/arguments.h"
 #include "cli/command.h"

@@ -119,15 +119,36 @@ static int64_t floor_fixed(const struct rounding *rounding, int64_t millis)
 }
 
 /*
- * Returns: the start of the next fixed interval. If clocks are set back and show a start of an
- * interval again, that is the next one.
+ * Returns: the start of the next fixed interval. A transition that clocks are set forward by starts
+ * it if they skip its start; after one that they are set back by, it is the first start that they
+ * show (see floor_fixed()).
  */
 static int64_t next_fixed(const struct rounding *rounding, int64_t begin)
 {
-    int64_t local = local_of(rounding, begin) + rounding->millis;
-    int64_t next = instants_of(rounding, local).first * SECOND_MS + floor_mod(local, SECOND_MS);
-    int64_t again = floor_fixed(rounding, begin + rounding->millis);
-    return again > begin && again < next ? again : next;
+    int64_t offset = local_of(rounding, begin) - begin, second = floor_div(begin, SECOND_MS);
+    int64_t start = (floor_div(begin + offset, rounding->millis) + 1) * rounding->millis;
+    for (;;) {
+        int64_t transition = zone_transition_after(rounding->zone, second);
+        if (transition > INT64_MAX / SECOND_MS || start - offset < transition * SECOND_MS)
+            return start - offset;
+        int64_t after = zone_offset(rounding->zone, transition) * SECOND_MS, shown = transition * SECOND_MS + after;
+        if (after < offset)
+            start = -floor_div(-shown, rounding->millis) * rounding->millis;
+        else if (start <= shown)
+            return transition * SECOND_MS;
+        offset = after;
+        second = transition;
+    }
+}
+
+/*
+ * Returns: the start of the next hour, minute or second of the calendar. An interval that a
+ * transition prolongs is up to twice as long.
+ */
+static int64_t next_time(const struct rounding *rounding, int64_t begin)
+{
+    int64_t next = floor_time(rounding, begin + rounding->millis);
+    return next > begin ? next : floor_time(rounding, begin + 2 * rounding->millis);
 }
 
 static int64_t floor_shifted(const struct rounding *rounding, int64_t millis)
@@ -153,7 +174,7 @@ int64_t rounding_next(const struct rounding *rounding, int64_t begin)
     static const int days[] = {[ROUND_DAY] = 1, [ROUND_WEEK] = 7, [ROUND_MONTH] = 31, [ROUND_QUARTER] = 92, [ROUND_YEAR] = 366};
     int64_t shifted = begin - rounding->offset, next;
     if (rounding->unit == ROUND_TIME)
-        next = floor_time(rounding, shifted + rounding->millis);
+        next = next_time(rounding, shifted);
     else if (rounding->unit == ROUND_FIXED)
         next = next_fixed(rounding, shifted);
     else

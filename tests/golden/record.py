@@ -4,7 +4,7 @@
 
     record.py --url http://127.0.0.1:9207 [--version 7.10] NAME < REQUESTS > NAME.jsonl
 
-A request is a line `METHOD PATH`, or `METHOD PATH BODY` with the body on the same line; in a bulk body \\n stands between lines.
+A request is a line `METHOD PATH`, or `METHOD PATH BODY` with the body on the same line; in a body of _bulk or _msearch \\n stands between lines.
 Lines that begin with # and empty ones are passed over. All that is on the server is deleted first.
 """
 
@@ -51,7 +51,7 @@ def main():
             continue
         number += 1
         method, path, body = (line.split(" ", 2) + [None])[:3]
-        if "_bulk" in path and body is not None:
+        if ("_bulk" in path or "_msearch" in path) and body is not None:
             body = body.replace("\\n", "\n") + "\n"
         status, headers, reply = send(address, method, path, body)
         text = reply.decode()

@@ -60,20 +60,44 @@ static inline void zone_sample(struct buf *buf, const char *version)
     buf_deinit(&file);
 }
 
-/* The zone of it, its bytes static. */
+/* Returns: a zone of a database, which is copied to `bytes`. Requires: the database fits. */
+static inline struct zone zone_sample_zone(const struct buf *database, char *bytes, struct slice name)
+{
+    struct arena arena = ARENA_INIT;
+    struct problem problem;
+    struct zone zone;
+    memcpy(bytes, database->data, database->len);
+    if (zone_parse(slice_make(bytes, database->len), name, &arena, &zone, &problem) != 0)
+        abort();
+    arena_deinit(&arena);
+    return zone;
+}
+
+/* The zone of zone_sample(), its bytes static. */
 static inline struct zone zone_berlin(void)
 {
     static char bytes[4096];
     struct buf buf = BUF_INIT(sizeof bytes);
-    struct arena arena = ARENA_INIT;
-    struct problem problem;
-    struct zone zone;
     zone_sample(&buf, "2025b");
-    memcpy(bytes, buf.data, buf.len);
-    if (zone_parse(slice_make(bytes, buf.len), SLICE_LIT("Europe/Berlin"), &arena, &zone, &problem) != 0)
-        abort();
+    struct zone zone = zone_sample_zone(&buf, bytes, SLICE_LIT("Europe/Berlin"));
     buf_deinit(&buf);
-    arena_deinit(&arena);
+    return zone;
+}
+
+/* Lord Howe Island, whose clocks are set by half an hour; its bytes static. */
+static inline struct zone zone_lord_howe(void)
+{
+    static char bytes[4096];
+    static const int64_t times[] = {1207407600, 1223134200};
+    static const int32_t types[] = {39600, 37800};
+    static const uint8_t to[] = {1, 0};
+    struct buf file = BUF_INIT(BUF_UNLIMITED), buf = BUF_INIT(sizeof bytes);
+    zone_sample_file(&file, times, to, 2, types, 2, "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0");
+    struct zone_file files[] = {{SLICE_LIT("Australia/Lord_Howe"), buf_as_slice(&file)}};
+    zones_write(&buf, SLICE_LIT("2025b"), files, 1);
+    struct zone zone = zone_sample_zone(&buf, bytes, files[0].name);
+    buf_deinit(&file);
+    buf_deinit(&buf);
     return zone;
 }
 

@@ -218,7 +218,9 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
             request->remote_action = NULL; /* found out before a node is asked */
         return r;
     }
-    ret_found->type = mapping_type(ret_found->index->mapping, query->type);
+    /* Only _mget of 7.10 accepts the type. */
+    bool all = query->dialect == DIALECT_7 && query->in_mget && slice_is(query->type, "_all");
+    ret_found->type = mapping_type(ret_found->index->mapping, all ? SLICE_NONE : query->type);
     if (query->dialect == DIALECT_5 && (query->type.len == 0 || slice_is(query->type, "_all")))
         r = get_of_any_type(request, &routed, ret_found);
     else if (ret_found->type != NULL)

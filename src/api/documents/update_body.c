@@ -9,7 +9,7 @@
 #include "api/request/broken_body.h"
 #include "api/request/place.h"
 #include "api/request/reply.h"
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 
 /* --- Texts of 7.10's ObjectParser --------------------------------------------------------------------------------- */
 

@@ -99,6 +99,17 @@ static struct command *make_change(struct request *request, struct slice index, 
     return command;
 }
 
+/* Returns: whether an object has a member that is no object, at any level. */
+static bool has_setting(yyjson_val *object)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    json_obj_foreach (object, i, max, key, value)
+        if (!yyjson_is_obj(value) || has_setting(value))
+            return true;
+    return false;
+}
+
 int handle_settings_put(struct request *request)
 {
     static const struct catalog_options options = {.expand_open = true, .expand_closed = true, .allow_closed = true};
@@ -116,7 +127,8 @@ int handle_settings_put(struct request *request)
         return r;
     if (!blank && doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
-    if (blank || yyjson_obj_size(doc.root) == 0)
+    yyjson_val *settings = blank ? NULL : json_get_lit(doc.root, "settings");
+    if (blank || !has_setting(yyjson_is_obj(settings) ? settings : doc.root))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no settings to update;");
     change->body = request_body(request);

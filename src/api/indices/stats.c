@@ -9,7 +9,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 
 struct stats_metric {
     const char *name;   /* in the path */

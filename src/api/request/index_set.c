@@ -20,17 +20,16 @@ static int expand_word(struct request *request, struct slice word, struct catalo
         options->expand_hidden = true;
     else if (slice_is(word, "all"))
         options->expand_open = options->expand_closed = options->expand_hidden = true;
-    else if (!slice_is(word, "none"))
+    else if (slice_is(word, "none"))
+        options->expand_open = options->expand_closed = options->expand_hidden = false;
+    else
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No valid expand wildcard value [%.*s]",
                               SLICE_ARG(word));
     return 0;
 }
 
-static int read_expand(struct request *request, struct catalog_options *options)
+int index_options_expand(struct request *request, struct slice list, struct catalog_options *options)
 {
-    struct slice list = request_param(request, "expand_wildcards");
-    if (list.data == NULL)
-        return 0;
     options->expand_open = options->expand_closed = options->expand_hidden = false;
     while (list.len > 0) {
         size_t len = slice_find_byte(list, ',');
@@ -39,6 +38,7 @@ static int read_expand(struct request *request, struct catalog_options *options)
             return r;
         list = slice_from_offset(list, len + 1);
     }
+    options->names_only = request->dialect == DIALECT_7 && !options->expand_open && !options->expand_closed;
     return 0;
 }
 
@@ -64,7 +64,8 @@ int index_options_read(struct request *request, const struct catalog_options *de
     if (r != 0 || (r = read_flag(request, "ignore_throttled", &throttled)) != 0 ||
         (r = read_flag(request, "allow_no_indices", &ret_options->allow_no_indices)) != 0)
         return r;
-    return read_expand(request, ret_options);
+    struct slice expanded = request_param(request, "expand_wildcards");
+    return expanded.data == NULL ? 0 : index_options_expand(request, expanded, ret_options);
 }
 
 /* --- Resolving ---------------------------------------------------------------------------------------------------- */

@@ -21,6 +21,9 @@ struct index_set {
 int index_options_read(struct request *request, const struct catalog_options *defaults,
                        struct catalog_options *ret_options) TL_MUST_USE;
 
+/* Applies a list of states, the value of expand_wildcards. Returns: 0; REQUEST_REFUSED: not one of them. */
+int index_options_expand(struct request *request, struct slice list, struct catalog_options *options) TL_MUST_USE;
+
 /*
  * Resolves the path's {index} (none: all) in the request's catalog, which it takes if the request has none, with options as
  * index_options_read reads them.

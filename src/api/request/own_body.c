@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 #include "json/time_value.h"
 
 /* Locks of one request. */

@@ -5,7 +5,7 @@
 #include "api/request/own_path.h"
 
 #include "api/request/api_internal.h"
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 
 /* Each segment must be nearer than this to be taken for a slip. */
 #define SLIP_SIMILARITY_MIN 0.6

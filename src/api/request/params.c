@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 #include "api/request/url.h"
 #include "json/time_value.h"
 

@@ -6,6 +6,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/dialect.h"
 #include "api/request/handlers.h"
+#include "api/request/index_set.h"
 #include "api/request/memory.h"
 #include "api/request/names.h"
 #include "api/request/problem_reply.h"
@@ -64,16 +65,19 @@ static int read_header(struct request *request, struct slice line, struct search
             call->options.ignore_unavailable = flag;
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
             call->options.allow_no_indices = flag;
+        else if (slice_is(name, "expand_wildcards") || slice_is(name, "expandWildcards"))
+            r = index_options_expand(request, names_of_json(request->arena, value), &call->options);
         else if (slice_is(name, "allow_partial_search_results"))
             call->whole = !flag;
         else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
                  slice_is(name, "request_cache") || slice_is(name, "requestCache") ||
-                 slice_is(name, "expand_wildcards") ||
                  slice_is(name, "ccs_minimize_roundtrips") || slice_is(name, "ignore_throttled"))
             continue;
         else
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                                   "key [%.*s] is not supported in the metadata section", SLICE_ARG(name));
+        if (r != 0)
+            return r;
     }
     return 0;
 }

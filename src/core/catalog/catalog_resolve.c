@@ -153,6 +153,7 @@ struct name_resolver {
     struct problem *problem;
     struct reach *reaches; /* by position in the catalog */
     bool has_wildcards;
+    bool is_list; /* of several names */
 };
 
 static bool has_wildcard(struct slice text)
@@ -191,8 +192,19 @@ static void reach_by_alias(struct name_resolver *work, size_t position, const st
 
 static int refuse_missing(struct name_resolver *work, struct slice name)
 {
-    catalog_problem_missing(work->arena, name, true, work->dialect, work->problem);
+    catalog_problem_missing(work->arena, name, !work->options->names_only, work->dialect, work->problem);
     return CATALOG_REFUSED;
+}
+
+/*
+ * Returns: 0: a name without index or alias is skipped; CATALOG_REFUSED. If nothing is expanded,
+ *   one name alone follows allow_no_indices, as in Elasticsearch.
+ */
+static int skip_missing(struct name_resolver *work, struct slice name)
+{
+    const struct catalog_options *options = work->options;
+    bool may_skip = options->names_only && !work->is_list ? options->allow_no_indices : options->ignore_unavailable;
+    return may_skip ? 0 : refuse_missing(work, name);
 }
 
 /* Returns: whether a wildcard may expand to an index in its state. */
@@ -269,7 +281,7 @@ static int use_alias(struct name_resolver *work, struct slice name)
     size_t count = catalog__alias_uses(work->catalog, name, &uses);
 
     if (count == 0)
-        return work->options->ignore_unavailable ? 0 : refuse_missing(work, name);
+        return skip_missing(work, name);
     if (work->options->refuse_aliases && work->dialect != DIALECT_5) {
         if (work->options->ignore_unavailable)
             return 0;
@@ -318,6 +330,8 @@ static int refuse_reserved(struct name_resolver *work, struct slice part)
 
 static int resolve_part(struct name_resolver *work, struct slice part)
 {
+    if (work->options->names_only && (slice_is(part, "_all") || has_wildcard(part)))
+        return skip_missing(work, part);
     if (slice_is(part, "_all") || slice_is(part, "*")) {
         work->has_wildcards = true;
         return expand(work, SLICE_LIT("*"));
@@ -379,7 +393,8 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                     enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
                     struct problem *ret_problem)
 {
-    struct name_resolver work = {catalog, options, dialect, arena, ret_problem, NULL, false};
+    struct name_resolver work = {catalog,     options, dialect, arena,
+                                 ret_problem, NULL,    false,   slice_find_byte(expression, ',') < expression.len};
     const struct catalog_index *index = catalog_index(catalog, expression);
     int r;
 

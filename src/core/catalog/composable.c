@@ -276,6 +276,8 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
     yyjson_val *pattern;
     int r = 0;
 
+    if (settings != NULL && settings->type == PROBLEM_VALIDATION)
+        return refuse_invalid(command, settings->reason);
     check_one_name(&faults, &command->arena, command->object.name);
     json_arr_foreach (patterns, i, max, pattern)
         check_pattern(&faults, &command->arena, json_slice(pattern));
@@ -419,7 +421,7 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
     *ret_parts = (struct parts){0};
     if (settings_parse(json_get_lit(template, "settings"), SLICE_LIT("index."), &core->arena, &ret_parts->settings,
                        &command->problem) != 0 ||
-        index_settings__check(&ret_parts->settings, &command->arena, &command->problem) != 0) {
+        index_settings__check(&ret_parts->settings, false, &command->arena, &command->problem) != 0) {
         struct problem *bad = arena_alloc(&command->arena, sizeof(*bad));
         *bad = command->problem;
         command->problem = (struct problem){0};
@@ -653,6 +655,8 @@ static int check_component(struct core *core, struct command *command, yyjson_va
         read_parts(core, command, json_get_lit(body, "template"), parts) != 0)
         return INDEX_REFUSED;
     if (parts->bad_settings != NULL) {
+        if (parts->bad_settings->type == PROBLEM_VALIDATION)
+            return refuse_invalid(command, parts->bad_settings->reason);
         command->problem = *parts->bad_settings;
         return INDEX_REFUSED;
     }

@@ -176,7 +176,7 @@ static int parse_settings(yyjson_val *json, struct arena *arena, struct settings
 {
     if (settings_parse(json, SLICE_LIT("index."), arena, ret_settings, ret_problem) != 0)
         return INDEX_REFUSED;
-    return index_settings__check(ret_settings, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
+    return index_settings__check(ret_settings, false, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
 }
 
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
@@ -736,7 +736,7 @@ int core__do_settings_put(struct core *core, struct command *command)
 
     if (index == NULL || parse_changes(command, arena, &changes, &command->problem) != 0 ||
         (!changes_the_block(&changes) && index__check_block(index, false, arena, &command->problem) != 0) ||
-        index_settings__check(&changes, arena, &command->problem) != 0 ||
+        index_settings__check(&changes, true, arena, &command->problem) != 0 ||
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;
     merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);

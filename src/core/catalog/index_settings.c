@@ -4,7 +4,11 @@
 
 #include <strings.h>
 
+#include "base/suggest.h"
 #include "core/catalog/setting_kind.h"
+
+/* Settings are proposed for an unknown name whose similarity is above this. */
+#define SIMILARITY_MIN 0.7
 
 struct known {
     const char *key;
@@ -412,11 +416,6 @@ static int check_fixed(const struct known *known, const struct setting *setting,
 static int check_kind(const struct known *known, const struct setting *setting, struct arena *arena,
                       struct problem *ret_problem)
 {
-    if (known->kind == SETTING_PRIVATE) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "private index setting [%.*s] can not be set explicitly", SLICE_ARG(setting->key));
-        return INDEX_SETTINGS_REFUSED;
-    }
     if (setting->list || setting->value_count == 0)
         return 0;
     switch (known->kind) {
@@ -439,26 +438,76 @@ static int check_value(const struct known *known, const struct setting *setting,
     return r != 0 ? r : check_fixed(known, setting, arena, ret_problem);
 }
 
-int index_settings__check(const struct settings *settings, struct arena *arena, struct problem *ret_problem)
+/* Returns: whether Elasticsearch proposes a setting for an unknown name: one key, not a list. */
+static bool is_proposed(struct slice key)
+{
+    return slice_find_byte(key, '*') == key.len && !slice_starts_with(key, SLICE_LIT("index.sort.")) &&
+           !slice_is(key, "index.query.default_field");
+}
+
+/* Refuses a name that is no setting, with the settings whose names are similar. */
+static int refuse_unknown(struct slice key, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice similar[KNOWN_COUNT];
+    size_t count = 0;
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
+        struct slice known = slice_from(known_settings[i].key);
+        if (is_proposed(known) && suggest_similarity(key, known) > SIMILARITY_MIN)
+            similar[count++] = known;
+    }
+    struct buf proposal = BUF_INIT(BUF_UNLIMITED);
+    suggest_append(&proposal, "", key, similar, count);
+    if (count == 0)
+        buf_lit(&proposal, " please check that any required plugins are installed, or check the breaking changes "
+                           "documentation for removed settings");
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "unknown setting [%.*s]%.*s", SLICE_ARG(key),
+                SLICE_ARG(buf_as_slice(&proposal)));
+    buf_deinit(&proposal);
+    return INDEX_SETTINGS_REFUSED;
+}
+
+/* Refuses private settings of a new index, all of them in one text. Returns: 0: it has no private settings. */
+static int refuse_private(const struct settings *settings, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text = SLICE_NONE;
+    size_t count = 0;
+    for (size_t i = 0; i < settings->count; i++) {
+        const struct known *known = find(settings->items[i].key);
+        if (known != NULL && known->kind == SETTING_PRIVATE)
+            text = arena_append(arena, text, "%zu: private index setting [%.*s] can not be set explicitly;", ++count,
+                                SLICE_ARG(settings->items[i].key));
+    }
+    if (count == 0)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_VALIDATION, "Validation Failed: %.*s", SLICE_ARG(text));
+    return INDEX_SETTINGS_REFUSED;
+}
+
+static int check_one(const struct setting *setting, bool update, struct arena *arena, struct problem *ret_problem)
+{
+    const struct known *known = find(setting->key);
+    bool pattern = setting->value_count == 0 && slice_find_byte(setting->key, '*') < setting->key.len;
+    if (known == NULL)
+        return pattern ? 0 : refuse_unknown(setting->key, arena, ret_problem);
+    if (known->kind != SETTING_PRIVATE)
+        return check_value(known, setting, arena, ret_problem);
+    if (!update)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "can not update private setting [%.*s]; this setting is managed by Elasticsearch",
+                SLICE_ARG(setting->key));
+    return INDEX_SETTINGS_REFUSED;
+}
+
+int index_settings__check(const struct settings *settings, bool update, struct arena *arena,
+                          struct problem *ret_problem)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        const struct setting *setting = &settings->items[i];
-        const struct known *known = find(setting->key);
-        bool pattern = setting->value_count == 0 && slice_find_byte(setting->key, '*') < setting->key.len;
-        if (known == NULL && pattern)
-            continue;
-        if (known == NULL) {
-            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                        "unknown setting [%.*s] please check that any required plugins are installed, or check the "
-                        "breaking changes documentation for removed settings",
-                        SLICE_ARG(setting->key));
-            return INDEX_SETTINGS_REFUSED;
-        }
-        int r = check_value(known, setting, arena, ret_problem);
+        int r = check_one(&settings->items[i], update, arena, ret_problem);
         if (r != 0)
             return r;
     }
-    return 0;
+    return update ? 0 : refuse_private(settings, arena, ret_problem);
 }
 
 struct slice index_settings__static(const struct settings *settings)

@@ -8,11 +8,10 @@
 enum { INDEX_SETTINGS_REFUSED = 1 };
 
 /*
- * Checks settings of a client against index_settings.def.
- * Returns: 0; INDEX_SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in
- *   Elasticsearch's words.
+ * Checks settings of a client against index_settings.def; `update`: of an index that exists.
+ * Returns: 0; INDEX_SETTINGS_REFUSED: *ret_problem is Elasticsearch's error.
  */
-int index_settings__check(const struct settings *settings, struct arena *arena,
+int index_settings__check(const struct settings *settings, bool update, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: the first setting that cannot change while an index is open; data NULL: none. */

@@ -77,8 +77,13 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
             return refuse(command, "index patterns are missing");
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||
-        index_settings__check(&parts->settings, &command->arena, &command->problem) != 0)
+        index_settings__check(&parts->settings, false, &command->arena, &command->problem) != 0) {
+        if (command->problem.type == PROBLEM_VALIDATION)
+            problem_set(&command->problem, &command->arena, PROBLEM_INVALID_INDEX_TEMPLATE,
+                        "index_template [%.*s] invalid, cause [%.*s]", SLICE_ARG(command->object.name),
+                        SLICE_ARG(command->problem.reason));
         return INDEX_REFUSED;
+    }
     return alias__parse_all(core->catalog, json_get_lit(body, "aliases"), command->dialect, &core->arena,
                             &parts->aliases, &command->problem);
 }

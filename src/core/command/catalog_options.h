@@ -12,6 +12,8 @@ struct catalog_options {
     bool expand_open;
     bool expand_closed;
     bool expand_hidden;
+    /* Nothing is expanded at the client's wish: all are names, of which one alone may be missing */
+    bool names_only;
     /* Accept a closed index given by its name: _open, _close, _settings, HEAD */
     bool allow_closed;
     /* Refuse aliases where 7.10 does, and do not match them by wildcards: DELETE */

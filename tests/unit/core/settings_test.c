@@ -68,14 +68,44 @@ static void test_settings_null_removes_keys_and_wildcards(void **state)
     arena_deinit(&box.arena);
 }
 
-static void refused(const char *json, const char *reason)
+static void refused_as(const char *json, bool update, enum problem_type type, const char *reason)
 {
     struct settings_fixture box = {.arena = ARENA_INIT};
 
     assert_int_equal(parse(&box, json), 0);
-    assert_int_equal(index_settings__check(&box.settings, &box.arena, &box.problem), INDEX_SETTINGS_REFUSED);
+    assert_int_equal(index_settings__check(&box.settings, update, &box.arena, &box.problem), INDEX_SETTINGS_REFUSED);
+    assert_int_equal(box.problem.type, type);
     assert_slice_equal(box.problem.reason, reason);
     arena_deinit(&box.arena);
+}
+
+static void refused(const char *json, const char *reason)
+{
+    refused_as(json, false, PROBLEM_ILLEGAL_ARGUMENT, reason);
+    refused_as(json, true, PROBLEM_ILLEGAL_ARGUMENT, reason);
+}
+
+/* In a new index all private settings are reported, after errors of others; in an update the first error. */
+static void test_settings_refuse_private(void **state)
+{
+    (void)state;
+    refused_as("{\"version.created\":1,\"verified_before_close\":true}", false, PROBLEM_VALIDATION,
+               "Validation Failed: 1: private index setting [index.verified_before_close] can not be set explicitly;"
+               "2: private index setting [index.version.created] can not be set explicitly;");
+    refused_as(
+        "{\"verified_before_close\":true,\"version.created\":1}", true, PROBLEM_ILLEGAL_ARGUMENT,
+        "can not update private setting [index.verified_before_close]; this setting is managed by Elasticsearch");
+    refused_as("{\"search.throttled\":true,\"translog.durability\":\"x\"}", false, PROBLEM_ILLEGAL_ARGUMENT,
+               "No enum constant org.elasticsearch.index.translog.Translog.Durability.X");
+}
+
+static void test_settings_propose_similar_names(void **state)
+{
+    (void)state;
+    refused("{\"number_of_shard\":1}",
+            "unknown setting [index.number_of_shard] did you mean [index.number_of_shards]?");
+    refused("{\"block.write\":1}",
+            "unknown setting [index.block.write] did you mean any of [index.blocks.write, index.blocks.read]?");
 }
 
 static void test_settings_refuse_unknown_and_invalid(void **state)
@@ -129,6 +159,8 @@ int main(void)
         cmocka_unit_test(test_settings_nested_and_flat_are_equal),
         cmocka_unit_test(test_settings_null_removes_keys_and_wildcards),
         cmocka_unit_test(test_settings_refuse_unknown_and_invalid),
+        cmocka_unit_test(test_settings_refuse_private),
+        cmocka_unit_test(test_settings_propose_similar_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

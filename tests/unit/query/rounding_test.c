@@ -126,6 +126,42 @@ static void test_intervals_across_transitions(void **state)
     }
 }
 
+/* Checks that intervals are contiguous during the four days around each of two transitions. */
+static void check_contiguous(struct rounding *rounding, const char *const transitions[2])
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t begin = rounding_floor(rounding, at(transitions[i]) - 48 * HOUR_MS), end = begin + 96 * HOUR_MS;
+        while (begin < end) {
+            int64_t next = rounding_next(rounding, begin);
+            assert_true(next > begin);
+            assert_int_equal(rounding_floor(rounding, begin), begin);
+            assert_int_equal(rounding_floor(rounding, next - 1), begin);
+            assert_int_equal(rounding_floor(rounding, next), next);
+            begin = next;
+        }
+    }
+}
+
+/* Intervals that do not divide a transition, and transitions of half an hour. */
+static void test_next_interval_at_odd_transitions(void **state)
+{
+    (void)state;
+    static const int64_t minutes[] = {1, 7, 20, 30, 45, 90, 120, 420, 1440};
+    static const char *const berlin_transitions[] = {"2020-03-29T01:00:00Z", "2020-10-25T01:00:00Z"},
+                             *const lord_howe_transitions[] = {"2020-04-04T15:00:00Z", "2020-10-03T15:30:00Z"};
+    struct zone berlin = zone_berlin(), lord_howe = zone_lord_howe();
+    for (size_t i = 0; i <= sizeof minutes / sizeof *minutes; i++) {
+        struct rounding rounding = {.unit = ROUND_FIXED, .millis = i == 0 ? 0 : minutes[i - 1] * 60 * 1000};
+        if (i == 0)
+            rounding = calendar("hour");
+        rounding.offset = i % 2 == 0 ? 0 : 11 * 60 * 1000;
+        rounding.zone = &berlin;
+        check_contiguous(&rounding, berlin_transitions);
+        rounding.zone = &lord_howe;
+        check_contiguous(&rounding, lord_howe_transitions);
+    }
+}
+
 /*
  * The estimate of a number of intervals is exact in UTC, and nearly so across the transitions of a
  * year.
@@ -169,6 +205,7 @@ int main(void)
                                        cmocka_unit_test(test_floor_with_offset),
                                        cmocka_unit_test(test_intervals_are_contiguous),
                                        cmocka_unit_test(test_intervals_across_transitions),
+                                       cmocka_unit_test(test_next_interval_at_odd_transitions),
                                        cmocka_unit_test(test_estimated_counts),
                                        cmocka_unit_test(test_parse_rejects_unknown_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);

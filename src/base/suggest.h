@@ -2,8 +2,8 @@
 /*
  * "Did you mean": the names nearest to an unknown one.
  */
-#ifndef TL_API_SUGGEST_H
-#define TL_API_SUGGEST_H
+#ifndef TL_BASE_SUGGEST_H
+#define TL_BASE_SUGGEST_H
 
 #include "base/buf.h"
 

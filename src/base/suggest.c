@@ -2,7 +2,7 @@
 /*
  * "Did you mean".
  */
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/request/suggest.h"
+#include "base/suggest.h"
 
 static void proposes(const char *name, const char *expected)
 {
