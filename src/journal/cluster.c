@@ -330,6 +330,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     pthread_cond_init(&cluster->changed, NULL);
     list_init(&cluster->inflight);
     list_init(&cluster->inspections);
+    list_init(&cluster->withheld);
     return cluster;
 }
 
@@ -453,6 +454,13 @@ static void end_left(struct journal *journal)
         list_remove(link);
         cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
                         "the server is stopping; try again later");
+        list_append(&refused, link);
+    }
+    while (!list_empty(&cluster->withheld)) {
+        struct list *link = cluster->withheld.next;
+        list_remove(link);
+        cluster__refuse(list_entry(link, struct command, link), PROBLEM_OUTCOME_UNKNOWN,
+                        "this host differs from the other hosts of the cluster; whether this was done is not known");
         list_append(&refused, link);
     }
     pthread_mutex_unlock(&journal->queue_lock);

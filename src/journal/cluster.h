@@ -63,6 +63,11 @@ struct cluster {
     const struct cmdlog_skips *skips; /* owned by the follower; NULL: none */
     struct cmdlog_skips *own_skips;   /* the same if they were read by this process; mem_free */
 
+    /* This host's state differs from that of half of the live hosts or more; README.md, "Equality". */
+    bool differs;                 /* permanent: set by the follower */
+    cmdlog_position differs_from; /* its heartbeat at this position, or a later one, shows it to the others */
+    struct list withheld;         /* commands that completed since, by link; owned by the follower */
+
     /* Membership. */
     pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
     uint64_t life;                      /* assigned by the log; 0: none */
@@ -151,6 +156,7 @@ void cluster__forget_clocks(struct journal *journal);
 tl_ts cluster__proposed_ts(struct journal *journal);
 /*
  * Compares a heartbeat with this host: its chain, its position, and `wall`, its host's wall clock.
+ * Ends the process if this host differs, and this is its heartbeat that shows so to the others.
  * Called by the follower. Requires: the heartbeat's entry is the newest that was applied.
  */
 void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall);

@@ -52,6 +52,7 @@ struct cmdlog_double {
     int host;
     uint64_t life; /* as this host knows it */
     bool cut, hold;
+    const char *from, *to; /* cmdlog_double_distort(); NULL: nothing */
     struct pending pending[CMDLOG_IN_FLIGHT_MAX];
     int pending_count;
 };
@@ -150,6 +151,25 @@ void cmdlog_double_hold(struct cmdlog *log, bool hold)
     of(log)->hold = hold;
     process_pending(of(log));
     pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+void cmdlog_double_distort(struct cmdlog *log, const char *from, const char *to)
+{
+    REQUIRE(from == NULL || strlen(from) == strlen(to));
+    pthread_mutex_lock(&of(log)->medium->lock);
+    of(log)->from = from;
+    of(log)->to = to;
+    pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+/* Changes the bytes of an entry that a host reads. Requires: the lock. */
+static void distort(const struct cmdlog_double *log, const struct stored_entry *entry, char *bytes)
+{
+    char *at = log->from == NULL || entry->host == log->host
+                   ? NULL
+                   : memmem(bytes, entry->bytes.len, log->from, strlen(log->from));
+    if (at != NULL)
+        memcpy(at, log->to, strlen(log->to));
 }
 
 void cmdlog_double_await_held(struct cmdlog *log, int count)
@@ -289,6 +309,7 @@ static int double_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
         const struct stored_entry *entry = &medium->entries[at - 1];
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
+        distort(cursor->log, entry, cursor->copy);
         *ret_entry = (struct cmdlog_entry){.position = at * STEP,
                                            .bytes = slice_make(cursor->copy, entry->bytes.len),
                                            .host = slice_from(medium->hosts[entry->host].name),
@@ -553,7 +574,7 @@ struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name
     if (at == medium->host_count)
         medium->hosts[medium->host_count++] =
             (struct double_host){.name = mem_strdup(name, strlen(name)), .about = mem_strdup("", 0)};
-    *log = (struct cmdlog_double){{&functions, &shared}, medium, at, 0, false, false, {{{0}}}, 0};
+    *log = (struct cmdlog_double){.log = {&functions, &shared}, .medium = medium, .host = at};
     medium->open_count++;
     pthread_mutex_unlock(&medium->lock);
     return &log->log;
