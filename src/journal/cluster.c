@@ -190,8 +190,7 @@ static void check_inflight(struct journal *journal)
         while (!list_empty(&entry->commands)) {
             struct command *command = list_entry(entry->commands.next, struct command, link);
             list_remove(&command->link);
-            cluster__refuse(command, PROBLEM_DISK_FULL,
-                            "the log of the cluster has no room; writes are refused until it has");
+            cluster__refuse_log_full(journal, command);
             list_append(&refused, &command->link);
         }
         list_remove(link);
@@ -303,6 +302,7 @@ static void *keeper(void *context)
         journal__start_input_barrier(journal);
         journal__end_idle_query_txns(journal);
         maintain(journal);
+        cluster__check_log_space(journal);
         journal__advance_checkpoints(journal);
     }
     return NULL;

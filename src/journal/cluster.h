@@ -94,6 +94,11 @@ struct cluster {
     bool clock_is_off;           /* it is further from the median than clock_skew_us */
     int64_t clock_correction_us; /* the median minus it, if it is above and off; else 0 */
 
+    /* Space in the log; quota.c. */
+    bool quota_logged, log_is_tight, log_is_full; /* as logged; owned by the keeper's thread */
+    uint64_t trim_at; /* boot clock: the next trim while it is tight; owned by the keeper's thread */
+    bool relieving;   /* a checkpoint was begun since the space has been tight; core_lock */
+
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */
     cmdlog_position passed;     /* cmdlog_cursor_position(): the same */
@@ -126,6 +131,13 @@ void cluster__requeue(struct journal *journal, struct inflight_entry *entry);
 void cluster__expire_commands(struct journal *journal);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
+
+/* --- quota.c ------------------------------------------------------------------------------------------------------ */
+
+/* Logs changes of the log's space, and trims it while it is tight. Called by the keeper's thread. */
+void cluster__check_log_space(struct journal *journal);
+/* Sets PROBLEM_DISK_FULL, with the reason. */
+void cluster__refuse_log_full(struct journal *journal, struct command *command);
 
 /* --- proposer.c --------------------------------------------------------------------------------------------------- */
 

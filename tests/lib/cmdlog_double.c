@@ -36,6 +36,7 @@ struct double_medium {
     int host_count;
     uint64_t lives, version;
     cmdlog_position skipped; /* 0: none */
+    struct cmdlog_space space;
     char *genesis;
     size_t genesis_len;
     int open_count;
@@ -204,6 +205,13 @@ void double_medium_skip(struct double_medium *medium, cmdlog_position position)
 {
     pthread_mutex_lock(&medium->lock);
     medium->skipped = position;
+    pthread_mutex_unlock(&medium->lock);
+}
+
+void double_medium_set_space(struct double_medium *medium, struct cmdlog_space space)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->space = space;
     pthread_mutex_unlock(&medium->lock);
 }
 
@@ -531,6 +539,14 @@ static int double_list_skips(struct cmdlog *base, uint64_t until, struct cmdlog_
     return cut ? CMDLOG_UNREACHABLE : 0;
 }
 
+static void double_space(struct cmdlog *base, struct cmdlog_space *ret_space)
+{
+    struct double_medium *medium = of(base)->medium;
+    pthread_mutex_lock(&medium->lock);
+    *ret_space = medium->space;
+    pthread_mutex_unlock(&medium->lock);
+}
+
 static const struct cmdlog_functions functions = {
     .append = double_append,
     .sync = double_sync,
@@ -561,6 +577,7 @@ static const struct cmdlog_shared_functions shared = {
     .read_head = double_read_head,
     .forget_host = double_forget,
     .list_skips = double_list_skips,
+    .space = double_space,
 };
 
 struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name)

@@ -34,6 +34,8 @@ void double_medium_end_life(struct double_medium *medium, const char *name);
 cmdlog_position double_medium_head(struct double_medium *medium);
 /* Skips an entry, whatever the hosts have done with it. */
 void double_medium_skip(struct double_medium *medium, cmdlog_position position);
+/* Sets what cmdlog_space() returns on every host. */
+void double_medium_set_space(struct double_medium *medium, struct cmdlog_space space);
 /* Appends a copy of the entry at `position`, with its host, life and number: a duplicate. */
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position);
 

@@ -942,6 +942,55 @@ static void test_host_that_applied_skipped_entry_ends(void **state)
     assert_int_equal(WEXITSTATUS(status), 71);
 }
 
+/* --- Space in the log --------------------------------------------------------------------------------------------- */
+
+static const struct cmdlog_space tight = {.used = 85, .size = 85, .quota = 100, .tight = true};
+static const struct cmdlog_space full = {.used = 92, .size = 92, .quota = 100, .tight = true, .full = true};
+
+/* Returns: the position of the checkpoint that the host has reported to the log; 0: none. */
+static cmdlog_position checkpoint_of(struct host *host)
+{
+    char buffer[CMDLOG_LOCATOR_MAX];
+    struct cmdlog_checkpoint checkpoint;
+    return cmdlog_get_checkpoint(host->log, 0, buffer, &checkpoint) == 0 ? checkpoint.position : 0;
+}
+
+static void test_checkpoint_begins_at_once_when_log_space_is_tight(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, write_command(WRITE_INDEX, "1")));
+    assert_int_equal(checkpoint_of(&host), 0);
+    double_medium_set_space(medium, tight);
+    while (checkpoint_of(&host) == 0)
+        usleep(1000);
+    must(run(&host, write_command(WRITE_INDEX, "2")));
+    end(&host);
+    double_medium_free(medium);
+}
+
+static void test_full_log_refuses_added_data_only(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&host, lock_command(COMMAND_LOCK, "s", LONG_US)));
+    assert_true(journal_writable(host.journal));
+    double_medium_set_space(medium, full);
+    assert_false(journal_writable(host.journal));
+    assert_int_equal(run(&host, write_command(WRITE_INDEX, "1")), PROBLEM_DISK_FULL);
+    must(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    must(run(&host, lock_command(COMMAND_UNLOCK, "s", LONG_US)));
+    double_medium_set_space(medium, (struct cmdlog_space){.quota = 100});
+    must(run(&host, write_command(WRITE_INDEX, "1")));
+    end(&host);
+    double_medium_free(medium);
+}
+
 /* --- Hosts that differ -------------------------------------------------------------------------------------------- */
 
 static sem_t ended;                                              /* posted by each host that ends */
@@ -1037,6 +1086,8 @@ int main(void)
         cmocka_unit_test(test_skipped_entry_is_passed_by_every_host),
         cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
         cmocka_unit_test(test_host_that_applied_skipped_entry_ends),
+        cmocka_unit_test(test_checkpoint_begins_at_once_when_log_space_is_tight),
+        cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
     };
