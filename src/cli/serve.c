@@ -57,7 +57,7 @@ struct serve_options {
     const char *advertise; /* address for the other hosts; NULL: the address of --listen */
     const char *group;
     uint64_t host_lease_us, clock_skew_us;
-    uint64_t catch_up;
+    uint64_t catch_up, cluster_quota;
     struct store_options store;
     struct core_limits limits;
     struct journal_options journal;
@@ -91,6 +91,7 @@ struct server {
 /* Time that an idle server needs to stop on a slow disk. */
 #define STOP_US_MIN TL_SECOND
 #define CLOCK_SKEW_US_MIN (10 * TL_MS)
+#define CLUSTER_QUOTA_MIN ((uint64_t)32 << 20)
 
 /* Memory that a script needs for the smallest documents. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
@@ -128,6 +129,7 @@ enum {
     OPTION_HOST_LEASE,
     OPTION_CLOCK_SKEW,
     OPTION_CATCH_UP,
+    OPTION_CLUSTER_QUOTA,
     OPTION_NODE_NAME,
     OPTION_ZONEINFO,
     OPTION_LOG_LEVEL,
@@ -226,6 +228,8 @@ static const struct argp_option options[] = {
      5},
     {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host without a heartbeat for this time is out (3s)", 5},
     {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "Log that etcd retains for hosts that are away (2g)", 5},
+    {"cluster-quota", OPTION_CLUSTER_QUOTA, "SIZE", 0,
+     "etcd's --quota-backend-bytes (as etcd reports, from 3.6 on; else 2g, its default)", 5},
     {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
     {"log-level", OPTION_LOG_LEVEL, "LEVEL", 0, "debug, info, warning or error (info)", 4},
     {"log-format", OPTION_LOG_FORMAT, "FORMAT", 0, "text, or json: one object per line (text)", 4},
@@ -349,8 +353,10 @@ static bool is_https(const char *url)
     return strncmp(url, "https://", strlen("https://")) == 0;
 }
 
-static void check_cluster_tls(const struct argp_state *state, const struct serve_options *o)
+static void check_cluster(const struct argp_state *state, const struct serve_options *o)
 {
+    if (o->cluster_quota != 0 && o->cluster == NULL)
+        arguments_error(state, "--cluster-quota needs --cluster");
     const char *option = o->cluster_ca != NULL ? "ca" : o->cluster_cert != NULL ? "cert" : "key";
     if (o->cluster_ca == NULL && o->cluster_cert == NULL && o->cluster_key == NULL)
         return;
@@ -452,6 +458,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
             arguments_error(state, "--host-lease: at least 1s");
         break;
     case OPTION_CATCH_UP: o->catch_up = arguments_size(state, "catch-up", text); break;
+    case OPTION_CLUSTER_QUOTA:
+        o->cluster_quota = arguments_size(state, "cluster-quota", text);
+        if (o->cluster_quota < CLUSTER_QUOTA_MIN)
+            arguments_error(state, "--cluster-quota: at least 32m");
+        break;
     case OPTION_ZONEINFO: o->zoneinfo = text; break;
     case OPTION_LOG_LEVEL: set_log_level(state, text); break;
     case OPTION_LOG_FORMAT: set_log_format(state, text); break;
@@ -468,7 +479,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         check_tls(state, &o->http.tls);
         if (o->cluster != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
-        check_cluster_tls(state, o);
+        check_cluster(state, o);
         check_poison(state, o);
         check_reach(state, o);
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
@@ -662,7 +673,8 @@ static int open_member(struct server *server, struct serve_options *o)
                                                   .cert = etcd_tls ? o->cluster_cert : NULL,
                                                   .key = etcd_tls ? o->cluster_key : NULL,
                                                   .lease_us = o->host_lease_us,
-                                                  .catch_up = o->catch_up},
+                                                  .catch_up = o->catch_up,
+                                                  .quota = o->cluster_quota},
                                           .tls = cluster.tls,
                                           .name = cluster.name,
                                           .group = cluster.group,

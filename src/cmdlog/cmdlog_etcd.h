@@ -13,7 +13,11 @@ struct cmdlog_etcd_options {
     const char *key;   /* its private key */
     uint64_t lease_us; /* a host's lease; 0: 3 s. Rounded up to whole seconds, at least 2 s */
     uint64_t catch_up; /* bytes of log to retain for a host that lags; 0: 2 GiB */
-    uint64_t quota;    /* etcd's --quota-backend-bytes; 0: 2 GiB. Unused if etcd reports it (3.6) */
+    /*
+     * etcd's --quota-backend-bytes; 0: what etcd reports (from 3.6 on), else 2 GiB, its default. If
+     * etcd reports less, that counts.
+     */
+    uint64_t quota;
 };
 
 /*

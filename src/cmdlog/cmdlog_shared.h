@@ -98,7 +98,7 @@ int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until,
  * submission; none enters before its predecessor.
  * Returns: 0 and its number, which identifies it in the log (cmdlog_entry.number); CMDLOG_BUSY:
  * CMDLOG_IN_FLIGHT_MAX appends were in flight until `until`; CMDLOG_FENCED: this host has no life;
- * TL_ERR_NO_SPACE as cmdlog_append(); TL_ERR_STOPPED: the log is being closed.
+ * TL_ERR_NO_SPACE as cmdlog_append(), if cmdlog_space.exhausted; TL_ERR_STOPPED: the log is being closed.
  */
 int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until,
                   uint64_t *ret_number) TL_MUST_USE;
@@ -216,13 +216,19 @@ int cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **
 /* Returns: whether an entry is skipped. `skips` NULL: none is. */
 bool cmdlog_is_skipped(const struct cmdlog_skips *skips, cmdlog_position position);
 
-/* Storage in use, in bytes: of one of the log's servers, as of a report some seconds old. */
+/*
+ * Storage of one of the log's servers, in bytes, as of its last report, and what this host has
+ * submitted since. README.md, "Space".
+ */
 struct cmdlog_space {
     uint64_t used;  /* by live data */
     uint64_t size;  /* of the files, with free space inside them */
-    uint64_t quota; /* the limit, at which appends fail */
-    bool tight;     /* over 80 %: cmdlog_trim() retains less */
-    bool full;      /* over 90 %, or the server reports it: appends fail with TL_ERR_NO_SPACE */
+    uint64_t quota; /* the limit, at which the server accepts nothing; 0: nothing has been reported yet */
+    enum { QUOTA_REPORTED, QUOTA_OF_OPTION, QUOTA_ASSUMED } quota_source;
+    /* By `size` less half of the free space in it. */
+    bool tight;     /* over 80 %: a checkpoint is due, and cmdlog_trim() retains less */
+    bool full;      /* over 90 %: hosts must not add data */
+    bool exhausted; /* over 95 %, `size` close to the quota, or an alarm: cmdlog_submit() fails */
 };
 void cmdlog_space(struct cmdlog *log, struct cmdlog_space *ret_space);
 

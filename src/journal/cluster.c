@@ -190,8 +190,7 @@ static void check_inflight(struct journal *journal)
         while (!list_empty(&entry->commands)) {
             struct command *command = list_entry(entry->commands.next, struct command, link);
             list_remove(&command->link);
-            cluster__refuse(command, PROBLEM_DISK_FULL,
-                            "the log of the cluster has no room; writes are refused until it has");
+            cluster__refuse_log_full(journal, command);
             list_append(&refused, &command->link);
         }
         list_remove(link);
@@ -303,6 +302,7 @@ static void *keeper(void *context)
         journal__start_input_barrier(journal);
         journal__end_idle_query_txns(journal);
         maintain(journal);
+        cluster__check_log_space(journal);
         journal__advance_checkpoints(journal);
     }
     return NULL;
@@ -330,6 +330,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     pthread_cond_init(&cluster->changed, NULL);
     list_init(&cluster->inflight);
     list_init(&cluster->inspections);
+    list_init(&cluster->withheld);
     return cluster;
 }
 
@@ -453,6 +454,13 @@ static void end_left(struct journal *journal)
         list_remove(link);
         cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
                         "the server is stopping; try again later");
+        list_append(&refused, link);
+    }
+    while (!list_empty(&cluster->withheld)) {
+        struct list *link = cluster->withheld.next;
+        list_remove(link);
+        cluster__refuse(list_entry(link, struct command, link), PROBLEM_OUTCOME_UNKNOWN,
+                        "this host differs from the other hosts of the cluster; whether this was done is not known");
         list_append(&refused, link);
     }
     pthread_mutex_unlock(&journal->queue_lock);

@@ -63,6 +63,11 @@ struct cluster {
     const struct cmdlog_skips *skips; /* owned by the follower; NULL: none */
     struct cmdlog_skips *own_skips;   /* the same if they were read by this process; mem_free */
 
+    /* This host's state differs from that of half of the live hosts or more; README.md, "Equality". */
+    bool differs;                 /* permanent: set by the follower */
+    cmdlog_position differs_from; /* its heartbeat at this position, or a later one, shows it to the others */
+    struct list withheld;         /* commands that completed since, by link; owned by the follower */
+
     /* Membership. */
     pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
     uint64_t life;                      /* assigned by the log; 0: none */
@@ -88,6 +93,11 @@ struct cluster {
     bool clock_compared;         /* in this life */
     bool clock_is_off;           /* it is further from the median than clock_skew_us */
     int64_t clock_correction_us; /* the median minus it, if it is above and off; else 0 */
+
+    /* Space in the log; quota.c. */
+    bool quota_logged, log_is_tight, log_is_full; /* as logged; owned by the keeper's thread */
+    uint64_t trim_at; /* boot clock: the next trim while it is tight; owned by the keeper's thread */
+    bool relieving;   /* a checkpoint was begun since the space has been tight; core_lock */
 
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */
@@ -122,6 +132,13 @@ void cluster__expire_commands(struct journal *journal);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 
+/* --- quota.c ------------------------------------------------------------------------------------------------------ */
+
+/* Logs changes of the log's space, and trims it while it is tight. Called by the keeper's thread. */
+void cluster__check_log_space(struct journal *journal);
+/* Sets PROBLEM_DISK_FULL, with the reason. */
+void cluster__refuse_log_full(struct journal *journal, struct command *command);
+
 /* --- proposer.c --------------------------------------------------------------------------------------------------- */
 
 void *cluster__proposer(void *context);
@@ -151,6 +168,7 @@ void cluster__forget_clocks(struct journal *journal);
 tl_ts cluster__proposed_ts(struct journal *journal);
 /*
  * Compares a heartbeat with this host: its chain, its position, and `wall`, its host's wall clock.
+ * Ends the process if this host differs, and this is its heartbeat that shows so to the others.
  * Called by the follower. Requires: the heartbeat's entry is the newest that was applied.
  */
 void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall);

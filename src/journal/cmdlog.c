@@ -306,6 +306,15 @@ static void report_checkpoint(struct journal *journal, const struct cmdlog_check
         journal__store_failed("noting a checkpoint", r);
 }
 
+void journal__trim_again(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->report_lock);
+    int r = journal->reported == 0 ? 0 : cmdlog_trim(journal->log, journal->reported);
+    pthread_mutex_unlock(&journal->report_lock);
+    if (r < 0 && r != TL_ERR_NO_SPACE)
+        journal__store_failed("trimming the log", r);
+}
+
 /* Returns: the newest checkpoint, for the log. Requires: core_lock. */
 static struct cmdlog_checkpoint newest_checkpoint(const struct journal *journal)
 {
@@ -335,8 +344,8 @@ static bool lacks_space(struct journal *journal)
 }
 
 /*
- * Returns: whether a checkpoint is due: the replay work, the store's memory or a full disk demands
- *          it. Requires: core_lock.
+ * Returns: whether a checkpoint is due: the replay work, the store's memory, a full disk or the space
+ *          of a cluster's log demands it. Requires: core_lock.
  */
 static bool is_due(struct journal *journal)
 {
@@ -344,7 +353,8 @@ static bool is_due(struct journal *journal)
     uint64_t work = journal->recovery_us;
     work = work > SAVE_COST_FACTOR * journal->save_us ? work : SAVE_COST_FACTOR * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
-           ((lacks_space(journal) && !journal->space_checkpoint_begun) || journal->work_us >= work ||
+           ((lacks_space(journal) && !journal->space_checkpoint_begun) ||
+            (journal->cluster != NULL && cluster__wants_checkpoint(journal)) || journal->work_us >= work ||
             store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
 }
 
@@ -402,6 +412,8 @@ static void begin_checkpoint(struct journal *journal)
     journal->saving = false;
     journal->paused = is_scarce(journal);
     journal->space_checkpoint_begun = lacks_space(journal);
+    if (journal->cluster != NULL)
+        cluster__begin_relief(journal);
 }
 
 bool journal__is_paused(struct journal *journal)

@@ -120,5 +120,6 @@ bool journal_writable(struct journal *journal)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal__check_space(journal);
-    return atomic_load_explicit(&journal->writable, memory_order_relaxed);
+    return atomic_load_explicit(&journal->writable, memory_order_relaxed) &&
+           (journal->cluster == NULL || !cluster__is_log_full(journal));
 }

@@ -237,6 +237,19 @@ static void free_commands(struct list *commands)
     }
 }
 
+/*
+ * Moves the completed commands to `withheld` if this host differs from the others: no client is
+ * answered from a state that may be wrong.
+ */
+static void withhold(struct cluster *cluster, struct list *group)
+{
+    while (cluster->differs && !list_empty(group)) {
+        struct list *link = group->next;
+        list_remove(link);
+        list_append(&cluster->withheld, link);
+    }
+}
+
 static void apply(struct journal *journal, const struct command_group_header *head, const struct cmdlog_entry *entry,
                   struct list *commands, struct inflight_entry *mine, uint64_t life)
 {
@@ -277,6 +290,7 @@ static void apply(struct journal *journal, const struct command_group_header *he
         own = false;
     }
     free_commands(commands);
+    withhold(journal->cluster, &group);
     journal__finish(journal, &group, wanted, SYNC_ALL);
     while (!list_empty(&effects.heartbeats)) {
         struct command *beat = list_entry(effects.heartbeats.next, struct command, link);

@@ -413,6 +413,24 @@ static bool differs_from_half(const struct cluster *cluster)
 }
 
 /*
+ * Records that this host differs, and makes a heartbeat due: until the others have compared one with
+ * the state that differs they must not lose this host, since of two hosts each has only the other to
+ * find out by. Requires: queue_lock.
+ */
+static void begin_differing(struct journal *journal)
+{
+    REQUIRE(journal__holds(&journal->queue_lock));
+    struct cluster *cluster = journal->cluster;
+    cluster->differs = true;
+    cluster->differs_from = cluster->applied.position;
+    cluster->beat_at = 0;
+    if (journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    log_error("this host differs from half of the cluster's live hosts or more: it serves nothing any more, and ends "
+              "when its heartbeat has reported that to the others");
+}
+
+/*
  * Sets the lag of a heartbeat's host: the entries after `position`, without the heartbeat's own,
  * which is the newest. A position older than all remembered ones counts as the oldest of these.
  */
@@ -464,9 +482,11 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
                       number, beat->position, beat->chain, mine->chain);
         peer->verdict = same ? PEER_AGREES : PEER_DIFFERS;
     }
-    bool differs = differs_from_half(cluster);
+    if (!cluster->differs && differs_from_half(cluster))
+        begin_differing(journal);
+    bool shown = cluster->differs && self && beat->position >= cluster->differs_from;
     pthread_mutex_unlock(&journal->queue_lock);
-    if (differs)
+    if (shown)
         cluster__end_different(cluster, "what this host has made of the log is not what half of the cluster's live "
                                         "hosts or more have made of it");
 }
@@ -590,7 +610,7 @@ bool journal_serves(struct journal *journal)
         return true;
     cmdlog_lease(journal->cluster->log, &lease);
     pthread_mutex_lock(&journal->queue_lock);
-    bool in = journal->cluster->joined && lease.life == journal->cluster->life;
+    bool in = journal->cluster->joined && lease.life == journal->cluster->life && !journal->cluster->differs;
     pthread_mutex_unlock(&journal->queue_lock);
     return in && clock_boot_us() < lease.until;
 }

@@ -130,7 +130,8 @@ uint16_t journal_host_number(struct journal *journal);
 
 /*
  * Returns: whether data read before this call may be sent to a client: true without a cluster; in a
- *          cluster, while this host holds its lease, since no other host can have declared it out.
+ *          cluster, while this host holds its lease, since no other host can have declared it out,
+ *          and has not found that its state differs from the others'.
  */
 bool journal_serves(struct journal *journal);
 

@@ -195,6 +195,15 @@ void cluster__stop(struct journal *journal);
 void cluster__free(struct journal *journal);
 /* Returns: the command clock. Requires: queue_lock. */
 uint64_t cluster__clock(struct journal *journal);
+/* Returns: whether the log's storage has no space for commands that add data. */
+bool cluster__is_log_full(struct journal *journal);
+/*
+ * Returns: whether a checkpoint is due, so that the log, whose space is tight, can be trimmed.
+ * Requires: core_lock.
+ */
+bool cluster__wants_checkpoint(struct journal *journal);
+/* Records that such a checkpoint was begun. Requires: core_lock. */
+void cluster__begin_relief(struct journal *journal);
 
 /* --- Clocks (clocks.c) -------------------------------------------------------------------------------------------- */
 
@@ -313,6 +322,11 @@ bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead);
  * Returns: 0, also if the journal stops before; TL_ERR_NO_SPACE.
  */
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted) TL_MUST_USE;
+/*
+ * Trims the log before the newest checkpoint that was reported to it: another host's may have
+ * prevented that before.
+ */
+void journal__trim_again(struct journal *journal);
 /* Begins a checkpoint that is due, and reports a durable one to the log. */
 void journal__advance_checkpoints(struct journal *journal);
 /*

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Submits this host's entries to the cluster's log. README.md, "In a cluster". */
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -9,6 +11,7 @@ enum {
     ENTRY_BYTES = 1 << 20, /* an entry of this size gets no further command */
 };
 
+#define FULL_PAUSE_US (50 * TL_MS)
 #define SUBMIT_US (50 * TL_MS) /* limit of one attempt; then the entry is rebuilt from the queue */
 
 /* --- Heartbeats and TICKs ----------------------------------------------------------------------------------------- */
@@ -174,13 +177,28 @@ static void requeue_taken(struct journal *journal, struct list *taken)
     }
 }
 
-static void refuse_all(struct list *commands, struct list *refused)
+/* Refuses commands that add data if the log has no space for them. */
+static void refuse_added(struct journal *journal, struct list *taken, struct list *refused)
+{
+    if (list_empty(taken) || !cluster__is_log_full(journal))
+        return;
+    list_for_each_safe(link, following, taken)
+    {
+        struct command *command = list_entry(link, struct command, link);
+        if (!command_is(command->type, COMMAND_ADDS_DATA))
+            continue;
+        list_remove(link);
+        cluster__refuse_log_full(journal, command);
+        list_append(refused, link);
+    }
+}
+
+static void refuse_all(struct journal *journal, struct list *commands, struct list *refused)
 {
     while (!list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
         list_remove(&command->link);
-        cluster__refuse(command, PROBLEM_DISK_FULL,
-                        "the log of the cluster has no room; writes are refused until it has");
+        cluster__refuse_log_full(journal, command);
         list_append(refused, &command->link);
     }
 }
@@ -218,7 +236,7 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     } else {
         cluster->number -= cluster->life == entry->life;
         if (r == TL_ERR_NO_SPACE)
-            refuse_all(&entry->commands, refused);
+            refuse_all(journal, &entry->commands, refused);
         cluster__requeue(journal, entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
@@ -240,6 +258,7 @@ static void propose(struct journal *journal)
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
     uint64_t barrier_clock = journal__take_queued(journal, &taken);
     refuse_large(journal, &taken, &refused);
+    refuse_added(journal, &taken, &refused);
     struct inflight_entry *entry = mem_zalloc(sizeof *entry);
     list_init(&entry->commands);
     pthread_mutex_lock(&journal->queue_lock);
@@ -258,8 +277,11 @@ static void propose(struct journal *journal)
         pthread_mutex_lock(&journal->queue_lock);
         requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
-        if (submit(journal, entry, &refused) != 0)
+        int r = submit(journal, entry, &refused);
+        if (r != 0)
             cluster__expire_commands(journal);
+        if (r == TL_ERR_NO_SPACE)
+            usleep((useconds_t)FULL_PAUSE_US); /* the journal's own commands would be due again at once */
     }
     complete_commands(&refused);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A bit that flips in the memory of one host stops that host, and no other, as soon as a write depends on it (docs/cluster.md, "When something fails").
+"""A bit that flips in the memory of one of three hosts stops that host, and no other, as soon as a write depends on it; of two hosts it stops both (docs/cluster.md, "When something fails").
 
 Method: the bytes of a document are changed in /proc/PID/mem, wherever the process has them; an update of the document reads them. Skipped where there is no etcd, or the memory of a
 child may not be written.
@@ -45,28 +45,47 @@ def flip(pid):
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class BitFlip(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = Etcd()
+        cls.addClassCleanup(cls.etcd.close)
+
     def must(self, host, method, path, body=None):
         status, reply = host.ask(method, path, body)
         self.assertIn(status, (200, 201), reply)
         return reply
 
-    def test_host_with_flipped_bit_ends_and_copies_a_checkpoint(self):
-        etcd = Etcd()
-        self.addCleanup(etcd.close)
-        hosts = a, b, c = [Server("--cluster", etcd.url + "/tidelock", "--node-name", name, port=free_port()) for name in NAMES]
+    def flipped(self, names):
+        """Returns: hosts, of which the last one has another document 1 in memory."""
+        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, port=free_port()) for name in names]
         for host in hosts:
             self.addCleanup(host.close)
             host.start()
-        self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"text": TEXT.decode()})
+        self.must(hosts[0], "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"text": TEXT.decode()})
         try:
-            self.assertGreater(flip(c.process.pid), 0)
+            self.assertGreater(flip(hosts[-1].process.pid), 0)
         except PermissionError:
             self.skipTest("the memory of a child may not be written")
+        return hosts
+
+    def assert_ends(self, host):
+        self.assertEqual(host.process.wait(), DIFFERS)
+        host.process.stdout.close()
+        host.hang_up()
+        self.assertIn("is not what half of the cluster's live hosts or more have made of it", host.errors())
+
+    def test_two_hosts_that_differ_both_end(self):
+        """Which of them is right is unknown."""
+        hosts = self.flipped(NAMES[:2])
+        self.must(hosts[0], "POST", "/w/_update/1?distribute_timestamps=fast", {"doc": {"n": 1}})
+        for host in hosts:
+            self.assert_ends(host)
+            self.assertTrue(os.path.exists(os.path.join(host.data, "differs")))
+
+    def test_host_with_flipped_bit_ends_and_copies_a_checkpoint(self):
+        hosts = a, _, c = self.flipped(NAMES)
         self.must(a, "POST", "/w/_update/1?distribute_timestamps=fast", {"doc": {"n": 1}})
-        self.assertEqual(c.process.wait(), DIFFERS)
-        c.process.stdout.close()
-        c.hang_up()
-        self.assertIn("is not what half of the cluster's live hosts or more have made of it", c.errors())
+        self.assert_ends(c)
         again = subprocess.run([PROGRAM, "serve", "--data", c.data, "--listen", "127.0.0.1:0", *c.options], capture_output=True, text=True, check=False)
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("start it with an empty directory", again.stderr)

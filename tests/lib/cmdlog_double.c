@@ -36,6 +36,7 @@ struct double_medium {
     int host_count;
     uint64_t lives, version;
     cmdlog_position skipped; /* 0: none */
+    struct cmdlog_space space;
     char *genesis;
     size_t genesis_len;
     int open_count;
@@ -52,6 +53,7 @@ struct cmdlog_double {
     int host;
     uint64_t life; /* as this host knows it */
     bool cut, hold;
+    const char *from, *to; /* cmdlog_double_distort(); NULL: nothing */
     struct pending pending[CMDLOG_IN_FLIGHT_MAX];
     int pending_count;
 };
@@ -152,6 +154,25 @@ void cmdlog_double_hold(struct cmdlog *log, bool hold)
     pthread_mutex_unlock(&of(log)->medium->lock);
 }
 
+void cmdlog_double_distort(struct cmdlog *log, const char *from, const char *to)
+{
+    REQUIRE(from == NULL || strlen(from) == strlen(to));
+    pthread_mutex_lock(&of(log)->medium->lock);
+    of(log)->from = from;
+    of(log)->to = to;
+    pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+/* Changes the bytes of an entry that a host reads. Requires: the lock. */
+static void distort(const struct cmdlog_double *log, const struct stored_entry *entry, char *bytes)
+{
+    char *at = log->from == NULL || entry->host == log->host
+                   ? NULL
+                   : memmem(bytes, entry->bytes.len, log->from, strlen(log->from));
+    if (at != NULL)
+        memcpy(at, log->to, strlen(log->to));
+}
+
 void cmdlog_double_await_held(struct cmdlog *log, int count)
 {
     struct double_medium *medium = of(log)->medium;
@@ -184,6 +205,13 @@ void double_medium_skip(struct double_medium *medium, cmdlog_position position)
 {
     pthread_mutex_lock(&medium->lock);
     medium->skipped = position;
+    pthread_mutex_unlock(&medium->lock);
+}
+
+void double_medium_set_space(struct double_medium *medium, struct cmdlog_space space)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->space = space;
     pthread_mutex_unlock(&medium->lock);
 }
 
@@ -289,6 +317,7 @@ static int double_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
         const struct stored_entry *entry = &medium->entries[at - 1];
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
+        distort(cursor->log, entry, cursor->copy);
         *ret_entry = (struct cmdlog_entry){.position = at * STEP,
                                            .bytes = slice_make(cursor->copy, entry->bytes.len),
                                            .host = slice_from(medium->hosts[entry->host].name),
@@ -510,6 +539,14 @@ static int double_list_skips(struct cmdlog *base, uint64_t until, struct cmdlog_
     return cut ? CMDLOG_UNREACHABLE : 0;
 }
 
+static void double_space(struct cmdlog *base, struct cmdlog_space *ret_space)
+{
+    struct double_medium *medium = of(base)->medium;
+    pthread_mutex_lock(&medium->lock);
+    *ret_space = medium->space;
+    pthread_mutex_unlock(&medium->lock);
+}
+
 static const struct cmdlog_functions functions = {
     .append = double_append,
     .sync = double_sync,
@@ -540,6 +577,7 @@ static const struct cmdlog_shared_functions shared = {
     .read_head = double_read_head,
     .forget_host = double_forget,
     .list_skips = double_list_skips,
+    .space = double_space,
 };
 
 struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name)
@@ -553,7 +591,7 @@ struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name
     if (at == medium->host_count)
         medium->hosts[medium->host_count++] =
             (struct double_host){.name = mem_strdup(name, strlen(name)), .about = mem_strdup("", 0)};
-    *log = (struct cmdlog_double){{&functions, &shared}, medium, at, 0, false, false, {{{0}}}, 0};
+    *log = (struct cmdlog_double){.log = {&functions, &shared}, .medium = medium, .host = at};
     medium->open_count++;
     pthread_mutex_unlock(&medium->lock);
     return &log->log;

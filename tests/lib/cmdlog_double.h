@@ -19,6 +19,11 @@ struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name
 
 /* Partitions this host's log from the medium, or reconnects it. */
 void cmdlog_double_cut(struct cmdlog *log, bool cut);
+/*
+ * Changes what this host reads, as a bit that flips in its memory does: in entries of other hosts `from`
+ * becomes `to`, of the same length. NULL: nothing.
+ */
+void cmdlog_double_distort(struct cmdlog *log, const char *from, const char *to);
 /* Keeps submitted entries in flight until released, or until the life ends and discards them. */
 void cmdlog_double_hold(struct cmdlog *log, bool hold);
 /* Waits until this log has `count` entries in flight. */
@@ -29,6 +34,8 @@ void double_medium_end_life(struct double_medium *medium, const char *name);
 cmdlog_position double_medium_head(struct double_medium *medium);
 /* Skips an entry, whatever the hosts have done with it. */
 void double_medium_skip(struct double_medium *medium, cmdlog_position position);
+/* Sets what cmdlog_space() returns on every host. */
+void double_medium_set_space(struct double_medium *medium, struct cmdlog_space space);
 /* Appends a copy of the entry at `position`, with its host, life and number: a duplicate. */
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position);
 

@@ -401,7 +401,7 @@ static int wait_for_slot(struct cmdlog_etcd *log, uint64_t until)
             r = TL_ERR_STOPPED;
         else if (log->life == 0)
             r = CMDLOG_FENCED;
-        else if (log->space.full)
+        else if (membership__space(log).exhausted)
             r = TL_ERR_NO_SPACE;
         else if (log->in_flight < CMDLOG_IN_FLIGHT_MAX)
             return 0;
@@ -433,6 +433,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
     list_append(&log->entries, &entry->link);
     log->in_flight++;
     log->next_number = entry->last + 1;
+    log->submitted_bytes += len;
     for (uint64_t i = 0; i < puts; i++) {
         size_t at = i * ENVELOPE_PART_BYTES, part_len = len - at < ENVELOPE_PART_BYTES ? len - at : ENVELOPE_PART_BYTES;
         struct put *put = new_put(log, entry, entry->first + i);

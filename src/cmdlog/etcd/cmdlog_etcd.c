@@ -54,7 +54,7 @@ static void cmdlog_etcd_space(struct cmdlog *base, struct cmdlog_space *ret_spac
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     pthread_mutex_lock(&log->lock);
-    *ret_space = log->space;
+    *ret_space = membership__space(log);
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -193,7 +193,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     log->log = (struct cmdlog){&functions, &shared};
     log->ttl_us = (lease_s < LEASE_MIN_S ? LEASE_MIN_S : lease_s) * TL_SECOND;
     log->catch_up = options->catch_up > 0 ? options->catch_up : (uint64_t)2 << 30;
-    log->quota = options->quota > 0 ? options->quota : (uint64_t)2 << 30;
+    log->quota = options->quota;
     log->url = mem_strdup(options->url.data, options->url.len);
     log->name_text = mem_strdup(options->name.data, options->name.len);
     log->files = (struct etcd_tls_files){copy_text(options->ca), copy_text(options->cert), copy_text(options->key)};

@@ -97,12 +97,16 @@ struct cmdlog_etcd {
     bool list_answered;
 
     /* Space. */
-    struct cmdlog_space space;
-    bool alarmed; /* a member has raised the NOSPACE alarm */
-    uint64_t quota, catch_up;
+    struct etcd_status status;    /* the last report; size 0: none yet */
+    bool alarmed;                 /* a member has raised the NOSPACE alarm */
+    uint64_t quota, catch_up;     /* options; quota 0: not given */
+    uint64_t submitted_bytes;     /* of all entries of this host since the opening */
+    uint64_t status_asked_bytes;  /* the same when the newest report was asked for */
+    uint64_t status_before_bytes; /* the same when the one before it was */
+    uint64_t uncounted_from;      /* the same from which on `status` may lack entries */
     struct grpc_call status_call, alarm_call;
     struct buf status_request, alarm_request;
-    uint64_t status_next;
+    uint64_t status_asked, status_retry, alarm_next;
 
     /* The newest known position and the oldest not trimmed; 0: unknown. */
     cmdlog_position newest, oldest;
@@ -118,6 +122,8 @@ static inline struct cmdlog_etcd *cmdlog_etcd_of(struct cmdlog *log)
 }
 
 /* membership.c */
+/* Returns: the space by the last report and the puts since. Requires: the lock. */
+struct cmdlog_space membership__space(const struct cmdlog_etcd *log);
 void membership__init(struct cmdlog_etcd *log);
 void membership__deinit(struct cmdlog_etcd *log);
 int membership__join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life);

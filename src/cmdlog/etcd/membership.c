@@ -14,7 +14,9 @@ enum {
     KEEPALIVE_PAUSE_US = 50000, /* after a failed renewal */
     LISTS_PER_LEASE = 3,        /* scheduled listings of members in the time of a lease */
     HOSTS_PAUSE_US = 200000,
-    STATUS_US = 5000000,
+    STATUS_US = 1000000,
+    STATUS_BUSY_US = 200000, /* while this host appends */
+    ALARM_US = 5000000,      /* each answer costs etcd an entry of its own log */
 };
 
 /* Returns: until when a host may count on its lease: nine tenths of it, from before the request. */
@@ -239,7 +241,47 @@ static uint64_t run_hosts_watch(struct cmdlog_etcd *log, uint64_t now)
 
 /* --- Space ------------------------------------------------------------------------------------------------------------ */
 
-enum { TIGHT_PERCENT = 80, FULL_PERCENT = 90 };
+enum { TIGHT_PERCENT = 80, FULL_PERCENT = 90, EXHAUSTED_PERCENT = 95 };
+
+#define QUOTA_DEFAULT ((uint64_t)2 << 30)
+#define QUOTA_MAX ((uint64_t)1 << 60) /* what etcd reports beyond means that it has none */
+/*
+ * etcd compares its quota with the size of its file plus that of the put, whatever space is free inside
+ * the file. This is for the puts that a host has in flight.
+ */
+#define SIZE_MARGIN ((uint64_t)CMDLOG_IN_FLIGHT_MAX * ENVELOPE_PART_BYTES)
+
+/*
+ * Counts the file, less half of the free space inside it: large puts may not find free space in one
+ * piece, and then make the file grow.
+ */
+static bool is_over(const struct cmdlog_space *space, unsigned percent)
+{
+    return (space->size + space->used) / 2 / percent >= space->quota / 100;
+}
+
+struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
+{
+    const struct etcd_status *status = &log->status;
+    bool reported = status->quota > 0 && status->quota < QUOTA_MAX;
+    struct cmdlog_space space = {.exhausted = log->alarmed, .full = log->alarmed, .tight = log->alarmed};
+    if (status->size == 0)
+        return space;
+    uint64_t uncounted = log->submitted_bytes - log->uncounted_from;
+    space.size = status->size + uncounted;
+    space.used = (status->used > 0 ? status->used : status->size) + uncounted;
+    space.quota_source = reported && (log->quota == 0 || status->quota <= log->quota) ? QUOTA_REPORTED
+                         : log->quota > 0                                             ? QUOTA_OF_OPTION
+                                                                                      : QUOTA_ASSUMED;
+    space.quota = space.quota_source == QUOTA_REPORTED    ? status->quota
+                  : space.quota_source == QUOTA_OF_OPTION ? log->quota
+                                                          : QUOTA_DEFAULT;
+    space.exhausted =
+        space.exhausted || is_over(&space, EXHAUSTED_PERCENT) || status->size + SIZE_MARGIN >= space.quota;
+    space.full = space.exhausted || is_over(&space, FULL_PERCENT);
+    space.tight = space.full || is_over(&space, TIGHT_PERCENT);
+    return space;
+}
 
 static void status_answered(struct grpc_call *call, struct buf *message)
 {
@@ -249,13 +291,8 @@ static void status_answered(struct grpc_call *call, struct buf *message)
         etcd_read_status(buf_as_slice(message), &status) != 0)
         return;
     pthread_mutex_lock(&log->lock);
-    struct cmdlog_space space = {.used = status.used > 0 ? status.used : status.size,
-                                 .size = status.size,
-                                 .quota =
-                                     status.quota > 0 && status.quota < (uint64_t)1 << 60 ? status.quota : log->quota};
-    space.full = log->alarmed || space.used / FULL_PERCENT >= space.quota / 100;
-    space.tight = space.full || space.used / TIGHT_PERCENT >= space.quota / 100;
-    log->space = space;
+    log->status = status;
+    log->uncounted_from = log->status_before_bytes;
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -278,19 +315,38 @@ static void status_ended(struct grpc_call *call, int status, struct slice text)
     (void)text;
 }
 
+/*
+ * Asks for a report. etcd commits to its database ten times a second, so the report may lack puts
+ * that this host has submitted since the request before it.
+ */
 static uint64_t run_status(struct cmdlog_etcd *log, uint64_t now)
 {
+    bool appends = log->submitted_bytes != log->status_asked_bytes;
+    uint64_t due = log->status_asked + (appends ? STATUS_BUSY_US : STATUS_US);
+    if (log->status_call.channel != NULL)
+        return UINT64_MAX;
+    due = due > log->status_retry ? due : log->status_retry;
+    if (now < due)
+        return due;
+    log->status_call.deadline = now + CONTROL_US;
+    if (!etcd_client_call(log->client, LANE_CONTROL, &log->status_call, now, &log->status_retry))
+        return log->status_retry;
+    log->status_asked = now;
+    log->status_before_bytes = log->status_asked_bytes;
+    log->status_asked_bytes = log->submitted_bytes;
+    return now + STATUS_BUSY_US;
+}
+
+static uint64_t run_alarm(struct cmdlog_etcd *log, uint64_t now)
+{
+    if (now < log->alarm_next)
+        return log->alarm_next;
+    log->alarm_next = now + ALARM_US;
+    log->alarm_call.deadline = now + CONTROL_US;
     uint64_t retry;
-    if (now < log->status_next)
-        return log->status_next;
-    log->status_next = now + STATUS_US;
-    log->status_call.deadline = log->alarm_call.deadline = now + CONTROL_US;
-    if ((log->alarm_call.channel == NULL &&
-         !etcd_client_call(log->client, LANE_CONTROL, &log->alarm_call, now, &retry)) ||
-        (log->status_call.channel == NULL &&
-         !etcd_client_call(log->client, LANE_CONTROL, &log->status_call, now, &retry)))
-        log->status_next = retry;
-    return log->status_next;
+    if (log->alarm_call.channel == NULL && !etcd_client_call(log->client, LANE_CONTROL, &log->alarm_call, now, &retry))
+        log->alarm_next = retry;
+    return log->alarm_next;
 }
 
 /* --- The task --------------------------------------------------------------------------------------------------------- */
@@ -299,7 +355,8 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, membership_task);
     uint64_t next = UINT64_MAX;
-    uint64_t (*const parts[])(struct cmdlog_etcd *, uint64_t) = {run_keepalive, run_hosts_watch, run_list, run_status};
+    uint64_t (*const parts[])(struct cmdlog_etcd *, uint64_t) = {run_keepalive, run_hosts_watch, run_list, run_status,
+                                                                 run_alarm};
     pthread_mutex_lock(&log->lock);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         uint64_t wanted = parts[i](log, now);

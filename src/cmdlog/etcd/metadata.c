@@ -159,8 +159,11 @@ int metadata__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint
         grpc_frame_begin(&request);
         etcd_put_put(&request, log->key_checkpoint, buf_as_slice(&value), 0);
         grpc_frame_end(&request);
+        int status;
         r = etcd_client_request(log->client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request),
-                                clock_boot_us() + TIMEOUT_US, &reply, NULL);
+                                clock_boot_us() + TIMEOUT_US, &reply, &status);
+        if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
+            r = TL_ERR_NO_SPACE;
     }
     buf_deinit(&request);
     buf_deinit(&reply);
@@ -303,7 +306,7 @@ int metadata__trim(struct cmdlog *base, cmdlog_position before)
     struct cmdlog_known_hosts *known;
     uint64_t until = clock_boot_us() + 2 * TIMEOUT_US;
     pthread_mutex_lock(&log->lock);
-    bool tight = log->space.tight;
+    bool tight = membership__space(log).tight;
     pthread_mutex_unlock(&log->lock);
     int r = metadata__list_checkpoints(base, until, &known);
     if (r != 0)

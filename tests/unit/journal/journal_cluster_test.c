@@ -942,6 +942,130 @@ static void test_host_that_applied_skipped_entry_ends(void **state)
     assert_int_equal(WEXITSTATUS(status), 71);
 }
 
+/* --- Space in the log --------------------------------------------------------------------------------------------- */
+
+static const struct cmdlog_space tight = {.used = 85, .size = 85, .quota = 100, .tight = true};
+static const struct cmdlog_space full = {.used = 92, .size = 92, .quota = 100, .tight = true, .full = true};
+
+/* Returns: the position of the checkpoint that the host has reported to the log; 0: none. */
+static cmdlog_position checkpoint_of(struct host *host)
+{
+    char buffer[CMDLOG_LOCATOR_MAX];
+    struct cmdlog_checkpoint checkpoint;
+    return cmdlog_get_checkpoint(host->log, 0, buffer, &checkpoint) == 0 ? checkpoint.position : 0;
+}
+
+static void test_checkpoint_begins_at_once_when_log_space_is_tight(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, write_command(WRITE_INDEX, "1")));
+    assert_int_equal(checkpoint_of(&host), 0);
+    double_medium_set_space(medium, tight);
+    while (checkpoint_of(&host) == 0)
+        usleep(1000);
+    must(run(&host, write_command(WRITE_INDEX, "2")));
+    end(&host);
+    double_medium_free(medium);
+}
+
+static void test_full_log_refuses_added_data_only(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&host, lock_command(COMMAND_LOCK, "s", LONG_US)));
+    assert_true(journal_writable(host.journal));
+    double_medium_set_space(medium, full);
+    assert_false(journal_writable(host.journal));
+    assert_int_equal(run(&host, write_command(WRITE_INDEX, "1")), PROBLEM_DISK_FULL);
+    must(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    must(run(&host, lock_command(COMMAND_UNLOCK, "s", LONG_US)));
+    double_medium_set_space(medium, (struct cmdlog_space){.quota = 100});
+    must(run(&host, write_command(WRITE_INDEX, "1")));
+    end(&host);
+    double_medium_free(medium);
+}
+
+/* --- Hosts that differ -------------------------------------------------------------------------------------------- */
+
+static sem_t ended;                                              /* posted by each host that ends */
+static atomic_int ends_with;                                     /* status */
+static _Atomic enum { END_PROCESS, END_FAILS, END_HOST } on_end; /* effect of a host's _exit() */
+
+/*
+ * In the child process of a test with two hosts, a host's _exit() ends that host alone: its follower,
+ * which is the thread that calls it, stops here.
+ */
+_Noreturn void __wrap__exit(int status);
+_Noreturn void __real__exit(int status);
+_Noreturn void __wrap__exit(int status)
+{
+    if (atomic_load(&on_end) != END_HOST)
+        __real__exit(atomic_load(&on_end) == END_FAILS ? EXIT_FAILURE : status);
+    atomic_store(&ends_with, status);
+    sem_post(&ended);
+    for (;;)
+        pause();
+}
+
+/*
+ * Two hosts of which `first` has applied another document than the other one, and finds out first, since
+ * its heartbeats do not get into the log. It must not end before they do: the other one could not find
+ * out any more.
+ */
+static void differ(int first)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct cluster_request request;
+    sem_init(&ended, 0, 0);
+    atomic_store(&on_end, END_FAILS);
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    catch_up(&hosts[0]);
+    cmdlog_double_hold(hosts[first].log, true);
+    cmdlog_double_distort(hosts[first].log, "{\"v\":1}", "{\"v\":2}");
+    must(run(&hosts[1 - first], write_command(WRITE_INDEX, "1")));
+    while (journal_serves(hosts[first].journal))
+        usleep(1000);
+    ask(&hosts[first], &request, write_command(WRITE_INDEX, "2"));
+    atomic_store(&on_end, END_HOST);
+    cmdlog_double_hold(hosts[first].log, false);
+    for (int i = 0; i < 2; i++)
+        while (sem_wait(&ended) != 0) {
+        }
+    __real__exit(is_answered(&request) ? EXIT_FAILURE : atomic_load(&ends_with));
+}
+
+static void expect_both_end(int first)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        differ(first);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 71);
+}
+
+static void test_two_hosts_that_differ_both_end_if_keeper_finds_out(void **state)
+{
+    (void)state;
+    expect_both_end(0);
+}
+
+static void test_two_hosts_that_differ_both_end_if_other_one_finds_out(void **state)
+{
+    (void)state;
+    expect_both_end(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -962,6 +1086,10 @@ int main(void)
         cmocka_unit_test(test_skipped_entry_is_passed_by_every_host),
         cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
         cmocka_unit_test(test_host_that_applied_skipped_entry_ends),
+        cmocka_unit_test(test_checkpoint_begins_at_once_when_log_space_is_tight),
+        cmocka_unit_test(test_full_log_refuses_added_data_only),
+        cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
+        cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
