@@ -7,6 +7,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/documents/provisional.h"
+#include "core/documents/request_outcome.h"
 #include "core/documents/write_internal.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
@@ -156,12 +157,16 @@ int core__run_write(struct core *core, struct command *command, struct write_ran
         overlay_rollback_to(overlay, savepoint);
         provisional_clear(how->provisional);
     }
+    request_outcome__put(core, command);
     return 0;
 }
 
 int core__do_write(struct core *core, struct command *command)
 {
     make_results(command);
+    int r = request_outcome__find(core, command);
+    if (r != REQUEST_OUTCOME_NONE)
+        return r;
     if (command->write.atomic && command->owner.transaction.len == 0 &&
         command->write.item_count > core->limits.transaction_changes_max) {
         refuse_too_large(core, command);

@@ -15,9 +15,9 @@
 /*
  * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a
  * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions. 6 added the
- * build of a MARK.
+ * build of a MARK. 8 added the request of a write.
  */
-enum { COMMAND_CODEC_VERSION = 7 };
+enum { COMMAND_CODEC_VERSION = 8 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

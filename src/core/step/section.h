@@ -39,9 +39,9 @@ enum section_kind {
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
- * version, too: a later one has to write them anew.
+ * version, too: a later one has to write them anew. 10: commands of version 8; pieces are as in 9.
  */
-enum { SECTIONS_VERSION = 9 };
+enum { SECTIONS_VERSION = 10 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */
