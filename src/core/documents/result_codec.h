@@ -9,7 +9,7 @@
 #include "core/step/codec.h"
 #include "core/step/command.h"
 
-/* Codes a problem with its causes, or that there is none. */
+/* Codes a problem with its causes, or its absence. */
 void result_codec__problem(struct codec *codec, struct problem *problem);
 /*
  * Codes a result, without `id`. Requires: version 5 or higher of the saved state for `postponed`.
