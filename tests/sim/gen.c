@@ -450,8 +450,7 @@ static void fill_write(const struct sim_op *op, struct command *command)
     command->write.item_count = (size_t)op->item_count;
     command->write.atomic = op->atomic;
     if (op->request > 0)
-        command->write.request =
-            (struct write_request){arena_printf(&command->arena, "r%d", op->request), op->hash, 0};
+        command->write.request = (struct write_request){arena_printf(&command->arena, "r%d", op->request), op->hash, 0};
     for (int i = 0; i < op->item_count; i++)
         fill_item(&command->arena, &op->items[i], &command->write.items[i]);
 }

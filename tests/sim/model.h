@@ -199,7 +199,7 @@ struct model {
     /* versions of documents deleted before that count no longer: what maintenance has said */
     uint64_t forgotten;
     struct model_request requests[SIM_REQUESTS]; /* by name */
-    uint64_t outcomes_from; /* outcomes of requests before that count no longer */
+    uint64_t outcomes_from;                      /* outcomes of requests before that count no longer */
 };
 
 void model_init(struct model *model);

@@ -339,8 +339,9 @@ static int cat_transactions(struct request *request, struct slice body)
     json_arr_foreach (json_get_lit(doc.root, "transactions"), i, count, txn) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
         for (size_t k = 0; k < COUNT_OF(txn_columns); k++)
-            row[k] = k == TXN_COLUMN_CREATED || k == TXN_COLUMN_EXPIRES ? status_time_cell(request, txn, txn_columns[k].name)
-                                      : status_cell(request, txn, txn_columns[k].name);
+            row[k] = k == TXN_COLUMN_CREATED || k == TXN_COLUMN_EXPIRES
+                         ? status_time_cell(request, txn, txn_columns[k].name)
+                         : status_cell(request, txn, txn_columns[k].name);
     }
     add_failures(request, json_get_lit(doc.root, "node_failures"), &table);
     return cat_table_reply(request, &table);

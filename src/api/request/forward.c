@@ -15,8 +15,9 @@
  * Headers of the client that concern the other host. The first ones determine the form of the reply:
  * they are passed with a whole request only, since this host reads the replies to its own questions.
  */
-static const char *const passed_on[] = {"Accept",           "User-Agent",           "Authorization",  "X-Opaque-Id",
-                                        "Tidelock-Session", "Tidelock-Transaction", "Tidelock-After", "Tidelock-Request"};
+static const char *const passed_on[] = {"Accept",         "User-Agent",       "Authorization",
+                                        "X-Opaque-Id",    "Tidelock-Session", "Tidelock-Transaction",
+                                        "Tidelock-After", "Tidelock-Request"};
 enum { FORM_HEADERS = 2 };
 
 enum { PASSED_COUNT = sizeof passed_on / sizeof *passed_on, HEADERS_MAX = PASSED_COUNT + 3 };
@@ -174,7 +175,8 @@ int request_forward(struct request *request, const struct cluster_node *to)
         .done = forwarded,
         .context = forwarding,
     };
-    call->headers = make_headers(request, false, body.data != NULL ? body_type(request) : SLICE_NONE, &call->header_count);
+    call->headers =
+        make_headers(request, false, body.data != NULL ? body_type(request) : SLICE_NONE, &call->header_count);
     buf_clear(&exchange->response);
     request->account.deadline_us = 0; /* the time is the other host's to limit */
     request->on_worker = false;
