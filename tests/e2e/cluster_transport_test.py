@@ -85,6 +85,23 @@ class Transport(unittest.TestCase):
         second.start()
         self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"v": 1})
 
+    def test_questions_to_hosts_have_no_form_of_the_client(self):
+        """A list of all hosts is complete in any form; a host that does not answer is named in it, and in the table."""
+        a, b = [self.host(self.etcd, name, "--host-lease", "60s") for name in "ab"]
+        for host in (a, b):
+            host.start()
+        txn = self.must(b, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        for path, wanted in (("/_transaction", a.transaction_number(txn)), ("/_tasks", "nodes:"), ("/_nodes/stats", "total: 2")):
+            text = a.request("GET", path, headers={"Accept": "application/yaml"}).body.decode()
+            self.assertIn(str(wanted), text)
+            self.assertNotIn("failed_node_exception", text)
+        rows = self.must(a, "GET", "/_cat/transactions?format=json")
+        self.assertEqual([(row["state"], row["host"]) for row in rows], [("active", "b")], rows)
+        b.kill()
+        self.assertIn("node_failures", self.must(a, "GET", "/_transaction"))
+        rows = self.must(a, "GET", "/_cat/transactions?format=json")
+        self.assertEqual([(row["state"], row["host"]) for row in rows], [("unknown", "b")], rows)
+
     def tls_options(self, folder):
         """Those of a host that shows certificates of the CA in a folder, and trusts that CA only."""
         def file(name):

@@ -210,9 +210,24 @@ static void on_items(struct sample_walk *walk, const char *name, struct write_it
     walk->in = NULL;
 }
 
+/* The request of a write; one without an id has nothing else. */
+static void on_request(struct sample_walk *walk, struct write_request *request)
+{
+    if (is_printing(walk) && request->id.len == 0)
+        return;
+    on_slice(walk, "request_id", &request->id);
+    if (request->id.len == 0) {
+        *request = (struct write_request){0};
+        return;
+    }
+    on_number(walk, "request_hash", &request->hash);
+    on_number(walk, "request_part", &request->part);
+}
+
 static void on_write(struct sample_walk *walk, struct write_command *write)
 {
     on_bool(walk, "atomic", &write->atomic);
+    on_request(walk, &write->request);
     on_items(walk, "items", &write->items, &write->item_count);
 }
 

@@ -68,7 +68,7 @@ void check_command(struct world *world, const struct host *host, const struct si
         world_fail(world, "%s: renamed %d documents, %d directories, seq_no %lld; the model says %d, %d, %lld",
                    host->name, rename->document, rename->directory, (long long)rename->seq_no, expected->document,
                    expected->directory, (long long)expected->seq_no);
-    if (op->kind != SIM_WRITE)
+    if (op->kind != SIM_WRITE || refused)
         return;
     if (command->write.rolled_back != expected->rolled_back)
         world_fail(world, "%s: rolled back: %d, the model says %d", host->name, command->write.rolled_back,

@@ -128,10 +128,27 @@ static void make_item(struct rng *rng, const struct model *model, bool five, str
         make_demand(rng, model, item);
 }
 
+/* Gives a write a name. Returns: whether it is the last one of the name again. */
+static bool name_write(struct rng *rng, const struct model *model, struct sim_op *op)
+{
+    int request = 1 + below(rng, SIM_REQUESTS);
+    const struct sim_op *last = &model->requests[request - 1].op;
+
+    if (last->request > 0 && one_in(rng, 2)) {
+        *op = *last;
+        return true;
+    }
+    op->request = request;
+    op->hash = rng_next(rng);
+    return false;
+}
+
 static void gen_write(struct rng *rng, const struct model *model, struct sim_op *op)
 {
     int size = below(rng, 10);
 
+    if (one_in(rng, 5) && name_write(rng, model, op))
+        return;
     op->kind = SIM_WRITE;
     op->item_count = size < 7 ? 1 : size < 9 ? 1 + below(rng, 8) : 1 + below(rng, SIM_ITEMS);
     op->atomic = op->item_count > 1 && one_in(rng, 3);
@@ -432,6 +449,8 @@ static void fill_write(const struct sim_op *op, struct command *command)
     command->write.items = arena_alloc(&command->arena, (size_t)op->item_count * sizeof(struct write_item));
     command->write.item_count = (size_t)op->item_count;
     command->write.atomic = op->atomic;
+    if (op->request > 0)
+        command->write.request = (struct write_request){arena_printf(&command->arena, "r%d", op->request), op->hash, 0};
     for (int i = 0; i < op->item_count; i++)
         fill_item(&command->arena, &op->items[i], &command->write.items[i]);
 }
@@ -605,6 +624,9 @@ void gen_describe(const struct sim_op *op, char *text, size_t size)
     size_t used = (size_t)snprintf(text, size, "%s %s%s number %d", command_name(types[op->kind]), op->name,
                                    op->atomic ? "atomic" : "", op->number);
 
+    if (op->request > 0)
+        used += (size_t)snprintf(text + used, size - used, " request %d hash %llx", op->request,
+                                 (unsigned long long)op->hash);
     if (op->kind == SIM_RENAME)
         used +=
             (size_t)snprintf(text + used, size - used, " %s to %s if %lld", op->from, op->to, (long long)op->if_seq_no);

@@ -627,6 +627,25 @@ static void write_items(struct model *model, const struct sim_op *op, uint64_t t
     }
 }
 
+/* A named write runs once; see src/core/README.md, "Repeated requests". */
+static void write_named(struct model *model, const struct sim_op *op, uint64_t ts, struct sim_expected *expected)
+{
+    struct model_request *request = &model->requests[op->request - 1];
+    bool any = false;
+
+    if (request->recorded && request->ts >= model->outcomes_from) {
+        if (request->op.hash == op->hash)
+            *expected = request->expected;
+        else
+            expected->refused = true;
+        return;
+    }
+    write_items(model, op, ts, expected);
+    for (int i = 0; i < op->item_count; i++)
+        any |= !failed(expected->results[i].outcome);
+    *request = (struct model_request){*op, *expected, any && !expected->rolled_back, ts};
+}
+
 /* --- The catalog -------------------------------------------------------------------------------------------------- */
 
 static bool valid_aliases(const struct model *model)
@@ -735,7 +754,9 @@ static bool change_catalog(struct model *model, const struct sim_op *op, uint64_
 void model_apply(struct model *model, const struct sim_op *op, uint64_t ts, struct sim_expected *ret_expected)
 {
     memset(ret_expected, 0, sizeof(*ret_expected));
-    if (op->kind == SIM_WRITE)
+    if (op->kind == SIM_WRITE && op->request > 0)
+        write_named(model, op, ts, ret_expected);
+    else if (op->kind == SIM_WRITE)
         write_items(model, op, ts, ret_expected);
     else if (op->kind == SIM_RENAME)
         ret_expected->refused = !rename_all(model, op, ts, ret_expected);

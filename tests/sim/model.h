@@ -127,6 +127,8 @@ struct sim_op {
     bool flag;         /* close */
     int action_count;
     struct sim_alias_action actions[SIM_ACTIONS];
+    int request;   /* of a write: its name, from 1; 0: none */
+    uint64_t hash; /* of a named write; a repetition has that of the first one */
 };
 
 /* What must come of an operation. */
@@ -178,6 +180,16 @@ struct model_template {
     int shards;
 };
 
+enum { SIM_REQUESTS = 4 };
+
+/* The last write with a name. */
+struct model_request {
+    struct sim_op op;
+    struct sim_expected expected;
+    bool recorded; /* it did something, so that a repetition does nothing */
+    uint64_t ts;
+};
+
 struct model {
     int index_count;
     int index_capacity;
@@ -186,6 +198,8 @@ struct model {
     bool scripts[2];
     /* versions of documents deleted before that count no longer: what maintenance has said */
     uint64_t forgotten;
+    struct model_request requests[SIM_REQUESTS]; /* by name */
+    uint64_t outcomes_from;                      /* outcomes of requests before that count no longer */
 };
 
 void model_init(struct model *model);

@@ -370,6 +370,10 @@ static void do_maintain(struct world *world)
     if (world->now > SIM_TOMBSTONE_US && one_in(world, 2))
         past.tombstones = world->now - SIM_TOMBSTONE_US;
     world->model.forgotten = past.tombstones > world->model.forgotten ? past.tombstones : world->model.forgotten;
+    if (world->now > SIM_TOMBSTONE_US && one_in(world, 2))
+        past.outcomes = world->now - SIM_TOMBSTONE_US;
+    if (past.outcomes > world->model.outcomes_from)
+        world->model.outcomes_from = past.outcomes;
     if (core_propose_maintenance(host->core, &past, keys_max, &logged->command) != 0)
         world_fail(world, "%s: no upkeep is proposed", host->name);
     logged->command = codec_roundtrip(logged->command);

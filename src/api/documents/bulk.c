@@ -153,7 +153,8 @@ static int reply_piece(struct request *request, struct bulk_request *bulk, struc
             bound_explanation(bulk, &result->problem);
         if (buf->len > 0)
             buf_byte(buf, ',');
-        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], result, rolled_back, buf);
+        struct write_item item = write_item_answered(&bulk->bulk.items[i], result);
+        int r = write_entry(request, bulk, &item, &bulk->bulk.actions[i], result, rolled_back, buf);
         if (r != 0)
             return r;
     }
@@ -274,8 +275,10 @@ static int submit_piece(struct request *request)
         command->write.atomic = bulk->atomic;
         command->write.item_count = items_for_core(
             request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
-        if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
+        if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0)) {
+            request->named.part++;
             return request_submit_all(request, command, bulk_done);
+        }
         command_free(command); /* nothing is left to do, or not all of it can be done */
         if (memory_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
             return memory_refuse(request);
@@ -292,6 +295,7 @@ static struct write_result copy_of(struct arena *arena, const struct write_resul
     copy.index_uuid = arena_copy(arena, result->index_uuid);
     copy.source = result->source.data == NULL ? SLICE_NONE : arena_copy(arena, result->source);
     copy.routing = result->routing.data == NULL ? SLICE_NONE : arena_copy(arena, result->routing);
+    copy.id = result->id.data == NULL ? SLICE_NONE : arena_copy(arena, result->id);
     if (result->problem.type != PROBLEM_NONE)
         problem_copy(&copy.problem, &result->problem, arena);
     return copy;

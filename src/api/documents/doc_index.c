@@ -136,17 +136,17 @@ int write_check_copies(struct request *request, const struct write_options *opti
 static int single_done(struct request *request, struct command *command)
 {
     const struct single_write *single = request->context;
-    const struct write_item *item = &command->write.items[0];
     struct write_result *result = &command->write.results[0];
+    struct write_item item = write_item_answered(&command->write.items[0], result);
     if (result->outcome == WRITE_FAILED) {
-        write_result_problem(request, item, result);
+        write_result_problem(request, &item, result);
         request->problem = result->problem;
         return REQUEST_REFUSED;
     }
     struct write_view view = {.options = &single->options};
     request->exchange->status = write_result_status(result);
-    write_location(request, item, result);
-    return write_result_write(request, item, result, &view, &request->exchange->response);
+    write_location(request, &item, result);
+    return write_result_write(request, &item, result, &view, &request->exchange->response);
 }
 
 static int single_submit(struct request *request, struct single_write *single)

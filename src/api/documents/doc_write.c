@@ -86,6 +86,7 @@ struct command *write_command_new(struct request *request, const struct write_op
     for (size_t i = 0; i < count; i++)
         write->items[i] = WRITE_ITEM_INIT;
     command->owner = request_terms(request, options->timeout_us);
+    write->request = request->named;
     return command;
 }
 
@@ -278,6 +279,14 @@ void write_result_problem(struct request *request, const struct write_item *item
     doc_conflict_problem(request->arena, item->dialect, &index, type, item->id, item->routing, "", problem);
     problem->type = PROBLEM_DOCUMENT_SOURCE_MISSING;
     problem->reason = reason;
+}
+
+struct write_item write_item_answered(const struct write_item *item, const struct write_result *result)
+{
+    struct write_item answered = *item;
+    if (result->id.data != NULL)
+        answered.id = result->id;
+    return answered;
 }
 
 /* --- Replies ------------------------------------------------------------------------------------------------------ */

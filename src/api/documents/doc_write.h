@@ -92,6 +92,9 @@ void write_item_parse(struct write_item *item, struct arena *arena);
 /* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/prefetch.h). */
 void write_read_ahead(struct request *request, struct command *command);
 
+/* Returns: the item that a result belongs to: with the id that was generated when a repeated request was sent first. */
+struct write_item write_item_answered(const struct write_item *item, const struct write_result *result);
+
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 /* How one result is shown. */

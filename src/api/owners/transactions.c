@@ -307,7 +307,24 @@ static const struct cat_column txn_columns[] = {
     {"lock_count", "l,locks", "locks held", true, false},
     {"changes", "ch", "documents changed so far", true, false},
     {"waiting", "w", "whether it waits for a lock", false, false},
+    {"host", "h", "host of a query transaction in a cluster", false, false},
 };
+enum { TXN_COLUMN_STATE = 2, TXN_COLUMN_CREATED = 4, TXN_COLUMN_EXPIRES = 5, TXN_COLUMN_HOST = 9 };
+
+/* Adds a row for each host that did not answer: its transactions are unknown. */
+static void add_failures(struct request *request, yyjson_val *failures, struct cat_table *table)
+{
+    size_t i, count;
+    yyjson_val *failure;
+    json_arr_foreach (failures, i, count, failure) {
+        struct slice reason = json_slice(json_get_lit(json_get_lit(failure, "caused_by"), "reason"));
+        struct cat_cell *row = cat_table_row(table, request->arena);
+        /* "[name][address] cause" */
+        struct slice host = slice_make(reason.data + 1, slice_find_byte(reason, ']') - 1);
+        row[TXN_COLUMN_STATE] = (struct cat_cell){CAT_TEXT, SLICE_LIT("unknown"), 0};
+        row[TXN_COLUMN_HOST] = (struct cat_cell){CAT_TEXT, host, 0};
+    }
+}
 
 static int cat_transactions(struct request *request, struct slice body)
 {
@@ -322,9 +339,11 @@ static int cat_transactions(struct request *request, struct slice body)
     json_arr_foreach (json_get_lit(doc.root, "transactions"), i, count, txn) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
         for (size_t k = 0; k < COUNT_OF(txn_columns); k++)
-            row[k] = k == 4 || k == 5 ? status_time_cell(request, txn, txn_columns[k].name)
-                                      : status_cell(request, txn, txn_columns[k].name);
+            row[k] = k == TXN_COLUMN_CREATED || k == TXN_COLUMN_EXPIRES
+                         ? status_time_cell(request, txn, txn_columns[k].name)
+                         : status_cell(request, txn, txn_columns[k].name);
     }
+    add_failures(request, json_get_lit(doc.root, "node_failures"), &table);
     return cat_table_reply(request, &table);
 }
 

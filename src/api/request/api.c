@@ -24,6 +24,7 @@
 #include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
+#include "api/request/request_name.h"
 #include "api/page/events.h"
 #include "api/request/followers.h"
 #include "api/search/searches.h"
@@ -397,7 +398,7 @@ static int prepare(struct request *request, const struct route_match *match)
         return r;
     if ((r = read_form(request)) != 0 || (r = awaited_read(request)) != 0)
         return r;
-    if ((r = read_owner(request)) != 0)
+    if ((r = read_owner(request)) != 0 || (r = request_name_read(request)) != 0)
         return r;
     return consistency_read(request);
 }

@@ -11,10 +11,14 @@
 
 #define MARK "Tidelock-Forwarded"
 
-/* What of the client's headers concerns the other host. */
-static const char *const passed_on[] = {"Accept",         "Authorization",    "User-Agent",
+/*
+ * Headers of the client that concern the other host. The first ones determine the form of the reply:
+ * they are passed with a whole request only, since this host reads the replies to its own questions.
+ */
+static const char *const passed_on[] = {"Accept",         "User-Agent",       "Authorization",
                                         "X-Opaque-Id",    "Tidelock-Session", "Tidelock-Transaction",
                                         "Tidelock-After", "Tidelock-Request"};
+enum { FORM_HEADERS = 2 };
 
 enum { PASSED_COUNT = sizeof passed_on / sizeof *passed_on, HEADERS_MAX = PASSED_COUNT + 3 };
 
@@ -48,11 +52,12 @@ static struct slice client_address(struct request *request)
     return len > 1 ? arena_copy(request->arena, slice_make(text, len - 1)) : SLICE_LIT("unknown");
 }
 
-static const struct slice *make_headers(struct request *request, struct slice type, size_t *ret_count)
+/* Makes the headers of a whole request, or (`asks`) of a question of this host. */
+static const struct slice *make_headers(struct request *request, bool asks, struct slice type, size_t *ret_count)
 {
     struct slice *headers = arena_alloc(request->arena, HEADERS_MAX * sizeof *headers);
     size_t count = 0;
-    for (size_t i = 0; i < PASSED_COUNT; i++) {
+    for (size_t i = asks ? FORM_HEADERS : 0; i < PASSED_COUNT; i++) {
         struct slice value = exchange_header(request->exchange, passed_on[i]);
         if (value.data != NULL)
             headers[count++] = arena_printf(request->arena, "%s: %.*s", passed_on[i], SLICE_ARG(value));
@@ -170,7 +175,8 @@ int request_forward(struct request *request, const struct cluster_node *to)
         .done = forwarded,
         .context = forwarding,
     };
-    call->headers = make_headers(request, body.data != NULL ? body_type(request) : SLICE_NONE, &call->header_count);
+    call->headers =
+        make_headers(request, false, body.data != NULL ? body_type(request) : SLICE_NONE, &call->header_count);
     buf_clear(&exchange->response);
     request->account.deadline_us = 0; /* the time is the other host's to limit */
     request->on_worker = false;
@@ -270,7 +276,7 @@ int request_ask_hosts(struct request *request, struct host_ask *asks, size_t cou
                                             .done = answered,
                                             .context = question};
         question->call.headers =
-            make_headers(request, asks[i].body.data != NULL ? SLICE_LIT("application/json") : SLICE_NONE,
+            make_headers(request, true, asks[i].body.data != NULL ? SLICE_LIT("application/json") : SLICE_NONE,
                          &question->call.header_count);
     }
     request->account.deadline_us = 0;

@@ -48,6 +48,7 @@
 #include "base/account.h"
 #include "base/budget.h"
 #include "base/list.h"
+#include "core/command/command.h"
 #include "json/json.h"
 #include "store/view.h"
 
@@ -88,6 +89,7 @@ struct request {
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
+    struct write_request named; /* by the client, to be repeated (request_name.h); part: the next command's */
     tl_ts after;              /* of the header Tidelock-After (awaited.h); 0: none */
     /* Parameters of consistency.h. */
     bool reach_given;

@@ -8,6 +8,8 @@
  *   (documents/session_tombstone.h) 'X', timestamp (u64be), transaction      the outcome of a
  *   transaction (owners/txn_store.c) 'E', timestamp (u64be), session          ephemeral keys of an
  *   ended session whose documents were in deleted indices (documents/ephemeral.h)
+ *   'q', timestamp (u64be), request          the outcome of a named request
+ *   (documents/request_outcome.h)
  */
 #ifndef TL_CORE_PURGE_H
 #define TL_CORE_PURGE_H
@@ -20,7 +22,8 @@ enum {
     PURGE_INDEX = 'd',
     PURGE_SESSION_TOMBSTONE = 'V',
     PURGE_OUTCOME = 'X',
-    PURGE_EPHEMERAL_KEYS = 'E'
+    PURGE_EPHEMERAL_KEYS = 'E',
+    PURGE_REQUEST = 'q'
 };
 enum { PURGE_PREFIX_BYTES = 9 }; /* bytes before the last part */
 

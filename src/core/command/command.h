@@ -163,13 +163,27 @@ struct write_result {
     /* WRITE_FAILED: not started; to be resubmitted, see write_command.postponed_count */
     bool postponed;
     struct slice routing; /* of the document after the change; empty: none */
+    /* Of a repeated request: the id that was generated for the first one; data NULL: the item's id */
+    struct slice id;
     struct problem problem;
 };
+
+/*
+ * A client's name for a request, by which a repetition of it is recognized: README.md, "Repeated
+ * requests".
+ */
+struct write_request {
+    struct slice id; /* at most WRITE_REQUEST_ID_BYTES_MAX bytes; empty: the request has no name */
+    uint64_t hash;   /* of all that the client sent; differs between requests */
+    uint64_t part;   /* number of the command among those that the request is divided into */
+};
+enum { WRITE_REQUEST_ID_BYTES_MAX = 128 };
 
 struct write_command {
     struct write_item *items;
     size_t item_count;
     bool atomic; /* all items or none */
+    struct write_request request;
     /* Made by the core for an ended session: index blocks and closed indices do not prevent it */
     bool cleanup;
     struct write_result *results; /* out: item_count results, in the command's arena */

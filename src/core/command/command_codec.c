@@ -85,10 +85,23 @@ static void codec_items(struct codec *codec, struct write_item **items, size_t *
         codec_item(codec, &(*items)[i]);
 }
 
+static void codec_request(struct codec *codec, struct write_request *request)
+{
+    codec_bytes(codec, &request->id);
+    codec_require(codec, codec->bad || request->id.len > 0);
+    codec_number(codec, &request->hash);
+    codec_number(codec, &request->part);
+}
+
 static void codec_write(struct codec *codec, struct write_command *write)
 {
+    bool named = write->request.id.len > 0;
+    bool *const flags[] = {&write->atomic, &named};
+
     REQUIRE(!write->cleanup);
-    codec_bool(codec, &write->atomic);
+    codec_flags(codec, flags, codec->version >= 8 ? 2 : 1);
+    if (named)
+        codec_request(codec, &write->request);
     codec_items(codec, &write->items, &write->item_count);
 }
 

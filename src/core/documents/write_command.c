@@ -3,6 +3,7 @@
 #include "core/documents/write_command.h"
 
 #include "core/documents/provisional.h"
+#include "core/documents/request_outcome.h"
 #include "core/documents/write_internal.h"
 #include "core/unit/unit.h"
 
@@ -110,5 +111,6 @@ int core__run_write(struct core *core, struct command *command, struct write_ran
         overlay_rollback_to(overlay, savepoint);
         provisional_clear(how->provisional);
     }
+    request_outcome__put(core, command);
     return 0;
 }

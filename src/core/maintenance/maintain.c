@@ -21,6 +21,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
 #include "core/documents/prefetch.h"
+#include "core/documents/request_outcome.h"
 #include "core/documents/session_tombstone.h"
 #include "core/maintenance/maintain.h"
 #include "core/command/command.h"
@@ -212,6 +213,8 @@ static int advance_horizons(struct core *core, const struct maintain_command *ma
     int r = any_due(core, PURGE_TOMBSTONE, core->purge_horizons.tombstones, &any);
     if (r == 0)
         r = any_due(core, PURGE_OUTCOME, core->purge_horizons.outcomes, &any);
+    if (r == 0)
+        r = any_due(core, PURGE_REQUEST, core->purge_horizons.outcomes, &any);
     if (r == 0 && any)
         put_purge_horizons(core);
     return r;
@@ -285,6 +288,10 @@ int core__do_maintain(struct core *core, struct command *command)
     count = 0;
     if (r == 0 && more(&work))
         r = owners__purge_outcomes(core, work.left, &count);
+    count_removed(&work, count);
+    count = 0;
+    if (r == 0 && more(&work))
+        r = request_outcome__purge(core, work.left, &count);
     count_removed(&work, count);
     maintain->removed = work.removed;
     remove_stale(core, maintain);

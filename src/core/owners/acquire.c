@@ -22,6 +22,7 @@
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/provisional.h"
+#include "core/documents/request_outcome.h"
 #include "core/documents/update.h"
 #include "core/documents/write.h"
 #include "core/documents/write_command.h"
@@ -91,6 +92,12 @@ static bool find_owner(struct acquisition *at)
         return at->txn != NULL;
     }
     return command_owner__session(at->core, command, &at->session);
+}
+
+/* Whether all items run in one unit: they wait for each other's locks, too. */
+static bool runs_in_one_unit(const struct acquisition *at)
+{
+    return at->command->write.atomic || at->command->write.request.id.len > 0;
 }
 
 /* --- Targets and locks -------------------------------------------------------------------------------------------- */
@@ -480,7 +487,8 @@ static bool can_run(struct acquisition *at, const struct write_target *target)
 }
 
 /*
- * Finds the targets that a lock blocks; one blocks an atomic write as a whole. Returns: how many.
+ * Finds the targets that a lock blocks; one blocks a write that runs in one unit as a whole.
+ * Returns: how many.
  */
 static size_t find_blocked(struct acquisition *at, bool *blocked)
 {
@@ -495,7 +503,7 @@ static size_t find_blocked(struct acquisition *at, bool *blocked)
         count++;
         map_put(&documents, document_key(target, &key), at);
     }
-    if (count > 0 && write_of(at)->atomic) {
+    if (count > 0 && runs_in_one_unit(at)) {
         count = at->targets.count;
         memset(blocked, true, count);
     }
@@ -535,14 +543,15 @@ static void free_wait(struct acquisition *at)
 }
 
 /*
- * Opens an empty unit for an atomic write, which rolls back its whole unit when it fails.
- * Returns: 0, the unit was empty, or the write is not atomic; 1, a new unit is open and the targets
+ * Opens an empty unit for an atomic write, which rolls back its whole unit when it fails, and for a
+ * named request, whose outcome may be in the unit.
+ * Returns: 0, the unit was empty, or the write needs none; 1, a new unit is open and the targets
  * must be computed again; fatal codes.
  */
 static int begin_clean_unit(struct acquisition *at)
 {
     struct core *core = at->core;
-    if (!write_of(at)->atomic || at->txn != NULL || !core__changed(core))
+    if (!runs_in_one_unit(at) || at->txn != NULL || !core__changed(core))
         return 0;
     int r = core__commit(core);
     if (r < 0)
@@ -600,6 +609,20 @@ static int finish_batch(struct acquisition *at)
     return 0;
 }
 
+/*
+ * Looks for the outcome of a repetition that ran while this write waited; then frees the wait.
+ * Returns: as request_outcome__find().
+ */
+static int find_outcome(struct acquisition *at)
+{
+    if (at->command->write.request.id.len == 0)
+        return REQUEST_OUTCOME_NONE;
+    int r = request_outcome__find(at->core, at->command);
+    if (r == 0)
+        free_wait(at);
+    return r;
+}
+
 /* Runs all pending items, and frees the wait. */
 static int finish(struct acquisition *at, uint64_t deadline)
 {
@@ -611,6 +634,9 @@ static int finish(struct acquisition *at, uint64_t deadline)
         return tl_trace(r);
     if (r > 0)
         return proceed(at, deadline);
+    r = find_outcome(at);
+    if (r != REQUEST_OUTCOME_NONE)
+        return r;
     if (at->wait != NULL && at->wait->pending_items != NULL) {
         chosen = arena_alloc(&at->core->arena, write_of(at)->item_count + 1);
         memcpy(chosen, at->wait->pending_items, write_of(at)->item_count);
@@ -710,7 +736,7 @@ static int first_try(struct acquisition *at, uint64_t deadline)
         return run(at, NULL);
     INSIST(at->targets.count > 0);
     at->wait = wait__new(at->core, at->command, NULL, at->session, NULL);
-    if (!write_of(at)->atomic && write_of(at)->item_count > 1) {
+    if (!runs_in_one_unit(at) && write_of(at)->item_count > 1) {
         bool *chosen = choose_unblocked(at, blocked);
         int r = run(at, chosen);
         if (r >= 0 && postpone_blocked(at, chosen, blocked))

@@ -4,6 +4,7 @@
  * first.
  */
 #include "core/catalog/catalog.h"
+#include "core/documents/request_outcome.h"
 #include "core/documents/write.h"
 #include "core/documents/write_command.h"
 #include "core/owners/acquire.h"
@@ -54,6 +55,9 @@ static bool needs_owners(const struct core *core, const struct command *command)
 int core__do_write(struct core *core, struct command *command)
 {
     make_results(command);
+    int r = request_outcome__find(core, command);
+    if (r != REQUEST_OUTCOME_NONE)
+        return r;
     if (command->write.atomic && command->owner.transaction.len == 0 &&
         command->write.item_count > core->limits.transaction_changes_max) {
         write__refuse_too_large(core, command);

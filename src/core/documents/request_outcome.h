@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Outcomes of named requests: what a repeated write is answered with. README.md, "Repeated
+ * requests", has the concept and its invariants.
+ *
+ * In SPACE_SYSTEM, next to the outcomes of transactions:
+ *
+ *   'Q', id, part (u32be)                 hash, time, and the results
+ *   'q', ended (u64be), id, part (u32be)  index by time, from which old ones are purged; empty value
+ */
+#ifndef TL_CORE_REQUEST_OUTCOME_H
+#define TL_CORE_REQUEST_OUTCOME_H
+
+#include "base/error.h"
+#include "core/command/command.h"
+
+struct core;
+
+enum {
+    REQUEST_OUTCOME_NONE = 1, /* the write has no name, or did not run before: it is to be run */
+};
+
+/*
+ * Looks up the outcome of a write by its request.
+ *
+ * Requires: the results are allocated; the open unit has changed nothing.
+ * Returns: 0, the write is done: its results are those of the first time, or command->problem says
+ * why the request is refused; REQUEST_OUTCOME_NONE; fatal codes.
+ */
+int request_outcome__find(struct core *core, struct command *command) TL_MUST_USE;
+
+/*
+ * Puts the outcome of a write into the open unit, if the write has a name and did something.
+ * Requires: all items of the command ran in this unit.
+ */
+void request_outcome__put(struct core *core, const struct command *command);
+
+/*
+ * Purges outcomes that are due, in the open unit. Returns: 0 and the number of keys, at most
+ * `keys_max`; fatal codes.
+ */
+int request_outcome__purge(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated writes with `Tidelock-Request: ID` (docs/http-api.md): executed once, on one host across kill -9, and on any host of a cluster."""
+import json
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import cluster_test  # noqa: E402
+from server import Server  # noqa: E402
+
+COUNTING = {"script": {"source": "ctx._source.n += 1"}, "upsert": {"n": 1}}
+
+
+def lines(*objects):
+    return "".join(json.dumps(line) + "\n" for line in objects).encode()
+
+
+class Case(unittest.TestCase):
+    def send(self, host, name, method, path, body=None):
+        """Returns: status and reply of a request with an ID."""
+        headers = {"Tidelock-Request": name, "Content-Type": "application/x-ndjson" if isinstance(body, bytes) else "application/json"}
+        response = host.request(method, path, body, headers)
+        reply = json.loads(response.body)
+        reply.pop("took", None)
+        return response.status, reply
+
+
+class OneHost(Case):
+    def setUp(self):
+        self.server = Server.of_class(self)
+
+    def assert_refused(self, answer, *words):
+        status, reply = answer
+        self.assertEqual(status, 400, reply)
+        for word in words:
+            self.assertIn(word, reply["error"]["reason"])
+
+    def requests(self):
+        """Writes of each kind, each of which has another outcome when it is executed twice."""
+        return [("POST", "/w/_update/1?_source=true", COUNTING), ("POST", "/w/_doc", {"v": 1}), ("PUT", "/w/_create/2", {"v": 1}),
+                ("PUT", "/w/_doc/3", {"v": 1}), ("DELETE", "/w/_doc/4", None),
+                ("POST", "/_bulk", lines({"index": {"_index": "w", "_id": "5"}}, {"v": 1}, {"create": {"_index": "w"}}, {"v": 2},
+                                         {"create": {"_index": "w", "_id": "6"}}, {"v": 3})),
+                ("POST", "/_bulk?atomic=true", lines({"index": {"_index": "w", "_id": "7"}}, {"v": 1}, {"delete": {"_index": "w", "_id": "5"}}))]
+
+    def test_repetition_has_first_reply_after_kill(self):
+        self.server.must("PUT", "/w/_doc/4", {})
+        first = [self.send(self.server, "r%d" % i, *each) for i, each in enumerate(self.requests())]
+        for status, reply in first:
+            self.assertIn(status, (200, 201), reply)
+        count = self.server.must("GET", "/w/_count")
+        for _ in range(2):
+            self.assertEqual([self.send(self.server, "r%d" % i, *each) for i, each in enumerate(self.requests())], first)
+            self.server.kill()
+            self.server.start()
+        self.assertEqual(self.server.must("GET", "/w/_count"), count)
+        self.assertEqual(self.server.must("GET", "/w/_doc/1")["_source"], {"n": 1})
+        self.assertEqual(self.server.must("GET", "/w/_doc/3")["_version"], 1)
+
+    def test_bulk_in_pieces(self):
+        """A bulk of several commands; some of its items fail, and fail when it is repeated."""
+        self.server.must("PUT", "/w/_create/7", {})
+        body = lines(*(line for i in range(5000) for line in ({"create": {"_index": "w", "_id": str(i)}}, {"v": i})))
+        first = self.send(self.server, "bulk", "POST", "/_bulk", body)
+        self.assertEqual([item["create"]["status"] for item in first[1]["items"]].count(409), 1)
+        self.server.must("DELETE", "/w/_doc/7")
+        self.assertEqual(self.send(self.server, "bulk", "POST", "/_bulk", body), first)
+        self.assertEqual(self.server.ask("GET", "/w/_doc/7")[0], 404)
+
+    def test_refusals_name_the_remedy(self):
+        self.send(self.server, "r", "PUT", "/w/_doc/1", {"v": 1})
+        self.assert_refused(self.send(self.server, "r", "PUT", "/w/_doc/1", {"v": 2}), "[Tidelock-Request: r]", "an ID of its own")
+        self.assert_refused(self.send(self.server, "r", "PUT", "/w/_doc/2", {"v": 1}), "an ID of its own")
+        self.assert_refused(self.send(self.server, "r", "GET", "/w/_doc/1"), "leave the header out")
+        self.assert_refused(self.send(self.server, "r", "POST", "/w/_search", {}), "leave the header out")
+        self.assert_refused(self.send(self.server, "x" * 129, "PUT", "/w/_doc/1", {"v": 2}), "1 to 128")
+        self.assert_refused(self.send(self.server, "a b", "PUT", "/w/_doc/1", {"v": 2}), "without spaces")
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        self.assert_refused(self.send(self.server, "t", "PUT", "/w/_doc/1?transaction=" + transaction, {"v": 2}), "a commit may be repeated")
+        self.assertEqual(self.server.must("GET", "/w/_doc/1")["_source"], {"v": 1})
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Hosts(Case):
+    def test_any_host_has_the_outcome(self):
+        """The host that executed the request is killed; the repetition goes to another, and to the first one when it is back."""
+        etcd = cluster_test.Etcd()
+        self.addCleanup(etcd.close)
+        hosts = []
+        for name in "ab":
+            host = Server("--cluster", etcd.url + "/c", "--node-name", name, port=cluster_test.free_port())
+            self.addCleanup(host.close)
+            hosts.append(host.start())
+        first = self.send(hosts[0], "r", "POST", "/w/_update/1?_source=true&distribute_timestamps=fast", COUNTING)
+        self.assertEqual(first[0], 201)
+        hosts[0].kill()
+        self.assertEqual(self.send(hosts[1], "r", "POST", "/w/_update/1?_source=true&distribute_timestamps=fast", COUNTING), first)
+        hosts[1].must("POST", "/w/_update/1", COUNTING)
+        hosts[0].start()
+        for host in hosts:
+            self.assertEqual(self.send(host, "r", "POST", "/w/_update/1?_source=true&distribute_timestamps=fast", COUNTING), first)
+            self.assertEqual(host.must("GET", "/w/_doc/1")["_source"], {"n": 2})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Repeated requests through core_step() (src/core/README.md, "Repeated requests"): a named write
+ * runs once, and a repetition of it is answered with the results of the first time.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/maintenance.h"
+#include "../../lib/unit.h"
+
+static struct command *named(struct core_fixture *box, const char *id, uint64_t hash, size_t count)
+{
+    struct command *command = fixture_write_command(box, count);
+    command->write.request = (struct write_request){slice_from(id), hash, 0};
+    return command;
+}
+
+/* A named write of one item. */
+static struct command *named_one(struct core_fixture *box, const char *id, uint64_t hash, struct write_item item)
+{
+    struct command *command = named(box, id, hash, 1);
+    command->write.items[0] = item;
+    return command;
+}
+
+static struct write_item adding_one(void)
+{
+    static const struct write_update add = {
+        .script_source = SLICE_LIT("ctx._source.n += 1"), .want_source = true, .single = true};
+    struct write_item item = fixture_item(WRITE_UPDATE, "fs", "", "1", NULL);
+    item.source = SLICE_NONE;
+    item.update = &add;
+    return item;
+}
+
+static void assert_added(struct core_fixture *box, int64_t version, const char *source)
+{
+    const struct write_result *result = &box->last->write.results[0];
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    assert_int_equal(result->outcome, WRITE_UPDATED);
+    assert_int_equal(result->version, version);
+    assert_true(slice_is(result->source, source));
+}
+
+/* Whatever happened to the document since then, also after a checkpoint was loaded. */
+static void test_repetition_has_first_results_and_no_effect(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
+    fixture_run(&box, named_one(&box, "r", 7, adding_one()), 1);
+    assert_added(&box, 2, "{\"n\":2}");
+    fixture_index(&box, "fs", "1", "{\"n\":10}");
+    for (int i = 0; i < 2; i++) {
+        uint64_t digest = fixture_digest(&box);
+        fixture_run(&box, named_one(&box, "r", 7, adding_one()), 1);
+        assert_added(&box, 2, "{\"n\":2}");
+        assert_int_equal(fixture_digest(&box), digest);
+        fixture_reopen(&box);
+    }
+    fixture_run(&box, named_one(&box, "r2", 7, adding_one()), 1);
+    assert_added(&box, 4, "{\"n\":11}");
+    fixture_close(&box);
+}
+
+static void test_other_request_with_same_id_is_refused(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_run(&box, named_one(&box, "r", 7, fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}")), 1);
+    fixture_run(&box, named_one(&box, "r", 8, fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}")), 1);
+    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    fixture_run(&box, named(&box, "r", 7, 2), 1);
+    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":1}");
+
+    struct command *part = named_one(&box, "r", 7, fixture_item(WRITE_INDEX, "fs", "", "2", "{\"n\":2}"));
+    part->write.request.part = 1;
+    fixture_run(&box, part, 1);
+    assert_int_equal(box.last->write.results[0].outcome, WRITE_CREATED);
+    fixture_close(&box);
+}
+
+/* A write of which nothing was done leaves no outcome: a repetition runs it. */
+static void test_failed_write_runs_again(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
+    for (int atomic = 0; atomic < 2; atomic++) {
+        for (int i = 0; i < 2; i++) {
+            struct command *command = named(&box, atomic ? "all" : "each", 7, 2);
+            command->write.atomic = atomic;
+            command->write.items[0] = fixture_item(WRITE_CREATE, "fs", "", "1", "{\"n\":2}");
+            command->write.items[1] = fixture_item(atomic ? WRITE_INDEX : WRITE_CREATE, "fs", "", "1", "{\"n\":3}");
+            fixture_run(&box, command, 1);
+            assert_int_equal(command->write.results[0].outcome, i == 0 ? WRITE_FAILED : WRITE_CREATED);
+            if (i == 0)
+                fixture_delete(&box, "fs", "1");
+        }
+        assert_string_equal(fixture_source(&box, "fs", "1"), atomic ? "{\"n\":3}" : "{\"n\":2}");
+    }
+    fixture_close(&box);
+}
+
+/* The outcome of a bulk has its failed items. The id that a first request generated is in the reply. */
+static void test_repetition_has_failures_and_generated_ids(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
+    for (int i = 0; i < 2; i++) {
+        struct command *command = named(&box, "r", 7, 2);
+        command->write.items[0] = fixture_item(WRITE_CREATE, "fs", "", "1", "{\"n\":2}");
+        command->write.items[1] = fixture_item(WRITE_CREATE, "fs", "", i == 0 ? "first" : "second", "{\"n\":2}");
+        command->write.items[1].id_generated = true;
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->write.results[0].conflict, CONFLICT_EXISTS);
+        assert_int_equal(command->write.results[0].problem.type, PROBLEM_VERSION_CONFLICT);
+        assert_int_equal(command->write.results[1].outcome, WRITE_CREATED);
+        assert_true(i == 0 ? command->write.results[1].id.data == NULL
+                           : slice_is(command->write.results[1].id, "first"));
+    }
+    assert_int_equal(fixture_count(&box, "fs"), 2);
+    fixture_close(&box);
+}
+
+static size_t outcome_keys(struct core_fixture *box)
+{
+    return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("Q"), SLICE_LIT("R")) +
+           fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("q"), SLICE_LIT("r"));
+}
+
+/* Outcomes last an hour; maintenance removes them in bounded parts, and not one that was renewed. */
+static void test_outcome_lasts_an_hour(void **state)
+{
+    struct core_fixture box;
+    struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    size_t removed;
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < 3; i++)
+        fixture_run(&box, named_one(&box, i == 0 ? "a" : i == 1 ? "b" : "c", 7, item), 1);
+    assert_int_equal(run_maintenance(box.core, box.store, box.now += CORE_OUTCOME_US - TL_SECOND, 100, &removed), 0);
+    fixture_run(&box, named_one(&box, "a", 7, item), 1);
+    assert_int_equal(box.last->write.results[0].version, 1);
+    assert_int_equal(outcome_keys(&box), 6);
+
+    assert_int_equal(run_maintenance(box.core, box.store, box.now += 2 * TL_SECOND, 2, &removed), 0);
+    assert_int_equal(outcome_keys(&box), 4);
+    fixture_run(&box, named_one(&box, "c", 7, item), 1); /* not removed yet, but it does not count */
+    assert_int_equal(box.last->write.results[0].version, 4);
+    assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
+    assert_int_equal(outcome_keys(&box), 2);
+    fixture_run(&box, named_one(&box, "c", 7, item), 1);
+    assert_int_equal(box.last->write.results[0].version, 4);
+    fixture_close(&box);
+}
+
+/* --- Waiting for locks -------------------------------------------------------------------------------------------- */
+
+static void lock_command(struct core_fixture *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    command->ts = ++box->now;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    assert_true(box->effects.completed.next == &command->link);
+    list_remove(&command->link);
+    box->now = core_last_ts(box->core);
+    command_free(command);
+}
+
+/* Submits a named bulk for document 1, which is locked, and 2. Returns: the command, which waits. */
+static struct command *waiting_bulk(struct core_fixture *box, uint64_t number)
+{
+    struct command *command = named(box, "r", 7, 2);
+    command->write.items[0] = adding_one();
+    command->write.items[1] = adding_one();
+    command->write.items[1].id = SLICE_LIT("2");
+    command->request = number;
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->ts = ++box->now;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    assert_true(list_empty(&box->effects.completed));
+    return command;
+}
+
+static void assert_bulk(struct core_fixture *box)
+{
+    struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    list_remove(&command->link);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(command->write.results[i].version, 2);
+    command_free(command);
+}
+
+/*
+ * A named bulk runs in one unit: no item runs while another waits. A repetition that was sent
+ * meanwhile waits too, and has the results of the first one.
+ */
+static void test_repetition_waits_for_first(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
+    fixture_index(&box, "fs", "2", "{\"n\":1}");
+    struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    open->session.id = SLICE_LIT("s");
+    open->session.ttl_us = 3600 * TL_SECOND;
+    fixture_run(&box, open, 1);
+    lock_command(&box, COMMAND_LOCK, "1");
+    waiting_bulk(&box, 1);
+    waiting_bulk(&box, 2);
+    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"n\":1}");
+    lock_command(&box, COMMAND_UNLOCK, "1");
+    assert_bulk(&box);
+    if (list_empty(&box.effects.completed))
+        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    assert_bulk(&box);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":2}");
+    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"n\":2}");
+    fixture_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repetition_has_first_results_and_no_effect),
+        cmocka_unit_test(test_other_request_with_same_id_is_refused),
+        cmocka_unit_test(test_failed_write_runs_again),
+        cmocka_unit_test(test_repetition_has_failures_and_generated_ids),
+        cmocka_unit_test(test_outcome_lasts_an_hour),
+        cmocka_unit_test(test_repetition_waits_for_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
