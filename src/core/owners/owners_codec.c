@@ -616,6 +616,9 @@ static void codec_locks(struct sections *sections, struct core *core)
     struct arena arena = ARENA_INIT;
     struct lock_codec_refs refs = collect_refs(core, &arena);
 
+    refs.in_pieces = sections->in_pieces;
+    refs.read_piece = save_pieces__read_holds;
+    refs.context = core;
     lock_codec_table(&codec, &owners->locks, &refs);
     if (codec_reads(&codec)) {
         codec_require(&codec, codec.bad || numbers_are_valid(owners, &refs));

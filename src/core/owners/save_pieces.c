@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of saved overlays; see save_pieces.h. */
+/* Pieces of saved overlays and holds; see save_pieces.h. */
 #include "core/owners/save_pieces.h"
+
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "core/documents/doc.h"
 #include "core/feed/feed.h"
+#include "core/locks/lock.h"
+#include "core/locks/lock_codec.h"
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
 #include "core/step/hooks.h"
@@ -20,7 +24,14 @@
  * Chunks change while they are written ahead. So at most twice the bytes of the changed overlays
  * are written before each checkpoint, and a little more.
  */
-enum { AHEAD_FACTOR = 2, AHEAD_BYTES_MIN = 8 << 20, PIECE_KEPT_MAX = 64 * 1024, PIECE_BYTES_MIN = 3 };
+enum {
+    AHEAD_FACTOR = 2,
+    AHEAD_BYTES_MIN = 8 << 20,
+    HOLDS_BYTES = 16 << 10,
+    DELETIONS_OF_PART = 1000,
+    PIECE_KEPT_MAX = 64 * 1024,
+    PIECE_BYTES_MIN = 3
+};
 
 static struct save_pieces *pieces_of(const struct core *core)
 {
@@ -52,13 +63,17 @@ void save_pieces__end(struct core *core, struct txn *txn)
     struct save_pieces *pieces = pieces_of(core);
     if (list_linked(&txn->of_unsaved))
         list_remove(&txn->of_unsaved);
-    if (txn->piece_owner == 0)
-        return;
+    if (txn->piece_owner != 0)
+        save_pieces__delete(pieces, txn->piece_owner);
+}
+
+void save_pieces__delete(struct save_pieces *pieces, uint64_t owner)
+{
     if (pieces->ended_count == pieces->ended_capacity) {
         pieces->ended_capacity = pieces->ended_capacity ? 2 * pieces->ended_capacity : 16;
         pieces->ended = mem_realloc(pieces->ended, pieces->ended_capacity * sizeof *pieces->ended);
     }
-    pieces->ended[pieces->ended_count++] = txn->piece_owner;
+    pieces->ended[pieces->ended_count++] = owner;
 }
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
@@ -71,55 +86,100 @@ static void write_one(void *context, enum store_space space, struct slice key, s
     codec_slice(codec, &value);
 }
 
-/* Encodes a chunk into `piece`. */
-static struct slice encode(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
+/* Begins a piece in the scratch buffer. */
+static struct codec begin_piece(struct save_pieces *pieces)
 {
-    struct codec codec;
     if (pieces->piece.capacity > PIECE_KEPT_MAX)
         buf_deinit(&pieces->piece);
     buf_clear(&pieces->piece);
-    codec = codec_to(&pieces->piece, SECTIONS_VERSION);
+    return codec_to(&pieces->piece, SECTIONS_VERSION);
+}
+
+/* Encodes a chunk of an overlay into `piece`. */
+static struct slice encode(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
+{
+    struct codec codec = begin_piece(pieces);
     overlay_each_of_chunk(overlay, index, write_one, &codec);
     return buf_as_slice(&pieces->piece);
 }
 
-static int write_piece(struct core *core, struct txn *txn, size_t index)
+/* Puts the bytes of `piece` into the store. */
+static int put_piece(struct core *core, struct store_piece at)
 {
     struct save_pieces *pieces = pieces_of(core);
-    struct slice bytes = encode(pieces, txn->overlay, index);
+    struct slice bytes = buf_as_slice(&pieces->piece);
     INSIST(!pieces->piece.overflow && bytes.len <= UINT32_MAX);
-    if (txn->piece_owner == 0)
-        txn->piece_owner = ++pieces->last_owner;
-    int r = store_put_piece(core->store,
-                            (struct store_piece){txn->piece_owner, overlay_chunk(txn->overlay, index)->number}, bytes);
+    int r = store_put_piece(core->store, at, bytes);
     if (r < 0)
         return tl_trace(r);
-    overlay_chunk_saved(txn->overlay, index, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
     pieces->bytes += bytes.len;
     metric_add(&core->metrics.pieces_written, 1);
     metric_add(&core->metrics.piece_bytes, bytes.len);
     return 0;
 }
 
-static int delete_ended(struct core *core)
+static int write_holds(struct core *core, struct lock_chunk *chunk)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    struct codec codec = begin_piece(pieces);
+    uint64_t piece = chunk->piece != 0 ? chunk->piece : ++pieces->last_owner;
+    lock_codec_write_chunk(&codec, &core->owners->locks, chunk);
+    int r = put_piece(core, (struct store_piece){piece, 0});
+    if (r < 0)
+        return tl_trace(r);
+    struct slice bytes = buf_as_slice(&pieces->piece);
+    lock_chunk_saved(&core->owners->locks, chunk, piece, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
+    return 0;
+}
+
+static int write_piece(struct core *core, struct txn *txn, size_t index)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    struct slice bytes = encode(pieces, txn->overlay, index);
+    if (txn->piece_owner == 0)
+        txn->piece_owner = ++pieces->last_owner;
+    int r = put_piece(core, (struct store_piece){txn->piece_owner, overlay_chunk(txn->overlay, index)->number});
+    if (r < 0)
+        return tl_trace(r);
+    overlay_chunk_saved(txn->overlay, index, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
+    return 0;
+}
+
+static int compare_owners(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/*
+ * Deletes pieces that are not needed any more: a range of consecutive owners at a time, since all
+ * chunks of a session end together; at most `max` ranges.
+ */
+static int delete_ended(struct core *core, size_t max)
 {
     struct save_pieces *pieces = pieces_of(core);
     int r = 0;
     if (!pieces->known)
         r = store_delete_pieces(core->store, 0, UINT64_MAX - 1);
     pieces->known = r == 0;
-    while (r == 0 && pieces->ended_count > 0) {
-        uint64_t owner = pieces->ended[pieces->ended_count - 1];
-        r = store_delete_pieces(core->store, owner, owner);
-        pieces->ended_count -= r == 0;
+    if (pieces->ended_count > 1)
+        qsort(pieces->ended, pieces->ended_count, sizeof *pieces->ended, compare_owners);
+    for (size_t i = 0; i < max && r == 0 && pieces->ended_count > 0; i++) {
+        size_t first = pieces->ended_count - 1, last = first;
+        while (first > 0 && pieces->ended[first - 1] + 1 == pieces->ended[first])
+            first--;
+        r = store_delete_pieces(core->store, pieces->ended[first], pieces->ended[last]);
+        pieces->ended_count = r == 0 ? first : pieces->ended_count;
     }
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* Sets the limit of the bytes written ahead of the next checkpoint. */
-static void begin_ahead(struct save_pieces *pieces)
+static void begin_ahead(struct core *core)
 {
-    pieces->bytes_max = AHEAD_BYTES_MIN;
+    struct save_pieces *pieces = pieces_of(core);
+    pieces->bytes_max =
+        AHEAD_BYTES_MIN + AHEAD_FACTOR * HOLDS_BYTES * (uint64_t)core->owners->locks.changed_chunk_count;
     list_for_each(link, &pieces->unsaved)
     {
         const struct txn *txn = list_entry(link, struct txn, of_unsaved);
@@ -127,13 +187,19 @@ static void begin_ahead(struct save_pieces *pieces)
     }
 }
 
+/* Returns: whether pieces have all overlays and holds as they are now. There may be further pieces. */
+static bool is_saved(const struct core *core)
+{
+    return list_empty(&pieces_of(core)->unsaved) && lock_table_changed_chunk(&core->owners->locks) == NULL;
+}
+
 int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
 {
     struct save_pieces *pieces = pieces_of(core);
     if (pieces->bytes_max == 0)
-        begin_ahead(pieces);
+        begin_ahead(core);
     uint64_t end = bytes_max > UINT64_MAX - pieces->bytes ? UINT64_MAX : pieces->bytes + bytes_max;
-    int r = delete_ended(core);
+    int r = delete_ended(core, bytes_max == UINT64_MAX ? SIZE_MAX : DELETIONS_OF_PART);
     while (r == 0 && !list_empty(&pieces->unsaved) && pieces->bytes < end) {
         struct txn *txn = list_entry(pieces->unsaved.next, struct txn, of_unsaved);
         size_t index;
@@ -142,7 +208,10 @@ int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
         else
             list_remove(&txn->of_unsaved);
     }
-    *ret_more = !list_empty(&pieces->unsaved) && pieces->bytes < pieces->bytes_max;
+    struct lock_chunk *chunk;
+    while (r == 0 && (chunk = lock_table_changed_chunk(&core->owners->locks)) != NULL && pieces->bytes < end)
+        r = write_holds(core, chunk);
+    *ret_more = pieces->ended_count > 0 || (!is_saved(core) && pieces->bytes < pieces->bytes_max);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -190,12 +259,29 @@ static void read_one(struct codec *codec, struct overlay *overlay)
         overlay_put(overlay, space, key, value);
 }
 
+/* Appends the bytes of a piece. Returns: whether there is one of this length and checksum. */
+static bool get_piece(struct core *core, struct store_piece at, uint32_t len, uint32_t crc, struct buf *ret_bytes)
+{
+    return store_get_piece(core->store, at, ret_bytes) == 0 && ret_bytes->len > 0 && ret_bytes->len == len &&
+           crc32c(0, ret_bytes->data, len) == crc;
+}
+
+bool save_pieces__read_holds(void *core, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    if (piece == UINT64_MAX || !get_piece(core, (struct store_piece){piece, 0}, len, crc, ret_bytes))
+        return false;
+    pieces->named++;
+    if (piece > pieces->last_owner)
+        pieces->last_owner = piece;
+    return true;
+}
+
 /* Reads a piece into a new chunk. Returns: whether it is valid, and encodes to the same bytes. */
 static bool read_piece(struct core *core, struct txn *txn, uint32_t number, uint32_t len, uint32_t crc)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    bool valid = store_get_piece(core->store, (struct store_piece){txn->piece_owner, number}, &bytes) == 0 &&
-                 bytes.len > 0 && bytes.len == len && crc32c(0, bytes.data, bytes.len) == crc;
+    bool valid = get_piece(core, (struct store_piece){txn->piece_owner, number}, len, crc, &bytes);
     if (valid) {
         struct codec codec = codec_from(buf_as_slice(&bytes), NULL);
         size_t index = overlay_begin_chunk(txn->overlay, number);
@@ -251,5 +337,5 @@ bool save_pieces__check_loaded(struct core *core)
     if (store_count_pieces(core->store, &count) != 0)
         return false;
     pieces->known = count == pieces->named;
-    return pieces->named == 0 || (pieces->known && list_empty(&pieces->unsaved));
+    return pieces->named == 0 || (pieces->known && is_saved(core));
 }

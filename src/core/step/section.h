@@ -38,8 +38,8 @@ enum section_kind {
  * requests that run in a later step, ended requests to be answered, transactions of a host,
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
- * 9: requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
- * version, too: a later one has to write them anew.
+ * 9: requests cancelled by the end of their session; overlays and holds as lists of pieces, whose form
+ * has this version, too: a later one has to write them anew.
  */
 enum { SECTIONS_VERSION = 9 };
 
@@ -49,7 +49,7 @@ struct sections {
     struct slice all;    /* whole input */
     struct arena *arena; /* when reading: as of a codec */
     unsigned version;
-    bool in_pieces;         /* overlays are lists of pieces (README.md, "Pieces") */
+    bool in_pieces;         /* overlays and holds are lists of pieces (README.md, "Pieces") */
     uint32_t crc;           /* of all sections before the current one */
     enum section_kind kind; /* of the current or the last section */
     size_t at;              /* offset of the current section */
