@@ -138,7 +138,7 @@ static void codec_progress(struct codec *codec, struct session *session)
 /* The termination of a session; only flags if it is not terminating. */
 static void codec_end(struct codec *codec, struct core *core, struct session *session)
 {
-    static const size_t flag_counts[SECTIONS_VERSION + 1] = {0, 3, 3, 3, 3, 5, 5, 6, 6, 6};
+    static const size_t flag_counts[SECTIONS_VERSION + 1] = {0, 3, 3, 3, 3, 5, 5, 6, 6, 6, 6};
     bool terminating = session->terminating, has_close = session->close_command != NULL;
     bool *const flags[] = {
         &terminating,      &session->locks_released, &has_close, &session->cleanup_pending, &session->actions_finished,
@@ -630,6 +630,9 @@ static void codec_locks(struct sections *sections, struct core *core)
     struct arena arena = ARENA_INIT;
     struct lock_codec_refs refs = collect_refs(core, &arena);
 
+    refs.in_pieces = sections->in_pieces;
+    refs.read_piece = save_pieces__read_holds;
+    refs.context = core;
     lock_codec_table(&codec, &owners->locks, &refs);
     if (codec_reads(&codec)) {
         codec_require(&codec, codec.bad || (numbers_are_valid(owners, &refs) && released_sessions_are_valid(owners)));
@@ -765,7 +768,7 @@ void owners__codec(struct core *core, struct sections *sections)
     if (sections->version >= 4)
         hosts__codec(sections, &owners->hosts);
     if (sections_are_read(sections)) {
-        sections_require(sections, save_pieces__check_loaded(core));
+        sections_require(sections, save_pieces__check_loaded(core, sections->version));
         sections->in_pieces = owners->pieces.named > 0;
         owners->events_reported = owners->lock_events.count; /* reported before */
         owners__update_budget(core);
