@@ -105,8 +105,8 @@ static struct slice encode(struct save_pieces *pieces, const struct overlay *ove
     return buf_as_slice(&pieces->piece);
 }
 
-/* Puts the bytes of `piece` into the store. */
-static int put_piece(struct core *core, struct store_piece at)
+/* Puts the bytes of `piece` into the store, and counts them in `bytes_of_kind`, too. */
+static int put_piece(struct core *core, struct store_piece at, uint64_t *bytes_of_kind)
 {
     struct save_pieces *pieces = pieces_of(core);
     struct slice bytes = buf_as_slice(&pieces->piece);
@@ -115,6 +115,7 @@ static int put_piece(struct core *core, struct store_piece at)
     if (r < 0)
         return tl_trace(r);
     pieces->bytes += bytes.len + PIECE_COST;
+    *bytes_of_kind += bytes.len + PIECE_COST;
     metric_add(&core->metrics.pieces_written, 1);
     metric_add(&core->metrics.piece_bytes, bytes.len);
     return 0;
@@ -126,7 +127,7 @@ static int write_holds(struct core *core, struct lock_chunk *chunk)
     struct codec codec = begin_piece(pieces);
     uint64_t piece = chunk->piece != 0 ? chunk->piece : ++pieces->last_owner;
     lock_codec_write_chunk(&codec, &core->owners->locks, chunk);
-    int r = put_piece(core, (struct store_piece){piece, 0});
+    int r = put_piece(core, (struct store_piece){piece, 0}, &pieces->hold_bytes);
     if (r < 0)
         return tl_trace(r);
     struct slice bytes = buf_as_slice(&pieces->piece);
@@ -134,17 +135,52 @@ static int write_holds(struct core *core, struct lock_chunk *chunk)
     return 0;
 }
 
-static int write_piece(struct core *core, struct txn *txn, size_t index)
+/* Writes a chunk of an overlay, and moves its transaction after the others if it has more. */
+static int write_overlay(struct core *core, struct txn *txn, size_t index)
 {
     struct save_pieces *pieces = pieces_of(core);
     struct slice bytes = encode(pieces, txn->overlay, index);
     if (txn->piece_owner == 0)
         txn->piece_owner = ++pieces->last_owner;
-    int r = put_piece(core, (struct store_piece){txn->piece_owner, overlay_chunk(txn->overlay, index)->number});
+    const struct store_piece at = {txn->piece_owner, overlay_chunk(txn->overlay, index)->number};
+    int r = put_piece(core, at, &pieces->overlay_bytes);
     if (r < 0)
         return tl_trace(r);
     overlay_chunk_saved(txn->overlay, index, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
+    list_remove(&txn->of_unsaved);
+    if (overlay_changed_chunk(txn->overlay, &index))
+        list_append(&pieces->unsaved, &txn->of_unsaved);
     return 0;
+}
+
+/* Returns: the next transaction with a changed chunk, or NULL. */
+static struct txn *unsaved_txn(struct save_pieces *pieces, size_t *ret_index)
+{
+    while (!list_empty(&pieces->unsaved)) {
+        struct txn *txn = list_entry(pieces->unsaved.next, struct txn, of_unsaved);
+        if (txn->overlay != NULL && overlay_changed_chunk(txn->overlay, ret_index))
+            return txn;
+        list_remove(&txn->of_unsaved);
+    }
+    return NULL;
+}
+
+/*
+ * Writes a piece that has changed. Of overlays and holds, those come next of which fewer bytes were
+ * written, so that neither uses up the limit while the other waits. Returns: 1: written. 0: none has
+ * changed.
+ */
+static int write_next(struct core *core)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    struct lock_chunk *holds = lock_table_changed_chunk(&core->owners->locks);
+    size_t index;
+    struct txn *txn = unsaved_txn(pieces, &index);
+    if (txn == NULL && holds == NULL)
+        return 0;
+    bool overlay_first = txn != NULL && (holds == NULL || pieces->overlay_bytes <= pieces->hold_bytes);
+    int r = overlay_first ? write_overlay(core, txn, index) : write_holds(core, holds);
+    return r < 0 ? tl_trace(r) : 1;
 }
 
 static int compare_owners(const void *a, const void *b)
@@ -207,17 +243,11 @@ int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
         begin_ahead(core);
     uint64_t end = bytes_max > UINT64_MAX - pieces->bytes ? UINT64_MAX : pieces->bytes + bytes_max;
     int r = delete_ended(core, end);
-    while (r == 0 && !list_empty(&pieces->unsaved) && pieces->bytes < end) {
-        struct txn *txn = list_entry(pieces->unsaved.next, struct txn, of_unsaved);
-        size_t index;
-        if (txn->overlay != NULL && overlay_changed_chunk(txn->overlay, &index))
-            r = write_piece(core, txn, index);
-        else
-            list_remove(&txn->of_unsaved);
+    for (bool any = true; r == 0 && any && pieces->bytes < end;) {
+        r = write_next(core);
+        any = r == 1;
+        r = r < 0 ? r : 0;
     }
-    struct lock_chunk *chunk;
-    while (r == 0 && (chunk = lock_table_changed_chunk(&core->owners->locks)) != NULL && pieces->bytes < end)
-        r = write_holds(core, chunk);
     *ret_more = (!is_saved(core) || pieces->ended_count > 0) && pieces->bytes < pieces->bytes_max;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -227,7 +257,7 @@ int owners__save_rest(struct core *core)
     struct save_pieces *pieces = pieces_of(core);
     bool more;
     int r = owners__save_ahead(core, UINT64_MAX, &more);
-    pieces->bytes = pieces->bytes_max = 0;
+    pieces->bytes = pieces->bytes_max = pieces->overlay_bytes = pieces->hold_bytes = 0;
     return r < 0 ? tl_trace(r) : 0;
 }
 

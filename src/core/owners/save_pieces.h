@@ -26,6 +26,8 @@ struct save_pieces {
     bool known;         /* the store has pieces of this state only; else they are deleted first */
     uint64_t bytes_max; /* of pieces written ahead of one checkpoint; 0: none was written yet */
     uint64_t bytes;     /* written ahead of the next checkpoint */
+    uint64_t overlay_bytes; /* of overlays, among them */
+    uint64_t hold_bytes;    /* of holds, among them */
     size_t named;       /* number of pieces that were read */
     struct buf piece;   /* scratch */
 };

@@ -344,7 +344,7 @@ static void test_unchanged_locks_are_not_written_again(void **state)
 
 /*
  * A part has few pieces however small they are, and deletes few. Every second transaction ends, since
- * pieces with consecutive numbers are deleted at once.
+ * pieces with consecutive numbers are deleted together.
  */
 static void test_small_pieces_are_written_in_parts(void **state)
 {
@@ -374,7 +374,7 @@ static void test_small_pieces_are_written_in_parts(void **state)
     for (bool more = true; more; before = pieces) {
         more = save_ahead(&box, PART);
         assert_int_equal(store_count_pieces(box.store, &pieces), 0);
-        assert_true(pieces < before && before - pieces <= PIECES_MAX);
+        assert_true(pieces < before && before - pieces <= 2 * PIECES_MAX); /* two of each */
     }
     assert_int_equal(pieces, COUNT);
     fixture_close(&box);
@@ -404,6 +404,76 @@ static void test_parts_end_however_much_changes(void **state)
     fixture_close(&box);
     buf_deinit(&record);
     buf_deinit(&saved);
+}
+
+/*
+ * A transaction that changes everything between two parts delays neither locks nor another
+ * transaction: both are complete before the limit ends the parts.
+ */
+static void test_kinds_and_transactions_share_parts(void **state)
+{
+    enum { COUNT = 100, LENGTH = 4000, COLD = 40, LOCKS = 8000, STEP = 1000, PART = 50000 };
+    struct core_fixture box;
+    size_t index;
+    bool locks = false, cold = false;
+    (void)state;
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t1");
+    open_session(&box, "s0");
+    for (size_t i = 0; i < LOCKS; i += STEP)
+        lock_documents(&box, "s0", i, STEP);
+    for (size_t i = 0; i < COLD; i++)
+        write_document(&box, "t1", i, LENGTH);
+    for (bool more = true; more;) {
+        for (size_t i = 0; i < COUNT; i++)
+            write_document(&box, "t0", i, LENGTH);
+        more = save_ahead(&box, PART);
+        locks |= lock_table_changed_chunk(&box.core->owners->locks) == NULL;
+        cold |= !overlay_changed_chunk(owners_txn(box.core->owners, SLICE_LIT("t1"))->overlay, &index);
+    }
+    assert_true(locks && cold);
+    fixture_close(&box);
+}
+
+/* Changes locks so that pieces are replaced, added and deleted. */
+static void change_some_locks(struct core_fixture *box)
+{
+    for (size_t i = 0; i < 2000; i += 100)
+        unlock_document(box, "s0", i);
+    close_session(box, "s1");
+    open_session(box, "s2");
+    lock_documents(box, "s2", 0, 1000);
+    lock_documents(box, "s0", 5000, 1000);
+}
+
+/* A kill after any number of parts, also of all and of the record, loads the checkpoint before. */
+static void test_kill_between_parts_of_locks_loads_older_checkpoint(void **state)
+{
+    enum { COUNT = 2000, PART = 10000, MANY = 10 };
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED), later = BUF_INIT(BUF_UNLIMITED);
+    int parts = 0;
+    (void)state;
+    open_box(&box);
+    open_session(&box, "s0");
+    open_session(&box, "s1");
+    lock_documents(&box, "s0", 0, COUNT);
+    lock_documents(&box, "s1", COUNT, COUNT);
+    checkpoint(&box, &record, &saved);
+    for (bool more = true; more; parts++) {
+        change_some_locks(&box);
+        for (int i = 0; i < parts && more; i++)
+            more = save_ahead(&box, PART);
+        if (!more)
+            assert_int_equal(core_save_rest(box.core, &later), 0);
+        reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    }
+    assert_true(parts > MANY);
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+    buf_deinit(&later);
 }
 
 static void assert_refused(struct core_fixture *box, struct slice record)
@@ -706,6 +776,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unchanged_locks_are_not_written_again),
         cmocka_unit_test(test_small_pieces_are_written_in_parts),
         cmocka_unit_test(test_parts_end_however_much_changes),
+        cmocka_unit_test(test_kinds_and_transactions_share_parts),
+        cmocka_unit_test(test_kill_between_parts_of_locks_loads_older_checkpoint),
         cmocka_unit_test(test_damaged_pieces_are_refused),
         cmocka_unit_test(test_damaged_pieces_of_locks_are_refused),
         cmocka_unit_test(test_content_of_pieces_of_locks_is_validated),
