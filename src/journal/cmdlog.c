@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "base/magic.h"
 #include "core/step/command_group.h"
 #include "core/step/save.h"
@@ -441,7 +442,8 @@ static bool save_ahead(struct journal *journal)
 }
 
 /*
- * If a checkpoint is due or `wanted`, writes ahead of it, or begins it if little is left to write.
+ * If a checkpoint is due or `wanted`, and none is under way, writes the first part ahead of it, or
+ * begins it if little is left to write. The saver writes the other parts.
  * Returns: a checkpoint found durable now; position 0: none. Requires: core_lock.
  */
 static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool wanted)
@@ -452,9 +454,11 @@ static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool
         journal->checkpointing = false;
         done = newest_checkpoint(journal);
     }
-    bool begins = wanted || (!journal->has_saver && (journal->saving || is_due(journal)));
-    if (!journal->checkpointing && begins && save_ahead(journal))
+    bool begins = !journal->checkpointing && !journal->saving && (wanted || is_due(journal));
+    if (begins && save_ahead(journal))
         begin_checkpoint(journal);
+    if (journal->saving)
+        pthread_cond_signal(&journal->saving_begun);
     return done;
 }
 
@@ -474,22 +478,53 @@ static void presync_log(struct journal *journal)
         journal__store_failed("making changes durable", r);
 }
 
-/*
- * Continues to write ahead of a checkpoint, and begins it. Between two parts core_lock is free for
- * long enough that a thread that waits for it gets it. The caller has set has_saver: one thread does
- * this, while the other workers apply commands.
- */
-static void continue_saving(struct journal *journal)
+/* Waits until there are parts to write ahead. Returns: false: the journal stops. */
+static bool await_saving(struct journal *journal)
 {
-    for (bool saving = true; saving;) {
+    pthread_mutex_lock(&journal->core_lock);
+    bool runs;
+    while ((runs = may_wait(journal)) && !journal->saving)
+        pthread_cond_wait(&journal->saving_begun, &journal->core_lock);
+    pthread_mutex_unlock(&journal->core_lock);
+    return runs;
+}
+
+/*
+ * The saver's thread: writes the next part ahead of a checkpoint, or begins it. Between two parts
+ * core_lock is free for long enough that a thread that waits for it gets it.
+ */
+static void *saver(void *context)
+{
+    struct journal *journal = context;
+    while (await_saving(journal)) {
         usleep(STALL_US);
         presync_log(journal);
         pthread_mutex_lock(&journal->core_lock);
         if (journal->saving && save_ahead(journal))
             begin_checkpoint(journal);
-        saving = journal->has_saver = journal->saving && may_wait(journal);
         pthread_mutex_unlock(&journal->core_lock);
     }
+    return NULL;
+}
+
+bool journal__begin_saver(struct journal *journal)
+{
+    journal->saver_runs = pthread_create(&journal->saver, NULL, saver, journal) == 0;
+    if (!journal->saver_runs)
+        log_error("cannot start a thread of the journal");
+    return journal->saver_runs;
+}
+
+void journal__end_saver(struct journal *journal)
+{
+    REQUIRE(!may_wait(journal));
+    if (!journal->saver_runs)
+        return;
+    pthread_mutex_lock(&journal->core_lock);
+    pthread_cond_signal(&journal->saving_begun);
+    pthread_mutex_unlock(&journal->core_lock);
+    pthread_join(journal->saver, NULL);
+    journal->saver_runs = false;
 }
 
 void journal__advance_checkpoints(struct journal *journal)
@@ -498,8 +533,7 @@ void journal__advance_checkpoints(struct journal *journal)
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
     struct cmdlog_checkpoint done = advance_checkpoint(journal, false);
-    bool lacks = lacks_space(journal), saves = journal->saving && !journal->has_saver && may_wait(journal);
-    journal->has_saver = journal->has_saver || saves;
+    bool lacks = lacks_space(journal);
     pthread_mutex_unlock(&journal->core_lock);
     if (done.position != 0)
         report_checkpoint(journal, &done);
@@ -508,8 +542,6 @@ void journal__advance_checkpoints(struct journal *journal)
         r = cmdlog_preallocate(journal->log);
     if (r < 0)
         journal__store_failed("preparing the log", r);
-    if (saves)
-        continue_saving(journal);
 }
 
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)

@@ -20,6 +20,7 @@
 
 #include "core/step/command_group.h"
 #include "journal/journal.h"
+#include "journal/journal_internal.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_memory.h"
 #include "store/store.h"
@@ -76,6 +77,22 @@ static int put_checkpoint_held(struct cmdlog *log, const struct cmdlog_checkpoin
     return r;
 }
 
+/* Stops the saver at its next sync while armed, which it does without core_lock. */
+static _Atomic bool hold_saver;
+static struct journal *held_journal;
+static sem_t saver_held, saver_released;
+static int (*real_sync)(struct cmdlog *log, cmdlog_position position);
+
+static int sync_held(struct cmdlog *log, cmdlog_position position)
+{
+    if (atomic_load(&hold_saver) && pthread_equal(pthread_self(), held_journal->saver)) {
+        atomic_store(&hold_saver, false);
+        sem_post(&saver_held);
+        sem_wait(&saver_released);
+    }
+    return real_sync(log, position);
+}
+
 /* Simulates a log of the same identity with other entries. */
 static _Atomic bool other_entries;
 static int (*real_lineage)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage);
@@ -98,6 +115,8 @@ static struct cmdlog *open_log(struct cmdlog_medium *medium)
     untrimmed_functions.lineage = lineage;
     real_put_checkpoint = untrimmed_functions.put_checkpoint;
     untrimmed_functions.put_checkpoint = put_checkpoint_held;
+    real_sync = untrimmed_functions.sync;
+    untrimmed_functions.sync = sync_held;
     log->functions = &untrimmed_functions;
     return log;
 }
@@ -765,6 +784,44 @@ static void test_commands_run_while_transaction_is_saved(void **state)
     server_free(&server);
 }
 
+/*
+ * Only the saver writes ahead after the first part. While it is delayed, commands run, and neither
+ * the workers nor the thread that waits for the checkpoint write a part.
+ */
+static void test_only_saver_continues_to_write_ahead(void **state)
+{
+    enum { DOCUMENTS = 12, COMMANDS = 20 };
+    struct server server = server_new();
+    pthread_t thread;
+    char id[24];
+    (void)state;
+    begin(&server, 0, false);
+    open_session_and_transaction(&server);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        snprintf(id, sizeof id, "large%d", i);
+        write_large(&server, id, "open");
+    }
+    sem_init(&saver_held, 0, 0);
+    sem_init(&saver_released, 0, 0);
+    held_journal = server.journal;
+    atomic_store(&hold_saver, true);
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &server), 0);
+    sem_wait(&saver_held);
+    const metric_value *pieces = &journal_core_metrics(server.journal)->pieces_written;
+    uint64_t written = metric_read(pieces);
+    assert_true(written > 0);
+    for (int i = 0; i < COMMANDS; i++)
+        must_run(&server, write_command("2", ""));
+    assert_int_equal(metric_read(pieces), written);
+    sem_post(&saver_released);
+    pthread_join(thread, NULL);
+    assert_true(metric_read(pieces) > written);
+    end(&server);
+    sem_destroy(&saver_held);
+    sem_destroy(&saver_released);
+    server_free(&server);
+}
+
 static struct command *session_status(void)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
@@ -839,6 +896,7 @@ int main(void)
         cmocka_unit_test(test_checkpoints_are_reported_in_order),
         cmocka_unit_test(test_checkpoint_returns_after_its_report),
         cmocka_unit_test(test_commands_run_while_transaction_is_saved),
+        cmocka_unit_test(test_only_saver_continues_to_write_ahead),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
