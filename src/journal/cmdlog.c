@@ -291,17 +291,20 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 
 /*
  * Reports a durable checkpoint to the log and trims the log before it. On a full disk both wait for
- * the next checkpoint. Runs without core_lock, so a newer checkpoint may have been reported since;
- * then there is nothing to do.
+ * the next checkpoint; if the log cannot be reached, journal__advance_checkpoints() tries again. Runs
+ * without core_lock, so a newer checkpoint may have been reported since; then there is nothing to do.
  */
 static void report_checkpoint(struct journal *journal, const struct cmdlog_checkpoint *checkpoint)
 {
     pthread_mutex_lock(&journal->report_lock);
-    int r = checkpoint->position <= journal->reported ? 0 : cmdlog_put_checkpoint(journal->log, checkpoint);
-    if (r == 0 && checkpoint->position > journal->reported) {
-        journal->reported = checkpoint->position;
+    bool newer = checkpoint->position > journal->reported;
+    int r = newer ? cmdlog_put_checkpoint(journal->log, checkpoint) : 0;
+    if (r == 0 && newer)
         r = cmdlog_trim(journal->log, checkpoint->position);
-    }
+    if (r == 0 && newer)
+        journal->reported = checkpoint->position;
+    if (newer)
+        atomic_store_explicit(&journal->report_pending, r == CMDLOG_UNREACHABLE, memory_order_relaxed);
     pthread_mutex_unlock(&journal->report_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
@@ -444,13 +447,15 @@ static bool save_ahead(struct journal *journal)
 /*
  * If a checkpoint is due or `wanted`, and none is under way, writes the first part ahead of it, or
  * begins it if little is left to write. The saver writes the other parts.
- * Returns: a checkpoint found durable now; position 0: none. Requires: core_lock.
+ * Returns: a checkpoint to report: found durable now, or not reported when the log could not be
+ *          reached; position 0: none. Requires: core_lock.
  */
 static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool wanted)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     struct cmdlog_checkpoint done = {.position = 0};
-    if (journal->checkpointing && is_on_disk(journal)) {
+    bool pending = atomic_load_explicit(&journal->report_pending, memory_order_relaxed);
+    if (journal->checkpointing ? is_on_disk(journal) : pending) {
         journal->checkpointing = false;
         done = newest_checkpoint(journal);
     }

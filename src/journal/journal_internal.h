@@ -104,6 +104,7 @@ struct journal {
 
     pthread_mutex_t report_lock; /* serializes reports of checkpoints to the log */
     cmdlog_position reported;    /* the newest checkpoint reported to the log; report_lock */
+    _Atomic bool report_pending; /* the log could not be reached for a newer one */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* newest timestamp given to a command */

@@ -57,6 +57,7 @@ static int append_unless_full(struct cmdlog *log, const struct slice *parts, siz
  * was begun for a while, as it must be.
  */
 static _Atomic bool hold_first_report;
+static _Atomic bool unreachable_once; /* the next report fails */
 static _Atomic int reports_begun, reports_done;
 static _Atomic cmdlog_position newest_reported;
 static _Atomic bool reported_out_of_order;
@@ -66,6 +67,8 @@ static int put_checkpoint_held(struct cmdlog *log, const struct cmdlog_checkpoin
 {
     enum { POLLS = 400, POLL_US = 1000 };
     atomic_fetch_add(&reports_begun, 1);
+    if (atomic_exchange(&unreachable_once, false))
+        return CMDLOG_UNREACHABLE;
     bool held = atomic_exchange(&hold_first_report, false);
     for (int i = 0; held && i < POLLS && atomic_load(&reports_done) == 0; i++)
         usleep(POLL_US);
@@ -639,8 +642,8 @@ static void test_chain_difference_is_reported(void **state)
 }
 
 /*
- * Another build may compute another chain. Its MARKs, and the first one after them, are taken over
- * and not compared; the next one is.
+ * Another build may compute another chain. Its MARKs, and the first one after them that has a chain,
+ * are taken over and not compared; the next one is.
  */
 static void test_chains_of_other_builds_are_not_compared(void **state)
 {
@@ -653,6 +656,7 @@ static void test_chains_of_other_builds_are_not_compared(void **state)
     struct cmdlog *log = open_log(server.medium);
     (void)append_mark(log, 4711, "");
     cmdlog_position other = append_mark(log, 4712, "0.0.1-core0");
+    (void)append_mark(log, 0, CORE_BUILD);
     (void)append_mark(log, 4713, CORE_BUILD);
     cmdlog_position wrong = append_mark(log, 4714, CORE_BUILD);
     recover_marks(&server, log, &recovered);
@@ -741,6 +745,27 @@ static void test_checkpoint_returns_after_its_report(void **state)
 }
 
 /* Writes a large document in a transaction. */
+/* A checkpoint that could not be reported, since the log could not be reached, is reported later. */
+static void test_checkpoint_is_reported_when_log_is_reached_again(void **state)
+{
+    struct server server = server_new();
+    struct cmdlog_checkpoint newest;
+    char place[CMDLOG_LOCATOR_MAX];
+    (void)state;
+    begin(&server, 0, false);
+    must_run(&server, write_command("1", ""));
+    int before = atomic_load(&trimmed);
+    atomic_store(&unreachable_once, true);
+    checkpoint(&server);
+    assert_false(atomic_load(&unreachable_once));
+    assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), CMDLOG_NOT_FOUND);
+    while (atomic_load(&trimmed) == before)
+        must_run(&server, write_command("1", ""));
+    assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), 0);
+    end(&server);
+    server_free(&server);
+}
+
 static void write_large(struct server *server, const char *id, const char *transaction)
 {
     enum { BYTES = 1 << 20 };
@@ -895,6 +920,7 @@ int main(void)
         cmocka_unit_test(test_full_log_refuses_writes_without_waiting),
         cmocka_unit_test(test_checkpoints_are_reported_in_order),
         cmocka_unit_test(test_checkpoint_returns_after_its_report),
+        cmocka_unit_test(test_checkpoint_is_reported_when_log_is_reached_again),
         cmocka_unit_test(test_commands_run_while_transaction_is_saved),
         cmocka_unit_test(test_only_saver_continues_to_write_ahead),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
