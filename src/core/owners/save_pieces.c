@@ -263,7 +263,8 @@ int owners__save_rest(struct core *core)
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
-bool save_pieces__record_is_valid(enum store_space space, struct slice key, struct slice value)
+/* Returns: whether a record of an overlay is valid, so that a commit can apply it. */
+static bool record_is_valid(enum store_space space, struct slice key, struct slice value)
 {
     struct slice id;
     uint32_t index;
@@ -280,6 +281,17 @@ bool save_pieces__record_is_valid(enum store_space space, struct slice key, stru
            (value.data != NULL && doc_key_parse(key, &index, &type, &id) && doc_decode(value, &doc) == 0);
 }
 
+bool save_pieces__restore_record(struct overlay *overlay, enum store_space space, struct slice key, struct slice value)
+{
+    if (!record_is_valid(space, key, value))
+        return false;
+    if (value.data == NULL)
+        overlay_delete(overlay, space, key);
+    else
+        overlay_put(overlay, space, key, value);
+    return true;
+}
+
 static void read_one(struct codec *codec, struct overlay *overlay)
 {
     enum store_space space = (enum store_space)codec_enum(codec, 0, SPACE_COUNT);
@@ -287,13 +299,7 @@ static void read_one(struct codec *codec, struct overlay *overlay)
     codec_bytes(codec, &key);
     codec_slice(codec, &value);
     codec_require(codec, codec->bad || (overlay_get(overlay, space, key, &before) == STORE_NOT_FOUND &&
-                                        save_pieces__record_is_valid(space, key, value)));
-    if (codec->bad)
-        return;
-    if (value.data == NULL)
-        overlay_delete(overlay, space, key);
-    else
-        overlay_put(overlay, space, key, value);
+                                        save_pieces__restore_record(overlay, space, key, value)));
 }
 
 /* Appends the bytes of a piece. Returns: whether there is one of this length and checksum. */

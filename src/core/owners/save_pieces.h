@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 struct core;
+struct overlay;
 struct txn;
 
 /* The host's own, not part of the state. */
@@ -53,7 +54,10 @@ bool save_pieces__read_holds(void *core, uint64_t piece, uint32_t len, uint32_t 
  * the next save deletes what the store has.
  */
 bool save_pieces__check_loaded(struct core *core, unsigned version);
-/* Whether a record of an overlay is valid, so that a commit can apply it. */
-bool save_pieces__record_is_valid(enum store_space space, struct slice key, struct slice value);
+/*
+ * Puts a record that was read into an overlay. Returns: false: a commit could not apply it; it is
+ * left out.
+ */
+bool save_pieces__restore_record(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
 
 #endif
