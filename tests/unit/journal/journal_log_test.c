@@ -758,10 +758,12 @@ static void test_checkpoint_is_reported_when_log_is_reached_again(void **state)
     atomic_store(&unreachable_once, true);
     checkpoint(&server);
     assert_false(atomic_load(&unreachable_once));
+    cmdlog_position position = server.journal->checkpoint;
     assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), CMDLOG_NOT_FOUND);
     while (atomic_load(&trimmed) == before)
         must_run(&server, write_command("1", ""));
     assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), 0);
+    assert_int_equal(newest.position, position);
     end(&server);
     server_free(&server);
 }
