@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a checkpoint costs while the applying thread is stopped for it, over RocksDB: the longest part that is written ahead (core_save_ahead()), encoding
- * the rest of what the store does not have (core_save_rest()), and handing that to the store; the first time, and again where little has changed since. With
- * many locks held, and with large open transactions.
+ * What a checkpoint costs while the applying thread is stopped for it, over RocksDB: the longest part
+ * that is written ahead (core_save_ahead()), encoding the rest of what the store does not have
+ * (core_save_rest()), and handing that to the store; the first time, and again where little has
+ * changed since. With large open transactions, many locks held, sessions, and waiting requests.
  *
- * usage: save_bench [--dir DIRECTORY] [--locks 1000000] [--overlays 4] [--whole 1]      overlays of 64 MB of documents each; --whole 1: nothing is written
- * ahead, and everything each time (core_save()), to compare with
+ * usage: save_bench [--dir DIRECTORY] [--overlays 4] [--locks 1000000] [--sessions 10000]
+ *                   [--waits 10000] [--whole 1]
+ *
+ * Overlays have 64 MB of documents each. --whole 1: nothing is written ahead, and everything each
+ * time (core_save()), to compare with.
  */
 #include "core/step/core.h"
 
@@ -20,6 +24,10 @@
 #include <time.h>
 
 enum { BATCH = 1000, LOCKS_OF_SESSION = 100000, CHANGES = 60000, SOURCE_BYTES = 1000, RUNS = 5, AHEAD_BYTES = 1 << 20 };
+enum { WAITS_OF_DOCUMENT = 100 };
+
+static const char usage[] =
+    "usage: save_bench [--dir DIRECTORY] [--overlays N] [--locks N] [--sessions N] [--waits N] [--whole 1]";
 
 struct bench {
     struct store *store;
@@ -67,17 +75,22 @@ static void make_index(struct bench *bench)
     step(bench, command);
 }
 
+static void open_session(struct bench *bench, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    step(bench, command);
+}
+
 /* Takes `count` locks of documents, in sessions. */
 static void hold(struct bench *bench, size_t count)
 {
     char id[32] = "";
     for (size_t first = 0; first < count; first += BATCH) {
         if (first % LOCKS_OF_SESSION == 0) {
-            struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
             snprintf(id, sizeof id, "s%zu", first / LOCKS_OF_SESSION);
-            open->session.id = slice_from(id);
-            open->session.ttl_us = 3600 * TL_SECOND;
-            step(bench, open);
+            open_session(bench, id);
         }
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         struct lock_target *targets = arena_zalloc(&command->arena, BATCH * sizeof *targets);
@@ -88,6 +101,41 @@ static void hold(struct bench *bench, size_t count)
         command->lock.targets = targets;
         command->lock.target_count = BATCH;
         step(bench, command);
+    }
+}
+
+static void open_sessions(struct bench *bench, size_t count)
+{
+    char id[32];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(id, sizeof id, "only%zu", i);
+        open_session(bench, id);
+    }
+}
+
+/* Requests the lock of a document, which a session has or another one waits for. */
+static void lock(struct bench *bench, const char *session, size_t document)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
+    *target = (struct lock_target){
+        .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "w%zu", document)};
+    command->owner.session = arena_copy(&command->arena, slice_from(session));
+    command->owner.timeout_us = 3600 * TL_SECOND;
+    command->lock.targets = target;
+    command->lock.target_count = 1;
+    step(bench, command);
+}
+
+/* Makes `count` requests wait, WAITS_OF_DOCUMENT for each of some documents. */
+static void wait_for_locks(struct bench *bench, size_t count)
+{
+    open_session(bench, "holds");
+    open_session(bench, "waits");
+    for (size_t i = 0; i < count; i++) {
+        if (i % WAITS_OF_DOCUMENT == 0)
+            lock(bench, "holds", i / WAITS_OF_DOCUMENT);
+        lock(bench, "waits", i / WAITS_OF_DOCUMENT);
     }
 }
 
@@ -200,22 +248,27 @@ int main(int argc, char **argv)
     struct bench bench = {0};
     struct store_options options = {.directory = SLICE_LIT("save_bench.data")};
     struct core_limits limits = core_limits_default();
-    size_t locks = 1000000, overlays = 4;
+    size_t locks = 1000000, overlays = 4, sessions = 10000, waits = 10000;
     char *reason = NULL;
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc)
-            die("usage: save_bench [--dir DIRECTORY] [--locks N] [--overlays N] [--whole 1]");
+            die(usage);
         if (strcmp(argv[i], "--dir") == 0)
             options.directory = slice_from(argv[i + 1]);
         else if (strcmp(argv[i], "--locks") == 0)
             locks = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--overlays") == 0)
             overlays = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--sessions") == 0)
+            sessions = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--waits") == 0)
+            waits = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--whole") == 0)
             bench.whole = strcmp(argv[i + 1], "1") == 0;
         else
-            die("usage: save_bench [--dir DIRECTORY] [--locks N] [--overlays N] [--whole 1]");
+            die(usage);
     }
+    limits.sessions_max = limits.waiters_max = SIZE_MAX / 2;
     effects_init(&bench.effects);
     if (store_open_rocks(&options, &bench.store, &reason) != 0)
         die(reason);
@@ -235,6 +288,16 @@ int main(int argc, char **argv)
     }
     hold(&bench, locks);
     save(&bench, "locks");
+    open_sessions(&bench, sessions);
+    save(&bench, "and sessions");
+    wait_for_locks(&bench, waits);
+    save(&bench, "and waits");
+    core_stop(bench.core, &bench.effects);
+    while (!list_empty(&bench.effects.completed)) {
+        struct command *done = list_entry(bench.effects.completed.next, struct command, link);
+        list_remove(&done->link);
+        command_free(done);
+    }
     core_close(bench.core);
     store_close(bench.store);
     return 0;

@@ -341,7 +341,7 @@ static bool begin_threads(struct journal *journal)
     cluster->proposer_runs =
         cluster->follower_runs && pthread_create(&cluster->proposer, NULL, cluster__proposer, journal) == 0;
     cluster->keeper_runs = cluster->proposer_runs && pthread_create(&cluster->keeper, NULL, keeper, journal) == 0;
-    return cluster->keeper_runs;
+    return cluster->keeper_runs && journal__begin_saver(journal);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "base/magic.h"
 #include "core/step/command_group.h"
 #include "core/step/save.h"
@@ -290,17 +291,20 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 
 /*
  * Reports a durable checkpoint to the log and trims the log before it. On a full disk both wait for
- * the next checkpoint. Runs without core_lock, so a newer checkpoint may have been reported since;
- * then there is nothing to do.
+ * the next checkpoint; if the log cannot be reached, journal__advance_checkpoints() tries again. Runs
+ * without core_lock, so a newer checkpoint may have been reported since; then there is nothing to do.
  */
 static void report_checkpoint(struct journal *journal, const struct cmdlog_checkpoint *checkpoint)
 {
     pthread_mutex_lock(&journal->report_lock);
-    int r = checkpoint->position <= journal->reported ? 0 : cmdlog_put_checkpoint(journal->log, checkpoint);
-    if (r == 0 && checkpoint->position > journal->reported) {
-        journal->reported = checkpoint->position;
+    bool newer = checkpoint->position > journal->reported;
+    int r = newer ? cmdlog_put_checkpoint(journal->log, checkpoint) : 0;
+    if (r == 0 && newer)
         r = cmdlog_trim(journal->log, checkpoint->position);
-    }
+    if (r == 0 && newer)
+        journal->reported = checkpoint->position;
+    if (newer)
+        atomic_store_explicit(&journal->report_pending, r == CMDLOG_UNREACHABLE, memory_order_relaxed);
     pthread_mutex_unlock(&journal->report_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
@@ -453,20 +457,25 @@ static bool save_ahead(struct journal *journal)
 }
 
 /*
- * If a checkpoint is due or `wanted`, writes ahead of it, or begins it if little is left to write.
- * Returns: a checkpoint found durable now; position 0: none. Requires: core_lock.
+ * If a checkpoint is due or `wanted`, and none is under way, writes the first part ahead of it, or
+ * begins it if little is left to write. The saver writes the other parts.
+ * Returns: a checkpoint to report: found durable now, or not reported when the log could not be
+ *          reached; position 0: none. Requires: core_lock.
  */
 static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool wanted)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     struct cmdlog_checkpoint done = {.position = 0};
-    if (journal->checkpointing && is_on_disk(journal)) {
+    bool pending = atomic_load_explicit(&journal->report_pending, memory_order_relaxed);
+    if (journal->checkpointing ? is_on_disk(journal) : pending) {
         journal->checkpointing = false;
         done = newest_checkpoint(journal);
     }
-    bool begins = wanted || (!journal->has_saver && (journal->saving || is_due(journal)));
-    if (!journal->checkpointing && begins && save_ahead(journal))
+    bool begins = !journal->checkpointing && !journal->saving && (wanted || is_due(journal));
+    if (begins && save_ahead(journal))
         begin_checkpoint(journal);
+    if (journal->saving)
+        pthread_cond_signal(&journal->saving_begun);
     return done;
 }
 
@@ -486,22 +495,53 @@ static void presync_log(struct journal *journal)
         journal__store_failed("making changes durable", r);
 }
 
-/*
- * Continues to write ahead of a checkpoint, and begins it. Between two parts core_lock is free for
- * long enough that a thread that waits for it gets it. The caller has set has_saver: one thread does
- * this, while the other workers apply commands.
- */
-static void continue_saving(struct journal *journal)
+/* Waits until there are parts to write ahead. Returns: false: the journal stops. */
+static bool await_saving(struct journal *journal)
 {
-    for (bool saving = true; saving;) {
+    pthread_mutex_lock(&journal->core_lock);
+    bool runs;
+    while ((runs = may_wait(journal)) && !journal->saving)
+        pthread_cond_wait(&journal->saving_begun, &journal->core_lock);
+    pthread_mutex_unlock(&journal->core_lock);
+    return runs;
+}
+
+/*
+ * The saver's thread: writes the next part ahead of a checkpoint, or begins it. Between two parts
+ * core_lock is free for long enough that a thread that waits for it gets it.
+ */
+static void *saver(void *context)
+{
+    struct journal *journal = context;
+    while (await_saving(journal)) {
         usleep(STALL_US);
         presync_log(journal);
         pthread_mutex_lock(&journal->core_lock);
         if (journal->saving && save_ahead(journal))
             begin_checkpoint(journal);
-        saving = journal->has_saver = journal->saving && may_wait(journal);
         pthread_mutex_unlock(&journal->core_lock);
     }
+    return NULL;
+}
+
+bool journal__begin_saver(struct journal *journal)
+{
+    journal->saver_runs = pthread_create(&journal->saver, NULL, saver, journal) == 0;
+    if (!journal->saver_runs)
+        log_error("cannot start a thread of the journal");
+    return journal->saver_runs;
+}
+
+void journal__end_saver(struct journal *journal)
+{
+    REQUIRE(!may_wait(journal));
+    if (!journal->saver_runs)
+        return;
+    pthread_mutex_lock(&journal->core_lock);
+    pthread_cond_signal(&journal->saving_begun);
+    pthread_mutex_unlock(&journal->core_lock);
+    pthread_join(journal->saver, NULL);
+    journal->saver_runs = false;
 }
 
 void journal__advance_checkpoints(struct journal *journal)
@@ -510,8 +550,7 @@ void journal__advance_checkpoints(struct journal *journal)
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
     struct cmdlog_checkpoint done = advance_checkpoint(journal, false);
-    bool lacks = lacks_space(journal), saves = journal->saving && !journal->has_saver && may_wait(journal);
-    journal->has_saver = journal->has_saver || saves;
+    bool lacks = lacks_space(journal);
     pthread_mutex_unlock(&journal->core_lock);
     if (done.position != 0)
         report_checkpoint(journal, &done);
@@ -520,8 +559,6 @@ void journal__advance_checkpoints(struct journal *journal)
         r = cmdlog_preallocate(journal->log);
     if (r < 0)
         journal__store_failed("preparing the log", r);
-    if (saves)
-        continue_saving(journal);
 }
 
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)

@@ -88,8 +88,8 @@ struct journal {
     uint64_t checkpoint_log_bytes;
     bool checkpointing;         /* `checkpoint` is not durable yet */
     bool saving;                /* the state is being written ahead of the next checkpoint */
-    bool has_saver;             /* a thread continues to do so until the checkpoint is begun */
-    uint64_t ahead_us;          /* time which that has taken */
+    pthread_cond_t saving_begun; /* `saving` became true, or `stopping` */
+    uint64_t ahead_us;           /* time which writing ahead has taken */
     bool paused;                /* disk nearly full: apply nothing until `checkpoint` is durable */
     /* A checkpoint was begun since writes have been refused for lack of space. */
     bool space_checkpoint_begun;
@@ -104,6 +104,7 @@ struct journal {
 
     pthread_mutex_t report_lock; /* serializes reports of checkpoints to the log */
     cmdlog_position reported;    /* the newest checkpoint reported to the log; report_lock */
+    _Atomic bool report_pending; /* the log could not be reached for a newer one */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* newest timestamp given to a command */
@@ -158,6 +159,8 @@ struct journal {
     struct journal_clocks clocks;
     pthread_t workers[WORKER_COUNT];
     unsigned worker_count;
+    pthread_t saver; /* continues to write ahead of a checkpoint; journal__begin_saver() */
+    bool saver_runs;
     bool serving; /* the start is over: no thread waits for space in the log any more */
 };
 
@@ -327,8 +330,15 @@ int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_want
  * prevented that before.
  */
 void journal__trim_again(struct journal *journal);
-/* Begins a checkpoint that is due, and reports a durable one to the log. */
+/* Begins a checkpoint that is due, or writing ahead of it, and reports a durable one to the log. */
 void journal__advance_checkpoints(struct journal *journal);
+/*
+ * Begins the thread that continues to write ahead of checkpoints. Returns: whether it runs; its
+ * failure is logged.
+ */
+bool journal__begin_saver(struct journal *journal);
+/* Ends that thread, if it runs. Requires: the journal is stopping. */
+void journal__end_saver(struct journal *journal);
 /*
  * Returns: whether no entry may be applied until the checkpoint in progress is durable: the disk is
  *          nearly full, or the store's memory would exceed its limit.

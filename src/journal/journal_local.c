@@ -217,6 +217,7 @@ static void init_locks(struct journal *journal)
     pthread_mutex_init(&journal->queue_lock, &attributes);
     pthread_cond_init(&journal->queue_filled, NULL);
     pthread_mutex_init(&journal->core_lock, &attributes);
+    pthread_cond_init(&journal->saving_begun, NULL);
     pthread_mutex_init(&journal->report_lock, &attributes);
     pthread_mutex_init(&journal->publish_lock, &attributes);
     pthread_cond_init(&journal->sync_changed, NULL);
@@ -229,6 +230,7 @@ static void deinit_locks(struct journal *journal)
     pthread_mutex_destroy(&journal->queue_lock);
     pthread_cond_destroy(&journal->queue_filled);
     pthread_mutex_destroy(&journal->core_lock);
+    pthread_cond_destroy(&journal->saving_begun);
     pthread_mutex_destroy(&journal->report_lock);
     pthread_cond_destroy(&journal->sync_changed);
     pthread_mutex_destroy(&journal->publish_lock);
@@ -391,6 +393,10 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
         }
         journal->worker_count++;
     }
+    if (!journal__begin_saver(journal)) {
+        journal_close(journal);
+        return tl_trace(TL_ERR_IO);
+    }
     *ret_journal = journal;
     return 0;
 }
@@ -455,6 +461,7 @@ void journal_stop(struct journal *journal)
         cluster__stop(journal);
     for (unsigned i = 0; i < journal->worker_count; i++)
         pthread_join(journal->workers[i], NULL);
+    journal__end_saver(journal);
     stop_core(journal);
 }
 

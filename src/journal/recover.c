@@ -204,7 +204,7 @@ struct replay {
     struct recovered *recovered;
     struct effects effects;
     struct held held;
-    bool of_other_build; /* the newest MARK is of another build */
+    bool of_other_build; /* the newest MARK is of another build, or those after it have no chain */
     char **ret_reason;
 };
 
@@ -219,13 +219,14 @@ static void check_chain(struct replay *replay, const struct list *commands, cmdl
     if (list_empty(commands) || first->type != COMMAND_MARK)
         return;
     const struct mark_command *mark = &first->mark;
-    bool compared = !replay->of_other_build;
-    replay->of_other_build = !slice_equal(mark->build, slice_from(CORE_BUILD));
-    if (replay->of_other_build)
+    bool other = !slice_equal(mark->build, slice_from(CORE_BUILD));
+    bool compared = !replay->of_other_build && !other;
+    if (other)
         replay->recovered->other_build = position;
+    replay->of_other_build = other || (replay->of_other_build && mark->chain == 0);
     if (mark->chain == 0)
         return;
-    if (!compared || replay->of_other_build)
+    if (!compared)
         core_begin_chain(replay->core, mark->chain);
     else if (replay->recovered->differs == 0 && mark->chain != core_chain(replay->core))
         replay->recovered->differs = position;

@@ -259,21 +259,30 @@ static size_t items_end(const struct overlay *overlay, size_t index)
     return index + 1 == overlay->chunk_count ? overlay->item_count : overlay->chunks[index + 1].first;
 }
 
-/* Cuts a chunk that has become too large. */
+/* Returns: whether an item begins a new chunk, after items of `weight` in the one before; counts the item. */
+static bool item_begins_chunk(const struct overlay *overlay, size_t ordinal, size_t *weight)
+{
+    bool begins = *weight >= CHUNK_WEIGHT;
+    *weight = (begins ? 0 : *weight) + entry_bytes(overlay->items[ordinal].entry) + ITEM_WEIGHT;
+    return begins;
+}
+
+/* Cuts a chunk that has become too large. All new chunks are inserted at once. */
 static void cut(struct overlay *overlay, size_t index)
 {
-    size_t end = items_end(overlay, index);
-    for (size_t i = overlay->chunks[index].first, weight = 0; i < end; i++) {
-        if (weight >= CHUNK_WEIGHT) {
-            struct overlay_chunk *chunk = insert_chunks(overlay, ++index, 1);
-            *chunk = (struct overlay_chunk){.number = overlay->next_chunk++,
-                                            .first = (uint32_t)i,
-                                            .weight = chunk[-1].weight - weight,
-                                            .changed = true};
-            chunk[-1].weight = weight;
-            weight = 0;
-        }
-        weight += entry_bytes(overlay->items[i].entry) + ITEM_WEIGHT;
+    size_t first = overlay->chunks[index].first, end = items_end(overlay, index), weight = 0, count = 0;
+    for (size_t i = first; i < end; i++)
+        count += item_begins_chunk(overlay, i, &weight);
+    struct overlay_chunk *chunk = insert_chunks(overlay, index + 1, count) - 1;
+    weight = 0;
+    for (size_t i = first; i < end; i++) {
+        size_t before = weight;
+        if (!item_begins_chunk(overlay, i, &weight))
+            continue;
+        chunk[1] = (struct overlay_chunk){
+            .number = overlay->next_chunk++, .first = (uint32_t)i, .weight = chunk->weight - before, .changed = true};
+        chunk->weight = before;
+        chunk++;
     }
 }
 

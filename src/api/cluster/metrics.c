@@ -129,7 +129,8 @@ static void write_steps(struct exposition *page, const struct core_metrics *figu
         labelled(page, "command", command_name((enum command_type)type), metric_read(&figures->step_work_max[type]));
     count(page, "tidelock_steps_over_bound", "Steps of the core that have taken more work than the bound.",
           metric_read(&figures->steps_over));
-    count(page, "tidelock_checkpoint_pieces", "Pieces of open transactions that were written for checkpoints.",
+    count(page, "tidelock_checkpoint_pieces",
+          "Pieces of open transactions and locks that were written for checkpoints.",
           metric_read(&figures->pieces_written));
     count(page, "tidelock_checkpoint_piece_bytes", "Bytes of these pieces.", metric_read(&figures->piece_bytes));
 }

@@ -39,9 +39,9 @@ enum section_kind {
  * requests that run in a later step, ended requests to be answered, transactions of a host,
  * abandoned transactions, commands of version 4. 7: no query transactions, commands of version 5;
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
- * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of pieces, whose form has this
- * version, too: a later one has to write them anew. 10: commands of version 8; unconfirmed
- * grants; known paths; pieces have the form of 9.
+ * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of
+ * pieces. 10: commands of version 8; holds as lists of pieces; unconfirmed grants; known paths.
+ * Pieces have the form of their record's version; that of an overlay's is the same since 9.
  */
 enum { SECTIONS_VERSION = 10 };
 
@@ -51,7 +51,7 @@ struct sections {
     struct slice all;    /* whole input */
     struct arena *arena; /* when reading: as of a codec */
     unsigned version;
-    bool in_pieces;         /* overlays are lists of pieces (README.md, "Pieces") */
+    bool in_pieces;         /* overlays and holds are lists of pieces (README.md, "Pieces") */
     uint32_t crc;           /* of all sections before the current one */
     enum section_kind kind; /* of the current or the last section */
     size_t at;              /* offset of the current section */

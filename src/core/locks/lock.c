@@ -54,6 +54,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     heap_init(&table->ready_cleanup, wakes_before);
     table->cleanup_quota = table->grant_quota = SIZE_MAX;
     list_init(&table->suspects);
+    list_init(&table->changed_chunks);
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)
@@ -64,7 +65,7 @@ void lock_table_deinit(struct lock_table *table)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     REQUIRE(table->hold_count == 0 && table->lock_count == 0 && table->waiting_count == 0);
-    REQUIRE(list_empty(&table->granted) && list_empty(&table->victims));
+    REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && list_empty(&table->changed_chunks));
     magic_clear(&table->magic);
     resource_table_deinit(&table->resources);
     heap_deinit(&table->wake);
@@ -136,6 +137,8 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     list_append(&owner->holds, &hold->of_owner);
     list_append(&resource->holds, &hold->of_resource);
     treap_insert(&resource->held_by, NULL, &hold->by_bits, 0);
+    hold->order = ++table->last_order;
+    lock__chunk_add(table, hold);
     owner->hold_count++;
     return hold;
 }
@@ -149,6 +152,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
         resource_count_lookup(&table->resources);
     *at = hold->chain;
     lock__token_set(table, hold, TL_TS_NONE);
+    lock__chunk_remove(table, hold);
     list_remove(&hold->of_owner);
     list_remove(&hold->of_resource);
     treap_remove(&hold->resource->held_by, &hold->by_bits);
@@ -197,6 +201,7 @@ void lock__hold_check_awaited(struct lock_hold *hold)
 static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint8_t bits)
 {
     uint8_t before = hold->bits;
+    lock__chunk_touch(table, hold->chunk); /* also if only counts below or the mode changed */
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         INSIST((before >> bit & 1) == 0 || hold->resource->held[bit] > 0);
         hold->resource->held[bit] += bits >> bit & 1;
@@ -314,6 +319,7 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
     if (before != LOCK_NONE)
         count_lock(table, hold, false);
     hold->auxiliary = auxiliary && (before == LOCK_NONE || hold->auxiliary);
+    lock__chunk_touch(table, hold->chunk);
     if (before < mode)
         hold->mode = (uint8_t)mode;
     count_lock(table, hold, true);
@@ -403,6 +409,7 @@ void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct 
     *owner = (struct lock_owner){.session = session, .number = ++table->last_owner, .user = user};
     owner->age = table->ts;
     list_init(&owner->holds);
+    list_init(&owner->chunks);
     list_init(&owner->requests);
     list_init(&owner->dependent_requests);
     if (session != NULL)
@@ -849,6 +856,10 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
         hold->auxiliary = as->auxiliary;
         hold->number = as->number;
         hold->since = as->since;
+        if (as->order != 0) {
+            hold->order = as->order;
+            table->last_order = as->order > table->last_order ? as->order : table->last_order;
+        }
         lock__token_set(table, hold, as->mode == LOCK_NONE ? TL_TS_NONE : as->token);
         memcpy(hold->below, as->below, sizeof hold->below);
         hold_set_bits(table, hold, bits_of(hold));
@@ -1074,6 +1085,7 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
     struct lock_hold *hold = lock_take(table, owner, resource, spec->mode, spec->auxiliary);
     hold->number = number;
     hold->since = since;
+    lock__chunk_touch(table, hold->chunk);
     lock__token_set(table, hold, token);
     if (number > table->last_lock)
         table->last_lock = number;
@@ -1142,6 +1154,7 @@ static void shift_intentions(struct lock_table *table, struct resource *document
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         table->work++;
+        lock__chunk_touch(table, hold->chunk); /* the piece names the directory */
         intentions_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode,
                           on ? hold->mode : LOCK_NONE);
     }

@@ -26,6 +26,7 @@ struct lock_owner {
     uint64_t number;            /* unique, ascending */
     tl_ts age;                  /* of its beginning, or of its first try; ties: by number */
     struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
+    struct list chunks;         /* struct lock_chunk by `of_owner`: parts of `holds`, in its order */
     struct list requests;       /* its waiting requests, by `of_owner` */
     struct list dependent_requests; /* those of the owners that belong to it, by `of_session` */
     size_t hold_count;              /* its locks and all their ancestors, each resource once */
@@ -48,6 +49,7 @@ struct lock_owner {
 struct lock_hold {
     struct lock_owner *owner;
     struct resource *resource;
+    struct lock_chunk *chunk;
     struct lock_hold *chain;       /* next in the hash bucket of the table */
     struct lock_hold *token_chain; /* next in the hash bucket of its token */
     struct list of_resource;
@@ -55,6 +57,7 @@ struct lock_hold {
     struct treap_node by_bits;     /* in resource->held_by; its set is `bits` */
     struct lock_request *watchers; /* waiting requests that watch this hold */
     struct lock_unconfirmed *unconfirmed; /* its unconfirmed grants; NULL: none; invariant 9 */
+    uint64_t order;                /* ascending in resource->holds; not part of the state */
     uint64_t number;               /* unique number of the lock; 0 without a mode */
     tl_ts since;                   /* first grant of the lock */
     tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */
@@ -66,6 +69,24 @@ struct lock_hold {
     bool auxiliary;    /* an auxiliary lock: not counted, not listed */
     bool awaited;      /* a conflicting request waits at its resource; invariant 3 */
 };
+
+/*
+ * Some consecutive holds of an owner, which are saved together: core/README.md, "Pieces". Which
+ * holds share a chunk is the host's own.
+ */
+struct lock_chunk {
+    struct lock_owner *owner;
+    struct list of_owner;
+    struct list changed;     /* in table->changed_chunks; not linked: its piece has these holds */
+    struct lock_hold *first; /* the others follow in owner->holds */
+    uint32_t count;          /* holds, at least one */
+    uint32_t added;          /* holds ever added, at most LOCK_CHUNK_HOLDS */
+    uint32_t saved_len;      /* of its piece, and the CRC32C */
+    uint32_t saved_crc;
+    uint64_t piece; /* number of its piece; 0: none was written yet */
+};
+
+enum { LOCK_CHUNK_HOLDS = 256 };
 
 /*
  * The state of a request; lock.c has the table of transitions.
@@ -106,6 +127,8 @@ struct lock_hooks {
      * mode is still the earlier one.
      */
     void (*changed)(void *context, const struct lock_hold *hold, bool gone);
+    /* Called when the last hold of a chunk that has a piece is gone. */
+    void (*piece_unused)(void *context, uint64_t piece);
     void *context;
 };
 
@@ -129,6 +152,9 @@ struct lock_table {
     uint64_t last_owner;
     uint64_t last_arrival;
     uint64_t last_lock;
+    uint64_t last_order;        /* of a hold; not part of the state */
+    struct list changed_chunks; /* struct lock_chunk by `changed` */
+    size_t changed_chunk_count;
     tl_ts ts;
     uint64_t token_count; /* tokens given since lock_table_set_ts(), one a grant (invariant 7) */
     /*
@@ -374,6 +400,13 @@ void lock_table_move_document(struct lock_table *table, const struct resource_na
  */
 bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                            struct lock_owner **ret_owner);
+
+/* --- Saving in pieces ---------------------------------------------------------------------------------------------- */
+
+/* Returns: a chunk that its piece does not have as it is now, or NULL. */
+struct lock_chunk *lock_table_changed_chunk(const struct lock_table *table);
+/* Records that a piece has a chunk as it is now, with this length and CRC32C. */
+void lock_chunk_saved(struct lock_table *table, struct lock_chunk *chunk, uint64_t piece, uint32_t len, uint32_t crc);
 
 /* --- Inspection --------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  * request watches. Three orders depend on history and are written: an owner's holds, the holds of a
  * resource, and an owner's requests.
  *
- *     ts · token_count · last owner, arrival, lock
+ *     in pieces (version 10) · ts · token_count · last owner, arrival, lock
  *     resources  parent (index) · kind · type · name
  *     owners     number · age · flags · holds
  *     hold       resource (index) · mode · flags · number · since · token · below[3]
@@ -14,6 +14,12 @@
  *     lock       resource · mode · flags · [of an unconfirmed grant: held · the confirmed mode · flags · token]
  *     orders     of each resource with several holds: the indexes of their owners
  *                of each owner: the indexes of its requests, then of its dependents' requests
+ *
+ * In pieces, each chunk of an owner's holds is in the store, and the table has no resources, no
+ * orders of holds, and in the place of an owner's holds a list of its chunks:
+ *
+ *     chunk      number of its piece · length · CRC32C
+ *     piece      resources · holds, each with its order
  *
  * A lock at depth d has intention locks on d ancestors; the paths of all of them together would be
  * as long as the square of d. So each held resource is written once, after its parent, in the order
@@ -23,13 +29,14 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/map.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
 #include "core/command/command.h"
 
-enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
+enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, CHUNK_MIN = 3, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 
 /* Reads or writes a name. A name that was read is checked for its form. */
 static void codec_resource_name(struct codec *codec, struct resource_name *name)
@@ -125,7 +132,7 @@ static void write_resources(struct codec *codec, struct resource_list *list)
     }
 }
 
-static void read_resources(struct codec *codec, struct lock_table *table, struct resource_list *list)
+static void read_resources(struct codec *codec, struct lock_table *table, struct resource_list *list, bool may_exist)
 {
     size_t count = 0;
     codec_array(codec, NULL, &count, 0, RESOURCE_MIN);
@@ -144,7 +151,7 @@ static void read_resources(struct codec *codec, struct lock_table *table, struct
         if (codec->bad)
             return;
         struct resource *parent = above == 0 ? table->resources.root : list->items[above - 1];
-        struct resource *resource = resource_restore(&table->resources, parent, kind, type, name);
+        struct resource *resource = resource_restore(&table->resources, parent, kind, type, name, may_exist);
         codec_require(codec, resource != NULL);
         if (resource != NULL)
             resources_add(list, resource);
@@ -166,7 +173,7 @@ static void resources_free(struct resource_list *list, struct lock_table *table,
 
 /* --- Holds -------------------------------------------------------------------------------------------------------- */
 
-static void codec_hold_fields(struct codec *codec, struct lock_hold *hold)
+static void codec_hold_fields(struct codec *codec, struct lock_hold *hold, bool in_piece)
 {
     bool *const flags[] = {&hold->auxiliary};
 
@@ -180,6 +187,10 @@ static void codec_hold_fields(struct codec *codec, struct lock_hold *hold)
         codec_number(codec, &below);
         codec_require(codec, below <= UINT32_MAX);
         hold->below[i] = codec->bad ? 0 : (uint32_t)below;
+    }
+    if (in_piece) {
+        codec_number(codec, &hold->order);
+        codec_require(codec, hold->order > 0 && hold->order <= INT64_MAX);
     }
 }
 
@@ -206,14 +217,14 @@ static bool has_name(const struct lock_table *table, const struct resource_name 
 }
 
 static void read_hold(struct codec *codec, struct lock_table *table, struct lock_owner *owner,
-                      const struct resource_list *list)
+                      const struct resource_list *list, bool in_piece)
 {
     struct lock_hold fields = {0};
     size_t index = 0;
 
     codec_size(codec, &index);
     codec_require(codec, codec->bad || index <= list->count);
-    codec_hold_fields(codec, &fields);
+    codec_hold_fields(codec, &fields, in_piece);
     codec_require(codec, (fields.mode != LOCK_NONE) == (fields.number != 0) &&
                              (fields.mode != LOCK_NONE || !fields.auxiliary));
     codec_require(codec, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
@@ -223,32 +234,162 @@ static void read_hold(struct codec *codec, struct lock_table *table, struct lock
     codec_require(codec, lock__restore_hold(table, owner, resource, &fields));
 }
 
-static void write_hold(struct codec *codec, const struct lock_hold *hold)
+static void write_hold(struct codec *codec, const struct lock_hold *hold, bool in_piece)
 {
     struct lock_hold fields = *hold;
     size_t index = hold->resource->scratch;
 
     codec_size(codec, &index);
-    codec_hold_fields(codec, &fields);
+    codec_hold_fields(codec, &fields, in_piece);
 }
+
+/* --- Pieces ------------------------------------------------------------------------------------------------------- */
+
+void lock_codec_write_chunk(struct codec *codec, struct lock_table *table, const struct lock_chunk *chunk)
+{
+    struct resource_list list = {.keys = ARENA_INIT};
+    size_t count = chunk->count;
+    const struct list *link = &chunk->first->of_owner;
+    for (size_t i = 0; i < count; i++, link = link->next)
+        resources_put(&list, list_entry(link, struct lock_hold, of_owner)->resource);
+    write_resources(codec, &list);
+    codec_array(codec, NULL, &count, 0, HOLD_MIN + 1);
+    link = &chunk->first->of_owner;
+    for (size_t i = 0; i < count; i++, link = link->next)
+        write_hold(codec, list_entry(link, struct lock_hold, of_owner), true);
+    resources_free(&list, table, false);
+}
+
+/* Returns: whether the bytes of a piece were valid and became a chunk that encodes to the same. */
+static bool read_piece(struct lock_table *table, struct lock_owner *owner, struct slice bytes, uint64_t piece,
+                       uint32_t len, uint32_t crc)
+{
+    struct resource_list list = {.keys = ARENA_INIT};
+    struct codec codec = codec_from(bytes, &list.keys);
+    struct lock_chunk *chunk = lock__chunk_begin(table, owner);
+    size_t count = 0;
+    read_resources(&codec, table, &list, true);
+    codec_array(&codec, NULL, &count, 0, HOLD_MIN + 1);
+    codec_require(&codec, count > 0 && count <= LOCK_CHUNK_HOLDS);
+    for (size_t i = 0; i < count && !codec.bad; i++)
+        read_hold(&codec, table, owner, &list, true);
+    bool valid = codec_done(&codec);
+    resources_free(&list, table, true);
+    if (chunk->count == 0) {
+        lock__chunk_end(table, chunk);
+        return false;
+    }
+    if (valid) {
+        struct buf again = BUF_INIT(BUF_UNLIMITED);
+        codec = codec_to(&again, codec.version);
+        lock_codec_write_chunk(&codec, table, chunk);
+        valid = slice_equal(buf_as_slice(&again), bytes);
+        buf_deinit(&again);
+    }
+    lock_chunk_saved(table, chunk, piece, len, crc);
+    return valid;
+}
+
+static void codec_chunk_fields(struct codec *codec, uint64_t *piece, uint32_t *len, uint32_t *crc)
+{
+    uint64_t wide_len = *len, wide_crc = *crc;
+    codec_number(codec, piece);
+    codec_number(codec, &wide_len);
+    codec_number(codec, &wide_crc);
+    codec_require(codec, *piece > 0 && wide_len > 0 && wide_len <= UINT32_MAX && wide_crc <= UINT32_MAX);
+    *len = codec->bad ? 0 : (uint32_t)wide_len;
+    *crc = codec->bad ? 0 : (uint32_t)wide_crc;
+}
+
+static void read_chunk(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs,
+                       struct lock_owner *owner)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    uint64_t piece = 0;
+    uint32_t len = 0, crc = 0;
+    codec_chunk_fields(codec, &piece, &len, &crc);
+    if (!codec->bad)
+        codec_require(codec, refs->read_piece(refs->context, piece, len, crc, &bytes) &&
+                                 read_piece(table, owner, buf_as_slice(&bytes), piece, len, crc));
+    buf_deinit(&bytes);
+}
+
+/* The list of the chunks of an owner's holds, and, when reading, the holds. */
+static void codec_chunks(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs,
+                         struct lock_owner *owner)
+{
+    size_t count = length_of(&owner->chunks);
+    codec_array(codec, NULL, &count, 0, CHUNK_MIN);
+    if (codec_reads(codec)) {
+        for (size_t i = 0; i < count && !codec->bad; i++)
+            read_chunk(codec, table, refs, owner);
+        return;
+    }
+    list_for_each(link, &owner->chunks)
+    {
+        struct lock_chunk chunk = *list_entry(link, struct lock_chunk, of_owner);
+        REQUIRE(!list_linked(&chunk.changed));
+        codec_chunk_fields(codec, &chunk.piece, &chunk.saved_len, &chunk.saved_crc);
+    }
+}
+
+static int compare_orders(const void *a, const void *b)
+{
+    uint64_t x = (*(struct lock_hold *const *)a)->order, y = (*(struct lock_hold *const *)b)->order;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the holds of a resource, which pieces have in the order of their owners. */
+static void sort_holds(struct codec *codec, struct resource *resource)
+{
+    size_t count = length_of(&resource->holds), i = 0;
+    struct lock_hold **holds = mem_alloc(count * sizeof(struct lock_hold *));
+    list_for_each(link, &resource->holds) holds[i++] = list_entry(link, struct lock_hold, of_resource);
+    qsort(holds, count, sizeof(struct lock_hold *), compare_orders);
+    for (i = 0; i < count; i++) {
+        codec_require(codec, i == 0 || holds[i - 1]->order < holds[i]->order);
+        lock__hold_to_end(holds[i]);
+    }
+    mem_free(holds);
+}
+
+/* Restores the orders of all resources' holds from their numbers. */
+static void sort_all_holds(struct codec *codec, const struct lock_codec_refs *refs)
+{
+    for (int pass = 0; pass < 2; pass++) /* the second pass clears `scratch` */
+        for (size_t i = 0; i < refs->owner_count; i++)
+            list_for_each(link, &refs->owners[i]->holds)
+            {
+                struct resource *resource = list_entry(link, struct lock_hold, of_owner)->resource;
+                if (pass == 0 && resource->scratch == 0 && resource->holds.next != resource->holds.prev)
+                    sort_holds(codec, resource);
+                resource->scratch = pass == 0;
+            }
+}
+
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
 
 static void codec_owner(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs, size_t at,
                         const struct resource_list *list)
 {
     struct lock_owner *owner = refs->owners[at];
     bool *const flags[] = {&owner->autocommit, &owner->cleanup};
-    size_t count = codec_reads(codec) ? 0 : list->hold_counts[at];
+    size_t count = codec_reads(codec) || refs->in_pieces ? 0 : list->hold_counts[at];
 
     codec_number(codec, &owner->number);
     codec_number(codec, &owner->age);
     codec_flags(codec, flags, 2);
+    if (refs->in_pieces) {
+        codec_chunks(codec, table, refs, owner);
+        return;
+    }
     codec_array(codec, NULL, &count, 0, HOLD_MIN);
     if (!codec_reads(codec)) {
-        list_for_each(link, &owner->holds) write_hold(codec, list_entry(link, struct lock_hold, of_owner));
+        list_for_each(link, &owner->holds) write_hold(codec, list_entry(link, struct lock_hold, of_owner), false);
         return;
     }
     for (size_t i = 0; i < count && !codec->bad; i++)
-        read_hold(codec, table, owner, list);
+        read_hold(codec, table, owner, list, false);
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
@@ -488,6 +629,7 @@ static void read_order(struct codec *codec, struct lock_table *table, const stru
         if (hold == NULL)
             return;
         lock__hold_to_end(hold);
+        hold->order = ++table->last_order;
     }
 }
 
@@ -582,7 +724,8 @@ static void write_requests_and_orders(struct codec *codec, struct lock_table *ta
     codec_array(codec, NULL, &count, 0, REQUEST_MIN);
     for (size_t i = 0; i < count; i++)
         write_request(codec, refs->requests[i], index_map_get(&owners, refs->requests[i]->owner->number));
-    codec_orders(codec, table, refs, resources, &owners);
+    if (!refs->in_pieces)
+        codec_orders(codec, table, refs, resources, &owners);
     codec_request_orders(codec, refs, &requests);
     index_map_free(&owners);
     index_map_free(&requests);
@@ -593,7 +736,10 @@ static void read_requests_and_orders(struct codec *codec, struct lock_table *tab
 {
     read_requests(codec, table, refs);
     sort_grants(codec, refs);
-    codec_orders(codec, table, refs, resources, NULL);
+    if (refs->in_pieces)
+        sort_all_holds(codec, refs);
+    else
+        codec_orders(codec, table, refs, resources, NULL);
     codec_request_orders(codec, refs, NULL);
     for (size_t i = 0; i < refs->request_count && !codec->bad; i++)
         if (refs->requests[i]->state == LOCK_STATE_WAITING)
@@ -604,7 +750,7 @@ static void codec_resources(struct codec *codec, struct lock_table *table, const
                             struct resource_list *list)
 {
     if (codec_reads(codec)) {
-        read_resources(codec, table, list);
+        read_resources(codec, table, list, false);
         return;
     }
     list->hold_counts = arena_zalloc(&list->keys, (refs->owner_count + 1) * sizeof *list->hold_counts);
@@ -638,8 +784,14 @@ void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock
     REQUIRE(!codec_reads(codec) || lock_table_is_idle(table));
     if (codec_reads(codec))
         refs->request_count = 0;
+    refs->in_pieces = refs->in_pieces && table->hold_count > 0;
+    if (codec->version >= 10)
+        codec_bool(codec, &refs->in_pieces);
+    codec_require(codec, !refs->in_pieces || !codec_reads(codec) || refs->read_piece != NULL);
+    refs->in_pieces = refs->in_pieces && !codec->bad;
     codec_numbers(codec, table);
-    codec_resources(codec, table, refs, &resources);
+    if (!refs->in_pieces)
+        codec_resources(codec, table, refs, &resources);
     codec_size(codec, &count);
     codec_require(codec, count == refs->owner_count);
     for (size_t i = 0; i < refs->owner_count && !codec->bad; i++)

@@ -25,6 +25,15 @@ struct lock_codec_refs {
      */
     struct lock_request **requests;
     size_t request_count;
+
+    /*
+     * Holds are in pieces, and the table only lists them. To write it so, set `in_pieces`; no chunk
+     * may have changed since its piece was written. A read needs `read_piece`: it appends the bytes
+     * of a piece, and returns whether there is one of this length and CRC32C.
+     */
+    bool in_pieces;
+    bool (*read_piece)(void *context, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes);
+    void *context;
 };
 
 /*
@@ -38,6 +47,9 @@ void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock
  * freed.
  */
 void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs);
+
+/* Writes the bytes of a chunk's piece. */
+void lock_codec_write_chunk(struct codec *codec, struct lock_table *table, const struct lock_chunk *chunk);
 
 /* Sets the user of a request that was read. */
 void lock_request_set_user(struct lock_request *request, void *user);

@@ -463,6 +463,7 @@ static void check_counts(const struct resource *resource)
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
             held[bit] += hold->bits >> bit & 1;
         INSIST(lock__hold_next(resource, before, UINT8_MAX) == hold);
+        INSIST(before == NULL || before->order < hold->order);
         before = hold;
     }
     INSIST(lock__hold_next(resource, before, UINT8_MAX) == NULL);
@@ -516,6 +517,15 @@ static void check_owner(const struct lock_owner *owner)
         count++;
     }
     INSIST(owner->awaited_count == awaited && owner->hold_count == count);
+    const struct list *at = owner->holds.next;
+    list_for_each(link, &owner->chunks)
+    {
+        const struct lock_chunk *chunk = list_entry(link, struct lock_chunk, of_owner);
+        INSIST(chunk->count > 0 && chunk->count <= chunk->added && &chunk->first->of_owner == at);
+        for (uint32_t i = 0; i < chunk->count; i++, at = at->next)
+            INSIST(list_entry(at, struct lock_hold, of_owner)->chunk == chunk);
+    }
+    INSIST(at == &owner->holds);
 }
 
 /* The statistics and the counts of owners agree with the holds. */

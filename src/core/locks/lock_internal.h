@@ -2,7 +2,8 @@
 /*
  * Shared by the files of the lock table: lock.c (holds and requests), lock_queue.c (wait queues),
  * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_undo.c (unconfirmed grants),
- * lock_inspect.c (inspection and checks), lock_codec.c (serialization).
+ * lock_inspect.c (inspection and checks), lock_codec.c (serialization), lock_chunk.c (chunks of
+ * holds).
  */
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
@@ -154,7 +155,26 @@ bool lock__has_conflicting_hold(const struct lock_table *table, const struct loc
  * `mask`, or NULL. Compatible holds, of which there can be very many, are skipped without a visit.
  */
 struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask);
-/* Moves a hold to the end of its resource's holds, as the youngest. */
+/* Records that the fields of a hold, or the parent of its resource, have changed. */
+static inline void lock__chunk_touch(struct lock_table *table, struct lock_chunk *chunk)
+{
+    if (list_linked(&chunk->changed))
+        return;
+    list_append(&table->changed_chunks, &chunk->changed);
+    table->changed_chunk_count++;
+}
+/* Begins a chunk at the end of an owner's holds; it has none until lock__chunk_add(). */
+struct lock_chunk *lock__chunk_begin(struct lock_table *table, struct lock_owner *owner);
+/* Adds the last hold of its owner to the last chunk, or to a new one. */
+void lock__chunk_add(struct lock_table *table, struct lock_hold *hold);
+/* Removes a hold from its chunk, which ends with its last one. Requires: it is in owner->holds. */
+void lock__chunk_remove(struct lock_table *table, struct lock_hold *hold);
+/* Frees a chunk without holds. */
+void lock__chunk_end(struct lock_table *table, struct lock_chunk *chunk);
+/*
+ * Moves a hold to the end of its resource's holds, as the youngest. `order` is for the caller to
+ * change.
+ */
 void lock__hold_to_end(struct lock_hold *hold);
 /* Returns: the oldest hold that blocks a waiter, or NULL. */
 struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, const struct lock_waiter *waiter);

@@ -38,6 +38,7 @@ void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts tok
         *at = hold->token_chain;
     }
     hold->token = token;
+    lock__chunk_touch(table, hold->chunk);
     if (token != TL_TS_NONE)
         put(table, hold);
 }

@@ -288,7 +288,7 @@ static bool is_possible(const struct resource *parent, enum resource_kind kind, 
 }
 
 struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
-                                  struct slice type, struct slice name)
+                                  struct slice type, struct slice name, bool may_exist)
 {
     REQUIRE(parent != NULL && parent->refs > 0);
     if (!is_possible(parent, kind, type, name) || name.len > UINT32_MAX / 2)
@@ -298,7 +298,10 @@ struct resource *resource_restore(struct resource_table *table, struct resource 
         home = home->parent;
     const struct key key = {home, kind, type, name};
     uint32_t hash = hash_key(&key);
-    return find(table, &key, hash) != NULL ? NULL : resource_ref(make(table, &key, hash, parent));
+    struct resource *found = find(table, &key, hash);
+    if (found == NULL)
+        return resource_ref(make(table, &key, hash, parent));
+    return may_exist && found->parent == parent ? resource_ref(found) : NULL;
 }
 
 void resource_unref(struct resource_table *table, struct resource *resource)

@@ -122,13 +122,13 @@ struct resource *resource_open(struct resource_table *table, const struct resour
                                struct resource_path_cache *cache);
 
 /*
- * Makes a resource of a saved table below `parent`. The caller checks its depth
- * (RESOURCE_LEVELS_MAX).
- * Returns: NULL if this kind or name is not possible below `parent`, or exists already.
+ * Makes a resource of a saved table below `parent`, or, if `may_exist`, finds it there. The caller
+ * checks its depth (RESOURCE_LEVELS_MAX).
+ * Returns: NULL if this kind or name is not possible below `parent`, or exists otherwise.
  * Owns: as resource_open().
  */
 struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
-                                  struct slice type, struct slice name);
+                                  struct slice type, struct slice name, bool may_exist);
 
 /* Takes a reference. Returns: the resource. */
 static inline struct resource *resource_ref(struct resource *resource)

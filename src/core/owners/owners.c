@@ -101,10 +101,15 @@ void owners__update_budget(struct core *core)
     update_metrics(owners, &core->metrics);
 }
 
+static void on_piece_unused(void *context, uint64_t piece)
+{
+    save_pieces__delete(&((struct owners *)context)->pieces, piece);
+}
+
 void owners__open(struct core *core)
 {
     struct owners *owners = mem_zalloc(sizeof *owners);
-    const struct lock_hooks hooks = {on_deadlock, on_lock_changed, owners};
+    const struct lock_hooks hooks = {on_deadlock, on_lock_changed, on_piece_unused, owners};
     owners->core = core;
     core->owners = owners;
     lock_table_init(&owners->locks, &hooks);

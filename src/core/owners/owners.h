@@ -60,7 +60,7 @@ struct owners {
     size_t ephemeral_delta_capacity;
     struct list cleanup_attempts;  /* struct cleanup_attempt, in order of their keys */
     struct hosts hosts;
-    struct save_pieces pieces; /* of overlays, in the store */
+    struct save_pieces pieces; /* of overlays and holds, in the store */
     size_t abandoned_count;  /* open transactions that will be rolled back */
     struct list deferred;    /* struct deferred, oldest first */
     struct list unrequested; /* deferred cleanup without a lock request, in order; empty after RESTART */

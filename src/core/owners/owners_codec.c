@@ -246,6 +246,20 @@ static void codec_terminating_list(struct codec *codec, struct core *core, struc
     }
 }
 
+/* Whether each session that a request to close waits for is in a list, so that it is answered. */
+static bool closes_are_listed(const struct owners *owners)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    while (map_next(&owners->sessions, &position, &id, &value)) {
+        const struct session *session = value;
+        if (session->close_command != NULL && !list_linked(&session->of_terminating))
+            return false;
+    }
+    return true;
+}
+
 static void codec_terminating(struct sections *sections, struct core *core)
 {
     struct codec codec = section_begin(sections, SECTION_TERMINATING);
@@ -253,6 +267,7 @@ static void codec_terminating(struct sections *sections, struct core *core)
     codec_terminating_list(&codec, core, &core->owners->sessions_to_purge, false);
     if (codec.version >= 5)
         codec_terminating_list(&codec, core, &core->owners->sessions_to_clean, true);
+    codec_require(&codec, !codec_reads(&codec) || codec.bad || closes_are_listed(core->owners));
     section_end(sections, &codec);
 }
 
@@ -272,15 +287,9 @@ static void read_one(struct codec *codec, struct overlay *overlay, enum store_sp
 
     codec_bytes(codec, &key);
     codec_slice(codec, &value);
-    codec_require(codec, (before->data == NULL || slice_compare(*before, key) < 0) &&
-                             save_pieces__record_is_valid(space, key, value));
-    if (codec->bad)
-        return;
+    codec_require(codec, codec->bad || ((before->data == NULL || slice_compare(*before, key) < 0) &&
+                                        save_pieces__restore_record(overlay, space, key, value)));
     *before = key;
-    if (value.data == NULL)
-        overlay_delete(overlay, space, key);
-    else
-        overlay_put(overlay, space, key, value);
 }
 
 /* An overlay, in itself or as a list of its pieces. */
@@ -630,6 +639,9 @@ static void codec_locks(struct sections *sections, struct core *core)
     struct arena arena = ARENA_INIT;
     struct lock_codec_refs refs = collect_refs(core, &arena);
 
+    refs.in_pieces = sections->in_pieces;
+    refs.read_piece = save_pieces__read_holds;
+    refs.context = core;
     lock_codec_table(&codec, &owners->locks, &refs);
     if (codec_reads(&codec)) {
         codec_require(&codec, codec.bad || (numbers_are_valid(owners, &refs) && released_sessions_are_valid(owners)));
@@ -765,7 +777,7 @@ void owners__codec(struct core *core, struct sections *sections)
     if (sections->version >= 4)
         hosts__codec(sections, &owners->hosts);
     if (sections_are_read(sections)) {
-        sections_require(sections, save_pieces__check_loaded(core));
+        sections_require(sections, save_pieces__check_loaded(core, sections->version));
         sections->in_pieces = owners->pieces.named > 0;
         owners->events_reported = owners->lock_events.count; /* reported before */
         owners__update_budget(core);

@@ -40,7 +40,7 @@ struct core_metrics {
     metric_value transactions;
     metric_value deferred_actions; /* of ended sessions, deferred because of other owners' locks */
 
-    metric_value pieces_written; /* of overlays, for checkpoints (README.md, "Pieces") */
+    metric_value pieces_written; /* of overlays and holds, for checkpoints (README.md, "Pieces") */
     metric_value piece_bytes;
 
     metric_value sessions_opened;

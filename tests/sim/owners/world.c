@@ -86,6 +86,13 @@ static void on_changed(void *context, const struct lock_hold *hold, bool gone)
     world->hooks.changed(world->hooks.context, hold, gone);
 }
 
+static void on_piece_unused(void *context, uint64_t piece)
+{
+    struct world *world = context;
+
+    world->hooks.piece_unused(world->hooks.context, piece);
+}
+
 /* --- The host ----------------------------------------------------------------------------------------------------- */
 
 /* Small limits, so that each is reached. */
@@ -112,7 +119,7 @@ static void set_hooks(struct world *world)
 {
     struct lock_table *table = &world->core->owners->locks;
     world->hooks = table->hooks;
-    table->hooks = (struct lock_hooks){on_deadlock, on_changed, world};
+    table->hooks = (struct lock_hooks){on_deadlock, on_changed, on_piece_unused, world};
 }
 
 static void open_core(struct world *world)

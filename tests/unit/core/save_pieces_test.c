@@ -2,9 +2,9 @@
 /*
  * Goal: the state written ahead of a checkpoint in pieces, and the record of the checkpoint, load as
  * the state at the checkpoint, whatever changed between two parts and wherever the process ends;
- * damage is refused. Method: transactions with random changes; parts of random size are written
- * between them. The loaded state is compared with the form of core_save(). A file of each
- * version must stay readable.
+ * damage is refused. Method: transactions and sessions with random changes and locks; parts of
+ * random size are written between them. The loaded state is compared with the form of core_save(). A
+ * file of each version must stay readable.
  *
  * usage: save_pieces_test DIRECTORY [--write]
  */
@@ -16,12 +16,14 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "core/locks/lock.h"
+#include "core/locks/lock_codec.h"
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
 #include "core/step/save.h"
 #include "core/command/section.h"
 
-enum { TXNS = 4, DOCUMENTS = 60, SOURCE_MAX = 20000 };
+enum { TXNS = 4, DOCUMENTS = 60, SOURCE_MAX = 20000, SESSIONS = 3, LOCKABLE = 1500, LOCKS_MAX = 120 };
 
 static const char *directory;
 static bool writes;
@@ -46,6 +48,57 @@ static void write_document(struct core_fixture *box, const char *txn, size_t num
     fixture_run(box, command, 1);
     assert_int_equal(box->last->problem.type, PROBLEM_NONE);
     assert_int_equal(box->last->write.results[0].problem.type, PROBLEM_NONE);
+}
+
+static void open_session(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+static void close_session(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+    command->session.id = slice_from(id);
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+/* A command of a session with `count` targets. */
+static struct command *lock_command(enum command_type type, const char *session, size_t count)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->owner.session = arena_copy(&command->arena, slice_from(session));
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof *command->lock.targets);
+    command->lock.target_count = count;
+    return command;
+}
+
+static struct lock_target document_target(struct command *command, size_t number, enum lock_mode mode)
+{
+    return (struct lock_target){
+        .mode = mode, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "d%zu", number)};
+}
+
+/* Locks documents from `first` on, one command for all. */
+static void lock_documents(struct core_fixture *box, const char *session, size_t first, size_t count)
+{
+    struct command *command = lock_command(COMMAND_LOCK, session, count);
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] = document_target(command, first + i, LOCK_S);
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+static void unlock_document(struct core_fixture *box, const char *session, size_t number)
+{
+    struct command *command = lock_command(COMMAND_UNLOCK, session, 1);
+    command->lock.targets[0] = document_target(command, number, LOCK_S);
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
 static void whole(struct core_fixture *box, struct buf *saved)
@@ -112,13 +165,58 @@ static void open_box(struct core_fixture *box)
 struct random_walk {
     struct core_fixture box;
     struct rng rng;
-    int open[TXNS]; /* numbers of open transactions; 0: none */
+    int open[TXNS + SESSIONS]; /* numbers of open transactions, and of sessions; 0: none */
     int last;       /* number ever given */
     struct buf record, saved;
 };
 
+/* A document, a directory, or the whole index. */
+static struct lock_target random_target(struct random_walk *walk, struct command *command, enum lock_mode mode)
+{
+    size_t number = rng_below(&walk->rng, LOCKABLE);
+    struct lock_target target = document_target(command, number, mode);
+    if (number % 10 == 0)
+        target = (struct lock_target){
+            .mode = mode,
+            .index = SLICE_LIT("paths"),
+            .path = arena_printf(&command->arena, "/a%zu/b%zu/c", number % 3, number % 100),
+        };
+    else if (number == 1)
+        target.id = SLICE_NONE;
+    return target;
+}
+
+/* Opens a session, or closes it, or locks or unlocks something. Other sessions' locks may prevent that. */
+static void change_locks(struct random_walk *walk)
+{
+    size_t i = TXNS + rng_below(&walk->rng, SESSIONS), choice = rng_below(&walk->rng, 100);
+    bool begins = walk->open[i] == 0;
+    char name[16];
+    if (begins)
+        walk->open[i] = ++walk->last;
+    snprintf(name, sizeof name, "s%d", walk->open[i]);
+    if (begins) {
+        open_session(&walk->box, name);
+    } else if (choice == 0) {
+        close_session(&walk->box, name);
+        walk->open[i] = 0;
+    } else {
+        bool locks = choice < 70;
+        size_t count = locks ? 1 + rng_below(&walk->rng, LOCKS_MAX) : choice == 99 ? 0 : 1;
+        enum lock_mode mode = rng_below(&walk->rng, 20) == 0 ? LOCK_U : LOCK_S;
+        struct command *command = lock_command(locks ? COMMAND_LOCK : COMMAND_UNLOCK, name, count);
+        for (size_t j = 0; j < count; j++)
+            command->lock.targets[j] = random_target(walk, command, mode);
+        fixture_run(&walk->box, command, 1);
+    }
+}
+
 static void change(struct random_walk *walk)
 {
+    if (rng_below(&walk->rng, 3) == 0) {
+        change_locks(walk);
+        return;
+    }
     size_t i = rng_below(&walk->rng, TXNS);
     bool begins = walk->open[i] == 0;
     char name[16];
@@ -140,7 +238,8 @@ static void change(struct random_walk *walk)
 static void test_any_change_between_parts(void **state)
 {
     struct random_walk walk = {.record = BUF_INIT(BUF_UNLIMITED), .saved = BUF_INIT(BUF_UNLIMITED)};
-    int open[TXNS] = {0};
+    int open[TXNS + SESSIONS] = {0};
+    size_t locks_max = 0;
     (void)state;
     rng_init(&walk.rng, 11);
     open_box(&walk.box);
@@ -157,8 +256,12 @@ static void test_any_change_between_parts(void **state)
             save_ahead(&walk.box, 1 + rng_below(&walk.rng, 100000));
         } else {
             change(&walk);
+            size_t count = walk.box.core->owners->locks.lock_count;
+            locks_max = count > locks_max ? count : locks_max;
         }
+        lock_table_check(&walk.box.core->owners->locks);
     }
+    assert_true(locks_max > 4 * LOCK_CHUNK_HOLDS);
     fixture_close(&walk.box);
     buf_deinit(&walk.record);
     buf_deinit(&walk.saved);
@@ -198,7 +301,51 @@ static void test_unchanged_pieces_are_not_written_again(void **state)
     buf_deinit(&saved);
 }
 
-/* A part has few pieces however small they are, and deletes few. */
+/* Locks are written only if they or their neighbours have changed, and a closed session leaves none. */
+static void test_unchanged_locks_are_not_written_again(void **state)
+{
+    enum { COUNT = 4000, STEP = 1000, PART = 10000, PIECE_MAX = 30000 };
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    size_t pieces, parts = 1;
+    (void)state;
+    open_box(&box);
+    open_session(&box, "s0");
+    open_session(&box, "s1");
+    for (size_t i = 0; i < COUNT; i += STEP) { /* the order of a document's holds is not that of their owners */
+        lock_documents(&box, i % (2 * STEP) == 0 ? "s1" : "s0", i, STEP);
+        lock_documents(&box, i % (2 * STEP) == 0 ? "s0" : "s1", i, STEP);
+    }
+    for (; save_ahead(&box, PART); parts++)
+        assert_true(written(&box) >= parts * PART / 2); /* each piece counts a little more */
+    uint64_t all = written(&box);
+    assert_true(all > (uint64_t)COUNT * 2 * 10 && parts > all / (2 * PIECE_MAX));
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(written(&box), all);
+    assert_true(record.len < all / 20 && saved.len > all / 3);
+    unlock_document(&box, "s0", COUNT / 2); /* its chunk, and the one with the root */
+    checkpoint(&box, &record, &saved);
+    assert_true(written(&box) > all && written(&box) - all < 2 * PIECE_MAX);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    lock_documents(&box, "s1", COUNT, 1); /* the last one, and the one with the root */
+    checkpoint(&box, &record, &saved);
+    assert_true(written(&box) > 0 && written(&box) < 2 * PIECE_MAX);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    close_session(&box, "s0");
+    close_session(&box, "s1");
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(store_count_pieces(box.store, &pieces), 0);
+    assert_int_equal(pieces, 0);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+}
+
+/*
+ * A part has few pieces however small they are, and deletes few. Every second transaction ends, since
+ * pieces with consecutive numbers are deleted together.
+ */
 static void test_small_pieces_are_written_in_parts(void **state)
 {
     enum { COUNT = 60, PART = 8 * 4096, PIECES_MAX = PART / 4096 };
@@ -218,18 +365,18 @@ static void test_small_pieces_are_written_in_parts(void **state)
         assert_int_equal(store_count_pieces(box.store, &pieces), 0);
         assert_true(pieces > before && pieces - before <= PIECES_MAX);
     }
-    assert_int_equal(pieces, COUNT);
+    assert_int_equal(pieces, 2 * COUNT); /* of the overlay, and of the locks */
     checkpoint(&box, &record, &saved);
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < COUNT; i += 2) {
         snprintf(id, sizeof id, "t%zu", i);
         fixture_txn(&box, COMMAND_TXN_ROLLBACK, id);
     }
     for (bool more = true; more; before = pieces) {
         more = save_ahead(&box, PART);
         assert_int_equal(store_count_pieces(box.store, &pieces), 0);
-        assert_true(pieces < before && before - pieces <= PIECES_MAX);
+        assert_true(pieces < before && before - pieces <= 2 * PIECES_MAX); /* two of each */
     }
-    assert_int_equal(pieces, 0);
+    assert_int_equal(pieces, COUNT);
     fixture_close(&box);
     buf_deinit(&record);
     buf_deinit(&saved);
@@ -257,6 +404,76 @@ static void test_parts_end_however_much_changes(void **state)
     fixture_close(&box);
     buf_deinit(&record);
     buf_deinit(&saved);
+}
+
+/*
+ * A transaction that changes everything between two parts delays neither locks nor another
+ * transaction: both are complete before the limit ends the parts.
+ */
+static void test_kinds_and_transactions_share_parts(void **state)
+{
+    enum { COUNT = 100, LENGTH = 4000, COLD = 40, LOCKS = 8000, STEP = 1000, PART = 50000 };
+    struct core_fixture box;
+    size_t index;
+    bool locks = false, cold = false;
+    (void)state;
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t1");
+    open_session(&box, "s0");
+    for (size_t i = 0; i < LOCKS; i += STEP)
+        lock_documents(&box, "s0", i, STEP);
+    for (size_t i = 0; i < COLD; i++)
+        write_document(&box, "t1", i, LENGTH);
+    for (bool more = true; more;) {
+        for (size_t i = 0; i < COUNT; i++)
+            write_document(&box, "t0", i, LENGTH);
+        more = save_ahead(&box, PART);
+        locks |= lock_table_changed_chunk(&box.core->owners->locks) == NULL;
+        cold |= !overlay_changed_chunk(owners_txn(box.core->owners, SLICE_LIT("t1"))->overlay, &index);
+    }
+    assert_true(locks && cold);
+    fixture_close(&box);
+}
+
+/* Changes locks so that pieces are replaced, added and deleted. */
+static void change_some_locks(struct core_fixture *box)
+{
+    for (size_t i = 0; i < 2000; i += 100)
+        unlock_document(box, "s0", i);
+    close_session(box, "s1");
+    open_session(box, "s2");
+    lock_documents(box, "s2", 0, 1000);
+    lock_documents(box, "s0", 5000, 1000);
+}
+
+/* A kill after any number of parts, also of all and of the record, loads the checkpoint before. */
+static void test_kill_between_parts_of_locks_loads_older_checkpoint(void **state)
+{
+    enum { COUNT = 2000, PART = 10000, MANY = 10 };
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED), later = BUF_INIT(BUF_UNLIMITED);
+    int parts = 0;
+    (void)state;
+    open_box(&box);
+    open_session(&box, "s0");
+    open_session(&box, "s1");
+    lock_documents(&box, "s0", 0, COUNT);
+    lock_documents(&box, "s1", COUNT, COUNT);
+    checkpoint(&box, &record, &saved);
+    for (bool more = true; more; parts++) {
+        change_some_locks(&box);
+        for (int i = 0; i < parts && more; i++)
+            more = save_ahead(&box, PART);
+        if (!more)
+            assert_int_equal(core_save_rest(box.core, &later), 0);
+        reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    }
+    assert_true(parts > MANY);
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+    buf_deinit(&later);
 }
 
 static void assert_refused(struct core_fixture *box, struct slice record)
@@ -310,6 +527,146 @@ static void test_damaged_pieces_are_refused(void **state)
     buf_deinit(&reason);
 }
 
+/* Any changed bit of a piece of locks, and a missing one. */
+static void test_damaged_pieces_of_locks_are_refused(void **state)
+{
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED), piece = BUF_INIT(BUF_UNLIMITED),
+               reason = BUF_INIT(BUF_UNLIMITED);
+    const struct store_piece first = {1, 0};
+    (void)state;
+    open_box(&box);
+    open_session(&box, "s0");
+    open_session(&box, "s1");
+    lock_documents(&box, "s0", 0, 3);
+    lock_documents(&box, "s1", 1, 3);
+    checkpoint(&box, &record, &saved);
+    core_close(box.core);
+    assert_int_equal(store_get_piece(box.store, first, &piece), 0);
+    for (size_t bit = 0; bit < 8 * piece.len; bit++) {
+        piece.data[bit / 8] = (char)(piece.data[bit / 8] ^ 1 << bit % 8);
+        assert_int_equal(store_put_piece(box.store, first, buf_as_slice(&piece)), 0);
+        assert_refused(&box, buf_as_slice(&record));
+        piece.data[bit / 8] = (char)(piece.data[bit / 8] ^ 1 << bit % 8);
+    }
+    assert_int_equal(store_delete_pieces(box.store, 1, 1), 0);
+    assert_refused(&box, buf_as_slice(&record));
+    store_mem_crash(box.store, 0);
+    assert_int_equal(load(&box, buf_as_slice(&record), &reason), 0);
+    fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+    buf_deinit(&piece);
+    buf_deinit(&reason);
+}
+
+struct table_box {
+    struct lock_table table;
+    struct lock_owner owners[2];
+    struct lock_owner *all[2];
+    struct buf pieces[2];
+};
+
+static struct lock_codec_refs open_table(struct table_box *box)
+{
+    lock_table_init(&box->table, NULL);
+    for (int i = 0; i < 2; i++) {
+        lock_owner_init(&box->table, &box->owners[i], NULL, NULL);
+        box->all[i] = &box->owners[i];
+    }
+    return (struct lock_codec_refs){.owners = box->all, .owner_count = 2};
+}
+
+static void close_table(struct table_box *box, struct lock_codec_refs *refs)
+{
+    lock_codec_discard(&box->table, refs);
+    for (int i = 0; i < 2; i++)
+        lock_owner_deinit(&box->owners[i]);
+    lock_table_deinit(&box->table);
+}
+
+static void hold_documents(struct table_box *box, int owner)
+{
+    const struct lock_spec specs[] = {
+        {{.index = SLICE_LIT("fs"), .path = SLICE_LIT("/a/b"), .id = SLICE_LIT("1")}, LOCK_S, false, false},
+        {{.index = SLICE_LIT("fs"), .id = SLICE_LIT("2")}, LOCK_S, false, false},
+        {{.index = SLICE_LIT("n"), .space = RESOURCE_SPACE_NAMES}, LOCK_S, false, true},
+    };
+    lock_table_set_ts(&box->table, 10 + (tl_ts)owner);
+    struct lock_request *request = lock_request_new(&box->table, &box->owners[owner], specs, 3, NULL);
+    assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
+    lock_request_free(request);
+}
+
+/* Finds a piece whatever its checksum is. */
+static bool any_piece(void *context, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes)
+{
+    struct table_box *box = context;
+    (void)len, (void)crc;
+    if (piece < 1 || piece > 2)
+        return false;
+    buf_slice(ret_bytes, buf_as_slice(&box->pieces[piece - 1]));
+    return true;
+}
+
+/* Returns: whether the table can be read. */
+static bool read_table(struct table_box *box, struct slice record)
+{
+    struct arena arena = ARENA_INIT;
+    struct codec codec = codec_from(record, &arena);
+    struct lock_codec_refs refs = open_table(box);
+    codec.version = SECTIONS_VERSION;
+    refs.read_piece = any_piece;
+    refs.context = box;
+    lock_codec_table(&codec, &box->table, &refs);
+    bool valid = codec_done(&codec);
+    if (valid)
+        lock_table_check(&box->table);
+    close_table(box, &refs);
+    arena_deinit(&arena);
+    return valid;
+}
+
+/* Holds are validated even if the checksum of their piece is right: reading them ends in an error at most. */
+static void test_content_of_pieces_of_locks_is_validated(void **state)
+{
+    struct table_box box = {.pieces = {BUF_INIT(BUF_UNLIMITED), BUF_INIT(BUF_UNLIMITED)}};
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct lock_chunk *chunk;
+    struct codec codec;
+    size_t refused = 0, bits = 0;
+    (void)state;
+    struct lock_codec_refs refs = open_table(&box);
+    refs.in_pieces = true;
+    hold_documents(&box, 0);
+    hold_documents(&box, 1);
+    for (size_t i = 0; (chunk = lock_table_changed_chunk(&box.table)) != NULL; i++) {
+        assert_true(i < 2);
+        codec = codec_to(&box.pieces[i], SECTIONS_VERSION);
+        lock_codec_write_chunk(&codec, &box.table, chunk);
+        lock_chunk_saved(&box.table, chunk, i + 1, (uint32_t)box.pieces[i].len, 0);
+    }
+    codec = codec_to(&record, SECTIONS_VERSION);
+    lock_codec_table(&codec, &box.table, &refs);
+    close_table(&box, &refs);
+    assert_true(read_table(&box, buf_as_slice(&record)));
+    for (size_t i = 0; i < 2; i++)
+        for (size_t bit = 0; bit < 8 * box.pieces[i].len; bit++, bits++) {
+            char *at = &box.pieces[i].data[bit / 8];
+            *at = (char)(*at ^ 1 << bit % 8);
+            refused += !read_table(&box, buf_as_slice(&record));
+            *at = (char)(*at ^ 1 << bit % 8);
+        }
+    assert_true(refused > bits / 3);
+    for (size_t len = box.pieces[1].len; len > 0; len = box.pieces[1].len) {
+        box.pieces[1].len = len - 1;
+        assert_false(read_table(&box, buf_as_slice(&record)));
+    }
+    for (size_t i = 0; i < 2; i++)
+        buf_deinit(&box.pieces[i]);
+    buf_deinit(&record);
+}
+
 /* The state as a whole does not need pieces that the store has, and the next checkpoint replaces them. */
 static void test_whole_state_over_store_with_pieces(void **state)
 {
@@ -327,7 +684,7 @@ static void test_whole_state_over_store_with_pieces(void **state)
     fixture_reopen(&box);
     checkpoint(&box, &record, &saved);
     assert_int_equal(store_count_pieces(box.store, &pieces), 0);
-    assert_int_equal(pieces, 1);
+    assert_int_equal(pieces, 2); /* of the overlay, and of the transaction's locks */
     reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
     fixture_close(&box);
     buf_deinit(&record);
@@ -336,7 +693,10 @@ static void test_whole_state_over_store_with_pieces(void **state)
 
 /* --- Files -------------------------------------------------------------------------------------------------------- */
 
-/* A file has the length of the record, the record, and the piece {1, 0}. */
+/*
+ * A file has the record after its length, the piece {1, 0} of an overlay, and, from version 10 on,
+ * the piece {2, 0} of locks. Since then pieces are after their lengths, too.
+ */
 static void write_file(const char *path)
 {
     struct core_fixture box;
@@ -346,9 +706,14 @@ static void write_file(const char *path)
     write_document(&box, "t0", 1, 10);
     write_document(&box, "t0", 2, 20);
     checkpoint(&box, &record, &saved);
-    buf_varint(&bytes, record.len);
-    buf_slice(&bytes, buf_as_slice(&record));
-    assert_int_equal(store_get_piece(box.store, (struct store_piece){1, 0}, &bytes), 0);
+    for (uint64_t owner = 0; owner < 3; owner++) {
+        if (owner > 0) {
+            buf_clear(&record);
+            assert_int_equal(store_get_piece(box.store, (struct store_piece){owner, 0}, &record), 0);
+        }
+        buf_varint(&bytes, record.len);
+        buf_slice(&bytes, buf_as_slice(&record));
+    }
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes.data, 1, bytes.len, file), bytes.len);
@@ -359,13 +724,14 @@ static void write_file(const char *path)
     buf_deinit(&bytes);
 }
 
-static void read_file(const char *path)
+/* Reads a file, and makes a checkpoint of its state. */
+static void read_file(const char *path, int version)
 {
     char bytes[4096];
     struct core_fixture box;
-    struct buf reason = BUF_INIT(BUF_UNLIMITED);
+    struct buf reason = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
     uint64_t len = 0;
-    struct slice rest, record;
+    struct slice rest, record, piece;
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     rest = slice_make(bytes, fread(bytes, 1, sizeof bytes, file));
@@ -373,13 +739,21 @@ static void read_file(const char *path)
     assert_true(rest.len < sizeof bytes && slice_take_varint(&rest, &len) && slice_take(&rest, (size_t)len, &record));
     fixture_open(&box);
     core_close(box.core);
-    assert_int_equal(store_put_piece(box.store, (struct store_piece){1, 0}, rest), 0);
+    for (uint64_t owner = 1; rest.len > 0; owner++) {
+        assert_true(version == 9 || slice_take_varint(&rest, &len));
+        assert_true(slice_take(&rest, version == 9 ? rest.len : (size_t)len, &piece));
+        assert_int_equal(store_put_piece(box.store, (struct store_piece){owner, 0}, piece), 0);
+    }
     assert_int_equal(load(&box, record, &reason), 0);
     const struct txn *txn = owners_txn(box.core->owners, SLICE_LIT("t0"));
     assert_non_null(txn);
     assert_int_equal(overlay_count_in(txn->overlay, SPACE_DOCUMENTS), 2);
+    checkpoint(&box, &again, &saved);
+    reload(&box, buf_as_slice(&again), buf_as_slice(&saved));
     fixture_close(&box);
     buf_deinit(&reason);
+    buf_deinit(&again);
+    buf_deinit(&saved);
 }
 
 static void test_load_reads_pieces_of_every_version(void **state)
@@ -390,7 +764,7 @@ static void test_load_reads_pieces_of_every_version(void **state)
         snprintf(path, sizeof path, "%s/%d.pieces", directory, version);
         if (writes && version == SECTIONS_VERSION)
             write_file(path);
-        read_file(path);
+        read_file(path, version);
     }
 }
 
@@ -399,9 +773,14 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_change_between_parts),
         cmocka_unit_test(test_unchanged_pieces_are_not_written_again),
+        cmocka_unit_test(test_unchanged_locks_are_not_written_again),
         cmocka_unit_test(test_small_pieces_are_written_in_parts),
         cmocka_unit_test(test_parts_end_however_much_changes),
+        cmocka_unit_test(test_kinds_and_transactions_share_parts),
+        cmocka_unit_test(test_kill_between_parts_of_locks_loads_older_checkpoint),
         cmocka_unit_test(test_damaged_pieces_are_refused),
+        cmocka_unit_test(test_damaged_pieces_of_locks_are_refused),
+        cmocka_unit_test(test_content_of_pieces_of_locks_is_validated),
         cmocka_unit_test(test_whole_state_over_store_with_pieces),
         cmocka_unit_test(test_load_reads_pieces_of_every_version),
     };

@@ -933,6 +933,33 @@ static void test_load_validates_content_with_valid_checksums(void **state)
     buf_deinit(&reason);
 }
 
+/* Without its session in a list of terminating ones, a request to close would never be answered. */
+static void test_load_refuses_close_of_unlisted_session(void **state)
+{
+    struct core_fixture box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+    static const char *const ids[] = {"m1", "m2", "m3", "m4", "m5", "m6"};
+    struct core *core;
+    (void)state;
+
+    fill(&box);
+    open_session(&box, "many", false);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        begin(&box, ids[i], "many");
+    session(&box, COMMAND_SESSION_CLOSE, "many", false); /* rolls back two in each step */
+    struct session *many = owners_session(box.core->owners, SLICE_LIT("many"));
+    assert_true(many != NULL && many->close_command != NULL && list_linked(&many->of_terminating));
+    struct list *following = many->of_terminating.next;
+    list_remove(&many->of_terminating);
+    save(&box, &saved);
+    list_insert_before(following, &many->of_terminating);
+    assert_int_equal(load(&box, buf_as_slice(&saved), &reason, &core), TL_ERR_CORRUPT);
+    assert_true(reason.len > 0);
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&reason);
+}
+
 /* The saved size of a lock deep in a tree, with its intention locks, is linear in the depth. */
 static void test_saved_lock_size_is_linear_in_depth(void **state)
 {
@@ -1096,6 +1123,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_reused_number_of_rolled_back_index_is_not_deleted),
         cmocka_unit_test(test_load_refuses_damage_with_position),
         cmocka_unit_test(test_load_validates_content_with_valid_checksums),
+        cmocka_unit_test(test_load_refuses_close_of_unlisted_session),
         cmocka_unit_test(test_saved_lock_size_is_linear_in_depth),
         cmocka_unit_test(test_load_reports_newer_version),
         cmocka_unit_test(test_load_reads_every_version),

@@ -20,6 +20,7 @@
 
 #include "core/step/command_group.h"
 #include "journal/journal.h"
+#include "journal/journal_internal.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_memory.h"
 #include "store/store.h"
@@ -56,6 +57,7 @@ static int append_unless_full(struct cmdlog *log, const struct slice *parts, siz
  * was begun for a while, as it must be.
  */
 static _Atomic bool hold_first_report;
+static _Atomic bool unreachable_once; /* the next report fails */
 static _Atomic int reports_begun, reports_done;
 static _Atomic cmdlog_position newest_reported;
 static _Atomic bool reported_out_of_order;
@@ -65,6 +67,8 @@ static int put_checkpoint_held(struct cmdlog *log, const struct cmdlog_checkpoin
 {
     enum { POLLS = 400, POLL_US = 1000 };
     atomic_fetch_add(&reports_begun, 1);
+    if (atomic_exchange(&unreachable_once, false))
+        return CMDLOG_UNREACHABLE;
     bool held = atomic_exchange(&hold_first_report, false);
     for (int i = 0; held && i < POLLS && atomic_load(&reports_done) == 0; i++)
         usleep(POLL_US);
@@ -74,6 +78,22 @@ static int put_checkpoint_held(struct cmdlog *log, const struct cmdlog_checkpoin
     int r = real_put_checkpoint(log, checkpoint);
     atomic_fetch_add(&reports_done, 1);
     return r;
+}
+
+/* Stops the saver at its next sync while armed, which it does without core_lock. */
+static _Atomic bool hold_saver;
+static struct journal *held_journal;
+static sem_t saver_held, saver_released;
+static int (*real_sync)(struct cmdlog *log, cmdlog_position position);
+
+static int sync_held(struct cmdlog *log, cmdlog_position position)
+{
+    if (atomic_load(&hold_saver) && pthread_equal(pthread_self(), held_journal->saver)) {
+        atomic_store(&hold_saver, false);
+        sem_post(&saver_held);
+        sem_wait(&saver_released);
+    }
+    return real_sync(log, position);
 }
 
 /* Simulates a log of the same identity with other entries. */
@@ -98,6 +118,8 @@ static struct cmdlog *open_log(struct cmdlog_medium *medium)
     untrimmed_functions.lineage = lineage;
     real_put_checkpoint = untrimmed_functions.put_checkpoint;
     untrimmed_functions.put_checkpoint = put_checkpoint_held;
+    real_sync = untrimmed_functions.sync;
+    untrimmed_functions.sync = sync_held;
     log->functions = &untrimmed_functions;
     return log;
 }
@@ -620,8 +642,8 @@ static void test_chain_difference_is_reported(void **state)
 }
 
 /*
- * Another build may compute another chain. Its MARKs, and the first one after them, are taken over
- * and not compared; the next one is.
+ * Another build may compute another chain. Its MARKs, and the first one after them that has a chain,
+ * are taken over and not compared; the next one is.
  */
 static void test_chains_of_other_builds_are_not_compared(void **state)
 {
@@ -634,6 +656,7 @@ static void test_chains_of_other_builds_are_not_compared(void **state)
     struct cmdlog *log = open_log(server.medium);
     (void)append_mark(log, 4711, "");
     cmdlog_position other = append_mark(log, 4712, "0.0.1-core0");
+    (void)append_mark(log, 0, CORE_BUILD);
     (void)append_mark(log, 4713, CORE_BUILD);
     cmdlog_position wrong = append_mark(log, 4714, CORE_BUILD);
     recover_marks(&server, log, &recovered);
@@ -722,6 +745,29 @@ static void test_checkpoint_returns_after_its_report(void **state)
 }
 
 /* Writes a large document in a transaction. */
+/* A checkpoint that could not be reported, since the log could not be reached, is reported later. */
+static void test_checkpoint_is_reported_when_log_is_reached_again(void **state)
+{
+    struct server server = server_new();
+    struct cmdlog_checkpoint newest;
+    char place[CMDLOG_LOCATOR_MAX];
+    (void)state;
+    begin(&server, 0, false);
+    must_run(&server, write_command("1", ""));
+    int before = atomic_load(&trimmed);
+    atomic_store(&unreachable_once, true);
+    checkpoint(&server);
+    assert_false(atomic_load(&unreachable_once));
+    cmdlog_position position = server.journal->checkpoint;
+    assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), CMDLOG_NOT_FOUND);
+    while (atomic_load(&trimmed) == before)
+        must_run(&server, write_command("1", ""));
+    assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), 0);
+    assert_int_equal(newest.position, position);
+    end(&server);
+    server_free(&server);
+}
+
 static void write_large(struct server *server, const char *id, const char *transaction)
 {
     enum { BYTES = 1 << 20 };
@@ -762,6 +808,44 @@ static void test_commands_run_while_transaction_is_saved(void **state)
     assert_int_equal(command->txn.changes, DOCUMENTS + 3); /* and `more`, 1, 3 */
     command_free(command);
     end(&server);
+    server_free(&server);
+}
+
+/*
+ * Only the saver writes ahead after the first part. While it is delayed, commands run, and neither
+ * the workers nor the thread that waits for the checkpoint write a part.
+ */
+static void test_only_saver_continues_to_write_ahead(void **state)
+{
+    enum { DOCUMENTS = 12, COMMANDS = 20 };
+    struct server server = server_new();
+    pthread_t thread;
+    char id[24];
+    (void)state;
+    begin(&server, 0, false);
+    open_session_and_transaction(&server);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        snprintf(id, sizeof id, "large%d", i);
+        write_large(&server, id, "open");
+    }
+    sem_init(&saver_held, 0, 0);
+    sem_init(&saver_released, 0, 0);
+    held_journal = server.journal;
+    atomic_store(&hold_saver, true);
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &server), 0);
+    sem_wait(&saver_held);
+    const metric_value *pieces = &journal_core_metrics(server.journal)->pieces_written;
+    uint64_t written = metric_read(pieces);
+    assert_true(written > 0);
+    for (int i = 0; i < COMMANDS; i++)
+        must_run(&server, write_command("2", ""));
+    assert_int_equal(metric_read(pieces), written);
+    sem_post(&saver_released);
+    pthread_join(thread, NULL);
+    assert_true(metric_read(pieces) > written);
+    end(&server);
+    sem_destroy(&saver_held);
+    sem_destroy(&saver_released);
     server_free(&server);
 }
 
@@ -838,7 +922,9 @@ int main(void)
         cmocka_unit_test(test_full_log_refuses_writes_without_waiting),
         cmocka_unit_test(test_checkpoints_are_reported_in_order),
         cmocka_unit_test(test_checkpoint_returns_after_its_report),
+        cmocka_unit_test(test_checkpoint_is_reported_when_log_is_reached_again),
         cmocka_unit_test(test_commands_run_while_transaction_is_saved),
+        cmocka_unit_test(test_only_saver_continues_to_write_ahead),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
