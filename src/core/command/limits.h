@@ -24,9 +24,9 @@ struct core_limits {
     size_t ephemeral_batch;
     /* Documents removed by each later step, also by deferred removals; default 100 */
     size_t purge_batch;
-    size_t waiters_max;             /* in all queues; default 100,000 */
-    size_t transactions_max;        /* open at once; default 10,000 */
-    size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
+    size_t waiters_max;           /* in all queues; default 100,000 */
+    size_t transactions_max;      /* open at once; default 10,000 */
+    size_t transaction_bytes_max; /* of its documents; default 64 MiB */
     /* Memory of its documents, entries and locks; default 256 MiB */
     size_t transaction_held_max;
     size_t transaction_changes_max; /* default 100,000 */

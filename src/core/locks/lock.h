@@ -57,7 +57,7 @@ struct lock_hold {
     struct treap_node by_bits;     /* in resource->held_by; its set is `bits` */
     struct lock_request *watchers; /* waiting requests that watch this hold */
     struct lock_unconfirmed *unconfirmed; /* its unconfirmed grants; NULL: none; invariant 9 */
-    uint64_t order;                /* ascending in resource->holds; not part of the state */
+    uint64_t order;                       /* ascending in resource->holds; not part of the state */
     uint64_t number;               /* unique number of the lock; 0 without a mode */
     tl_ts since;                   /* first grant of the lock */
     tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */

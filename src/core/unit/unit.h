@@ -58,7 +58,7 @@ struct purge_horizons {
 #define CORE_MAGIC MAGIC('C', 'o', 'r', 'e')
 
 struct core {
-    uint32_t magic; /* CORE_MAGIC */
+    uint32_t magic;                       /* CORE_MAGIC */
     const struct unit_part *const *parts; /* ends with NULL */
     core_handler *const *handlers;        /* by type of command */
     struct store *store;
@@ -81,7 +81,7 @@ struct core {
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 
     /* Work of the current or the last step, in units of work.h. */
-    uint64_t work;             /* without the work of the lock table */
+    uint64_t work;                                  /* without the work of the lock table */
     uint64_t (*lock_work)(const struct core *core); /* work of the lock table, ever */
     uint64_t lock_work_before;                      /* lock_work() when the step began */
     /* The largest indivisible part of the step: one script, one document or one commit */
@@ -103,11 +103,11 @@ struct core {
     bool in_txn;                /* ran a request of an open transaction, which a crash rolls back */
     size_t provisional_changes; /* number of provisional entries and undo records in the batch */
     struct store_batch *batch;
-    bool state_changed;             /* state outside of the store has changed: core__note_change() */
-    uint64_t change_chain;          /* hash over these changes */
-    struct arena arena;             /* reset when the unit ends */
-    struct arena scratch;           /* reset when the unit ends, and by a write between its items */
-    struct omap tree_pending;       /* changes of the path hierarchy (core/tree/tree_write.h) */
+    bool state_changed;       /* state outside of the store has changed: core__note_change() */
+    uint64_t change_chain;    /* hash over these changes */
+    struct arena arena;       /* reset when the unit ends */
+    struct arena scratch;     /* reset when the unit ends, and by a write between its items */
+    struct omap tree_pending; /* changes of the path hierarchy (core/tree/tree_write.h) */
     /* Number of synthetic origins created, for vacated directory entries */
     uint32_t origins_created;
     /* Document key to struct doc in `arena`: documents written by the unit */
@@ -131,8 +131,8 @@ struct core {
     struct feed feed;                     /* with the changes recorded by the open unit (core/feed) */
     struct purge_horizons purge_horizons; /* advanced by MAINTAIN; stored if that had an effect */
     bool old_records;                     /* core_open() found records of formats 1 and 2: core_convert() */
-    struct catalog *catalog;     /* with the changes of the open unit */
-    struct counters counters;    /* documents, sequence numbers, index numbers */
+    struct catalog *catalog;              /* with the changes of the open unit */
+    struct counters counters;             /* documents, sequence numbers, index numbers */
     /* Of documents, to validate optimistic reads of submitters */
     struct recent_writes recent_writes;
     /* Paths known to be empty, or watched; saved (core/tree/empty_paths.h) */
