@@ -36,6 +36,7 @@ struct lock_owner {
     size_t awaited_count;           /* holds whose `awaited` is set */
     uint64_t search_epoch;          /* the last deadlock search that reached its requests */
     uint64_t checked_epoch;         /* the last suspension in which its requests became suspects */
+    size_t index;                   /* scratch of lock_codec.c: in the array of owners */
     uint8_t followed;               /* lists of requests that this search has followed: lock_cycle.c */
     bool autocommit;                /* an autocommit write: a victim of this kind may be requeued */
     bool cleanup;                   /* of a cleanup request: highest priority, never a victim */
@@ -57,7 +58,7 @@ struct lock_hold {
     struct treap_node by_bits;     /* in resource->held_by; its set is `bits` */
     struct lock_request *watchers; /* waiting requests that watch this hold */
     struct lock_unconfirmed *unconfirmed; /* its unconfirmed grants; NULL: none; invariant 9 */
-    uint64_t order;                /* ascending in resource->holds; not part of the state */
+    uint64_t order;                       /* ascending in resource->holds; not part of the state */
     uint64_t number;               /* unique number of the lock; 0 without a mode */
     tl_ts since;                   /* first grant of the lock */
     tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */
