@@ -53,6 +53,7 @@ struct overlay {
     size_t chunk_capacity;
     uint32_t next_chunk;       /* number of the next new chunk */
     size_t first_changed;      /* no chunk before this one is changed */
+    size_t next_to_save;       /* chunks from this one on are saved before those before it */
     bool reads_chunk;          /* the last chunk is being read: it gets all further keys */
     size_t tallied;            /* value of overlay_memory_bytes() last reported to the budget */
     bool has_savepoint;        /* changes are pushed to `undo` */
@@ -103,7 +104,7 @@ void overlay_clear(struct overlay *overlay)
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
-    overlay->item_count = overlay->chunk_count = overlay->first_changed = 0;
+    overlay->item_count = overlay->chunk_count = overlay->first_changed = overlay->next_to_save = 0;
     overlay_release_savepoints(overlay);
     update_tally(overlay);
 }
@@ -139,6 +140,7 @@ struct overlay *overlay_copy(const struct overlay *overlay)
     copy->chunk_count = copy->chunk_capacity = overlay->chunk_count;
     copy->next_chunk = overlay->next_chunk;
     copy->first_changed = overlay->first_changed;
+    copy->next_to_save = overlay->next_to_save;
     for (int space = 0; space < SPACE_COUNT; space++)
         for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
              entry = omap_next(entry))
@@ -297,14 +299,23 @@ const struct overlay_chunk *overlay_chunk(const struct overlay *overlay, size_t 
     return &overlay->chunks[index];
 }
 
+/* Returns: the first changed chunk from `index` on, or the number of chunks. */
+static size_t find_changed(const struct overlay *overlay, size_t index)
+{
+    while (index < overlay->chunk_count && !overlay->chunks[index].changed)
+        index++;
+    return index < overlay->chunk_count ? index : overlay->chunk_count;
+}
+
 bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && !overlay->has_savepoint);
-    size_t index = overlay->first_changed;
-    while (index < overlay->chunk_count && !overlay->chunks[index].changed)
-        index++;
-    overlay->first_changed = index;
-    if (index >= overlay->chunk_count)
+    size_t first = overlay->first_changed, next = overlay->next_to_save;
+    size_t index = find_changed(overlay, next > first ? next : first);
+    if (index == overlay->chunk_count)
+        overlay->first_changed = index = find_changed(overlay, first);
+    overlay->next_to_save = index;
+    if (index == overlay->chunk_count)
         return false;
     if (overlay->chunks[index].weight >= (size_t)2 * CHUNK_WEIGHT)
         cut(overlay, index);
@@ -326,6 +337,7 @@ void overlay_chunk_saved(struct overlay *overlay, size_t index, uint32_t len, ui
     chunk->changed = false;
     chunk->saved_len = len;
     chunk->saved_crc = crc;
+    overlay->next_to_save = index + 1;
     overlay->reads_chunk = false;
 }
 

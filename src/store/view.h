@@ -150,8 +150,9 @@ struct overlay_chunk {
 size_t overlay_chunk_count(const struct overlay *overlay);
 const struct overlay_chunk *overlay_chunk(const struct overlay *overlay, size_t index);
 /*
- * Finds a changed chunk. One that has grown to twice the size is first cut into several, which
- * changes the indexes of those after it.
+ * Finds a changed chunk: the next one after that which was saved last, and after the end the first
+ * one. So each is found, also if others change all the time. One that has grown to twice the size is
+ * first cut into several, which changes the indexes of those after it.
  * Returns: whether there is one. Requires: no savepoint.
  */
 bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index);

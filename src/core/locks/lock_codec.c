@@ -31,7 +31,6 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/map.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
 #include "core/command/command.h"
@@ -394,36 +393,6 @@ static void codec_owner(struct codec *codec, struct lock_table *table, struct lo
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
-/* The indexes of owners by number, or of requests by arrival, during a write. */
-struct index_map {
-    struct map of;
-    uint64_t *keys; /* by index; the keys of the map point into this array */
-};
-
-static struct index_map index_map_new(size_t count)
-{
-    return (struct index_map){MAP_INIT, mem_alloc((count + 1) * sizeof(uint64_t))};
-}
-
-static void index_map_put(struct index_map *map, size_t index, uint64_t key)
-{
-    map->keys[index] = key;
-    map_put(&map->of, slice_make(&map->keys[index], sizeof(uint64_t)), &map->keys[index]);
-}
-
-static size_t index_map_get(const struct index_map *map, uint64_t key)
-{
-    const uint64_t *found = map_get(&map->of, slice_make(&key, sizeof(key)));
-    REQUIRE(found != NULL);
-    return (size_t)(found - map->keys);
-}
-
-static void index_map_free(struct index_map *map)
-{
-    map_deinit(&map->of);
-    mem_free(map->keys);
-}
-
 /* Reads or writes an index; requires one below `count`. */
 static void codec_index(struct codec *codec, size_t *index, size_t count)
 {
@@ -536,14 +505,21 @@ static void sort_grants(struct codec *codec, const struct lock_codec_refs *refs)
     mem_free(sorted);
 }
 
-static void write_request(struct codec *codec, const struct lock_request *request, size_t index)
+/* Returns: the index of an owner in the array of owners, during a write. */
+static size_t index_of(const struct lock_codec_refs *refs, const struct lock_owner *owner)
+{
+    REQUIRE(owner->index < refs->owner_count && refs->owners[owner->index] == owner);
+    return owner->index;
+}
+
+static void write_request(struct codec *codec, const struct lock_codec_refs *refs, const struct lock_request *request)
 {
     struct arena arena = ARENA_INIT;
     bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
     bool unconfirmed = request->grants != NULL;
     uint64_t arrival = request->arrival;
     tl_ts token = request->token;
-    size_t count = request->spec_count;
+    size_t count = request->spec_count, index = index_of(refs, request->owner);
 
     REQUIRE(granted || request->state == LOCK_STATE_WAITING);
     codec_size(codec, &index);
@@ -607,11 +583,11 @@ static void read_requests(struct codec *codec, struct lock_table *table, struct 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
 /* Writes the order of the holds of a resource, as indexes of their owners. */
-static void write_order(struct codec *codec, const struct resource *resource, const struct index_map *owners)
+static void write_order(struct codec *codec, const struct lock_codec_refs *refs, const struct resource *resource)
 {
     list_for_each(link, &resource->holds)
     {
-        size_t index = index_map_get(owners, list_entry(link, struct lock_hold, of_resource)->owner->number);
+        size_t index = index_of(refs, list_entry(link, struct lock_hold, of_resource)->owner);
         codec_size(codec, &index);
     }
 }
@@ -638,7 +614,7 @@ static void read_order(struct codec *codec, struct lock_table *table, const stru
  * holds.
  */
 static void codec_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
-                         const struct resource_list *resources, const struct index_map *owners)
+                         const struct resource_list *resources)
 {
     for (size_t i = 0; i <= resources->count && !codec->bad; i++) {
         struct resource *resource = i == 0 ? table->resources.root : resources->items[i - 1];
@@ -648,7 +624,7 @@ static void codec_orders(struct codec *codec, struct lock_table *table, const st
         if (codec_reads(codec))
             read_order(codec, table, refs, resource);
         else
-            write_order(codec, resource, owners);
+            write_order(codec, refs, resource);
     }
 }
 
@@ -660,7 +636,7 @@ static struct lock_request *request_at(const struct list *link, bool of_session)
 
 /* The order of the requests of an owner, or (`of_session`) of its dependents. */
 static void codec_request_order(struct codec *codec, struct list *requests, bool of_session,
-                                const struct lock_codec_refs *refs, const struct index_map *map)
+                                const struct lock_codec_refs *refs)
 {
     size_t count = length_of(requests), there = count;
 
@@ -669,7 +645,8 @@ static void codec_request_order(struct codec *codec, struct list *requests, bool
     if (!codec_reads(codec)) {
         list_for_each(link, requests)
         {
-            size_t index = index_map_get(map, request_at(link, of_session)->arrival);
+            size_t index = request_at(link, of_session)->index;
+            REQUIRE(index < refs->request_count && refs->requests[index] == request_at(link, of_session));
             codec_size(codec, &index);
         }
         return;
@@ -692,11 +669,11 @@ static void codec_request_order(struct codec *codec, struct list *requests, bool
     }
 }
 
-static void codec_request_orders(struct codec *codec, const struct lock_codec_refs *refs, const struct index_map *map)
+static void codec_request_orders(struct codec *codec, const struct lock_codec_refs *refs)
 {
     for (size_t i = 0; i < refs->owner_count && !codec->bad; i++) {
-        codec_request_order(codec, &refs->owners[i]->requests, false, refs, map);
-        codec_request_order(codec, &refs->owners[i]->dependent_requests, true, refs, map);
+        codec_request_order(codec, &refs->owners[i]->requests, false, refs);
+        codec_request_order(codec, &refs->owners[i]->dependent_requests, true, refs);
     }
 }
 
@@ -714,21 +691,18 @@ static void codec_numbers(struct codec *codec, struct lock_table *table)
 static void write_requests_and_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
                                       const struct resource_list *resources)
 {
-    struct index_map owners = index_map_new(refs->owner_count), requests = index_map_new(refs->request_count);
     size_t count = refs->request_count;
 
     for (size_t i = 0; i < refs->owner_count; i++)
-        index_map_put(&owners, i, refs->owners[i]->number);
+        refs->owners[i]->index = i;
     for (size_t i = 0; i < count; i++)
-        index_map_put(&requests, i, refs->requests[i]->arrival);
+        refs->requests[i]->index = i;
     codec_array(codec, NULL, &count, 0, REQUEST_MIN);
     for (size_t i = 0; i < count; i++)
-        write_request(codec, refs->requests[i], index_map_get(&owners, refs->requests[i]->owner->number));
+        write_request(codec, refs, refs->requests[i]);
     if (!refs->in_pieces)
-        codec_orders(codec, table, refs, resources, &owners);
-    codec_request_orders(codec, refs, &requests);
-    index_map_free(&owners);
-    index_map_free(&requests);
+        codec_orders(codec, table, refs, resources);
+    codec_request_orders(codec, refs);
 }
 
 static void read_requests_and_orders(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs,
@@ -739,8 +713,8 @@ static void read_requests_and_orders(struct codec *codec, struct lock_table *tab
     if (refs->in_pieces)
         sort_all_holds(codec, refs);
     else
-        codec_orders(codec, table, refs, resources, NULL);
-    codec_request_orders(codec, refs, NULL);
+        codec_orders(codec, table, refs, resources);
+    codec_request_orders(codec, refs);
     for (size_t i = 0; i < refs->request_count && !codec->bad; i++)
         if (refs->requests[i]->state == LOCK_STATE_WAITING)
             lock__queue_watch_restored(refs->requests[i]);

@@ -91,6 +91,7 @@ struct lock_request {
 
     uint64_t search_epoch; /* the last deadlock search that reached it */
     struct wait_edge via;  /* the edge by which that search reached it */
+    size_t index;          /* scratch of lock_codec.c: in the array of requests */
 
     size_t spec_count;
     struct lock_spec_ref specs[];

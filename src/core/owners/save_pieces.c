@@ -76,6 +76,7 @@ void save_pieces__delete(struct save_pieces *pieces, uint64_t owner)
         pieces->ended = mem_realloc(pieces->ended, pieces->ended_capacity * sizeof *pieces->ended);
     }
     pieces->ended[pieces->ended_count++] = owner;
+    pieces->ended_sorted = false;
 }
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
@@ -200,8 +201,9 @@ static int delete_ended(struct core *core, uint64_t end)
     if (!pieces->known)
         r = store_delete_pieces(core->store, 0, UINT64_MAX - 1);
     pieces->known = r == 0;
-    if (pieces->ended_count > 1)
+    if (pieces->ended_count > 1 && !pieces->ended_sorted)
         qsort(pieces->ended, pieces->ended_count, sizeof *pieces->ended, compare_owners);
+    pieces->ended_sorted = true;
     while (r == 0 && pieces->ended_count > 0 && pieces->bytes < end) {
         size_t first = pieces->ended_count - 1, last = first;
         while (first > 0 && pieces->ended[first - 1] + 1 == pieces->ended[first])

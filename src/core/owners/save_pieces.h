@@ -22,6 +22,7 @@ struct save_pieces {
     struct list unsaved; /* struct txn by of_unsaved: those whose overlay may have changed chunks */
     uint64_t last_owner; /* highest piece owner ever given to a transaction or a chunk of holds */
     uint64_t *ended;     /* piece owners whose pieces are to be deleted */
+    bool ended_sorted;
     size_t ended_count;
     size_t ended_capacity;
     bool known;         /* the store has pieces of this state only; else they are deleted first */

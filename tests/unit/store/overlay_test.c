@@ -231,6 +231,31 @@ static void test_overlay_chunks(void **state)
     overlay_free(overlay);
 }
 
+/* Goal: each changed chunk is saved, though the first and the third one change all the time. */
+static void test_overlay_chunks_take_turns(void **state)
+{
+    (void)state;
+    enum { KEYS = 2000 };
+    struct overlay *overlay = overlay_new();
+    size_t index, saved = 0;
+    char key[16];
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        overlay_put(overlay, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("a value of some length, for large chunks"));
+    }
+    size_t hot = overlay_chunk(overlay, 2)->first, count = overlay_chunk_count(overlay);
+    assert_true(count > 5);
+    snprintf(key, sizeof key, "k%zu", hot);
+    for (; check_chunks(overlay) > 2; saved++) {
+        assert_true(overlay_changed_chunk(overlay, &index));
+        overlay_chunk_saved(overlay, index, 1, 1);
+        overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("k0"), SLICE_LIT("1"));
+        overlay_put(overlay, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("1"));
+        assert_true(saved < 2 * count);
+    }
+    overlay_free(overlay);
+}
+
 /* Goal: after applying an overlay the store returns what the overlay did. */
 static void test_overlay_apply_writes_everything(void **state)
 {
@@ -269,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_overlay_savepoints_nest),
         cmocka_unit_test(test_overlay_rollback_restores_state_and_size),
         cmocka_unit_test(test_overlay_chunks),
+        cmocka_unit_test(test_overlay_chunks_take_turns),
         cmocka_unit_test(test_overlay_apply_writes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
