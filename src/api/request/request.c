@@ -313,8 +313,7 @@ static int read_query(struct request *request, request_handler *then)
 static int read_locked(struct request *request, struct command *command)
 {
     catalog_unref(tl_steal(request->catalog)); /* of before the locks */
-    request_set_view(request,
-                     (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
+    request_set_view(request, (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
     request->overlay = command->txn_lock.overlay;
     command->txn_lock.overlay = NULL;
     request_catalog(request);
