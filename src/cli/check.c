@@ -16,16 +16,26 @@
 #include "cli/member.h"
 #include "core/step/core.h"
 
-#define MEMBER_REPLAY                                                                                           \
-    "the directory is a host's of a cluster, whose log is in etcd and cannot be applied again here; the hosts " \
-    "compare their states while they run (`tidelock hosts': chain)"
+#define MEMBER_REPLAY \
+    "the directory is a host's of a cluster, whose log is in etcd: --cluster URL/PREFIX compares it with the log"
+#define NO_MEMBER "the directory is no host's of a cluster; --replay and --replay-all compare it with its own log"
 
-enum { OPTION_REPLAY = 256, OPTION_REPLAY_ALL, OPTION_LOG };
+enum {
+    OPTION_REPLAY = 256,
+    OPTION_REPLAY_ALL,
+    OPTION_LOG,
+    OPTION_CLUSTER,
+    OPTION_CLUSTER_CA,
+    OPTION_CLUSTER_CERT,
+    OPTION_CLUSTER_KEY
+};
 
 struct check_options {
     const char *data;
     bool replay_all;             /* from the first entry of the log */
     struct relog_options replay; /* `from` NULL and not replay_all: no replay */
+    const char *cluster;         /* etcd's endpoints; NULL: not compared */
+    const char *cluster_ca, *cluster_cert, *cluster_key;
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +49,13 @@ static const struct argp_option options[] = {
      "With --replay and --replay-all: the directory of --log-archive, in addition to `log' of the data directory; "
      "repeatable",
      1},
+    {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
+     "Of a cluster's host: apply the entries of the cluster's log since the host's checkpoint, and compare the result "
+     "with the states that the hosts have reported; needs as much disk space next to DIR as DIR. Only reads etcd",
+     2},
+    {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0, "The CAs of the certificates of etcd, as PEM (the system's)", 2},
+    {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0, "The client certificate for etcd, as PEM", 2},
+    {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "The private key of --cluster-cert, as PEM", 2},
     {0},
 };
 
@@ -48,7 +65,20 @@ static const char doc[] =
     "The data is not changed. Exit status 0 if it is sound; 1 if it is not, or cannot be read.\n\n"
     "Examples:\n"
     "  tidelock check --data /var/lib/tidelock\n"
-    "  tidelock check --data /var/lib/tidelock --replay backups/nightly --log log-archive\n";
+    "  tidelock check --data /var/lib/tidelock --replay backups/nightly --log log-archive\n"
+    "  tidelock check --data /var/lib/tidelock --cluster http://10.0.0.1:2379/tidelock\n";
+
+/* Refuses options of a cluster that have no effect. */
+static void check_cluster(const struct argp_state *state, const struct check_options *o)
+{
+    bool tls = o->cluster != NULL && strncmp(o->cluster, "https://", strlen("https://")) == 0;
+    if (o->cluster != NULL && (o->replay.from != NULL || o->replay_all))
+        arguments_error(state, "--cluster and --replay exclude each other: a host's log is in etcd");
+    if (!tls && (o->cluster_ca != NULL || o->cluster_cert != NULL || o->cluster_key != NULL))
+        arguments_error(state, "--cluster-ca, --cluster-cert and --cluster-key need --cluster with https://");
+    if ((o->cluster_cert == NULL) != (o->cluster_key == NULL))
+        arguments_error(state, "--cluster-cert and --cluster-key need each other");
+}
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -63,7 +93,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
         else
             o->replay.logs[o->replay.log_count++] = text;
         return 0;
+    case OPTION_CLUSTER: o->cluster = text; return 0;
+    case OPTION_CLUSTER_CA: o->cluster_ca = text; return 0;
+    case OPTION_CLUSTER_CERT: o->cluster_cert = text; return 0;
+    case OPTION_CLUSTER_KEY: o->cluster_key = text; return 0;
     case ARGP_KEY_END:
+        check_cluster(state, o);
         if (o->replay.from != NULL && o->replay_all)
             arguments_error(state, "--replay and --replay-all exclude each other");
         if (o->replay.from == NULL && !o->replay_all && o->replay.log_count > 0)
@@ -119,11 +154,11 @@ static int check_state(const struct durable *durable)
  * Checks that every command after the store's checkpoint can be read, unless the log is that of a
  * cluster. Returns: the exit status.
  */
-static int check_log(const struct durable *durable)
+static int check_log(const struct check_options *o, const struct durable *durable)
 {
     if (durable->is_member) {
-        printf("a host of a cluster, as of entry %" PRIu64 ": the cluster's log is in etcd and is not read\n",
-               durable->recovered.checkpoint);
+        printf("a host of a cluster, as of entry %" PRIu64 " of the cluster's log%s\n", durable->recovered.checkpoint,
+               o->cluster != NULL ? "" : ", which is in etcd and is not read (--cluster)");
         return 0;
     }
     cmdlog_position behind = 0;
@@ -154,6 +189,28 @@ static int check_replay(struct check_options *o, const struct durable *durable)
     return replayed_compare(o->data, durable, &o->replay);
 }
 
+/* Compares a host's directory with the cluster's log, if that was requested. Returns: the exit status. */
+static int check_with_cluster(const struct check_options *o, const struct durable *durable)
+{
+    const struct cmdlog_etcd_options opening = {.url = slice_from(o->cluster == NULL ? "" : o->cluster),
+                                                .name = SLICE_LIT("check"), /* under which nothing is written */
+                                                .ca = o->cluster_ca,
+                                                .cert = o->cluster_cert,
+                                                .key = o->cluster_key};
+    struct cmdlog *log;
+    char *reason = NULL;
+    if (o->cluster == NULL)
+        return 0;
+    if (!durable->is_member)
+        return complain("--cluster", TL_ERR_IO, mem_strdup(NO_MEMBER, strlen(NO_MEMBER)));
+    int r = member_open_log(o->data, &opening, &log, &reason);
+    if (r != 0)
+        return complain("--cluster", r, reason);
+    int status = replayed_compare_cluster(o->data, durable, log);
+    cmdlog_close(log);
+    return status;
+}
+
 int command_check(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
@@ -171,7 +228,10 @@ int command_check(int argc, char **argv)
     else if ((r = store_verify(durable.store, &reason)) != 0)
         status = complain("checksums", r, reason);
     else
-        status = check_log(&durable) != 0 || check_replay(&o, &durable) != 0 ? 1 : check_state(&durable);
+        status =
+            check_log(&o, &durable) != 0 || check_replay(&o, &durable) != 0 || check_with_cluster(&o, &durable) != 0
+                ? 1
+                : check_state(&durable);
     durable_close(&durable);
     return status;
 }

@@ -150,6 +150,16 @@ static void warn_unreachable(struct cmdlog *log, uint64_t *told)
     *told = clock_boot_us();
 }
 
+static int parse_genesis(struct buf *bytes, struct genesis *ret, char **ret_reason)
+{
+    buf_byte(bytes, '\0');
+    ret->secret[0] = '\0';
+    if (sscanf(bytes->data, "tidelock-cluster 1\ncluster %32s\nsecret %64s", ret->cluster, ret->secret) < 1)
+        return refuse(TL_ERR_CORRUPT, ret_reason,
+                      "what the log begins with is of another program, or of a newer version of this");
+    return 0;
+}
+
 /* Waits until the log can be reached. Returns: 0; CMDLOG_NOT_FOUND: there is no cluster yet; fatal codes. */
 static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reason)
 {
@@ -161,13 +171,8 @@ static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reas
         buf_clear(&bytes);
         usleep(100 * STALL_US);
     }
-    if (r == 0) {
-        buf_byte(&bytes, '\0');
-        ret->secret[0] = '\0';
-        if (sscanf(bytes.data, "tidelock-cluster 1\ncluster %32s\nsecret %64s", ret->cluster, ret->secret) < 1)
-            r = refuse(TL_ERR_CORRUPT, ret_reason,
-                       "what the log begins with is of another program, or of a newer version of this");
-    }
+    if (r == 0)
+        r = parse_genesis(&bytes, ret, ret_reason);
     buf_deinit(&bytes);
     return r;
 }
@@ -444,6 +449,14 @@ static int open_core(struct cluster_member *member, char **ret_reason)
     return recover_begin(member->store, &limits, &member->core, &member->position, &member->log_bytes, ret_reason);
 }
 
+static int check_cluster(const struct identity *identity, struct slice url, const char *cluster, char **ret_reason)
+{
+    if (strcmp(identity->cluster, cluster) == 0)
+        return 0;
+    return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and %.*s of cluster %s", identity->cluster,
+                  SLICE_ARG(url), cluster);
+}
+
 static int check_identity(const struct member_options *o, const struct identity *identity, const char *cluster,
                           char **ret_reason)
 {
@@ -452,10 +465,7 @@ static int check_identity(const struct member_options *o, const struct identity 
                                               "the directory has data that is not the cluster's; a new host of a "
                                               "cluster starts with an empty directory")
                                      : 0;
-    if (strcmp(identity->cluster, cluster) == 0)
-        return 0;
-    return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and %.*s of cluster %s", identity->cluster,
-                  SLICE_ARG(o->log.url), cluster);
+    return check_cluster(identity, o->log.url, cluster, ret_reason);
 }
 
 /*
@@ -581,6 +591,45 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
         return refuse(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
     int r = cmdlog_etcd_open(&o->log, &ret->log, ret_reason);
     return r == 0 ? become(o, ret, ret_reason) : r;
+}
+
+/* Compares the directory with the log's genesis. Returns: as member_open_log(). */
+static int check_genesis(const struct identity *identity, struct cmdlog *log, struct slice url, char **ret_reason)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct genesis genesis;
+    int r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &genesis.position);
+    if (r == 0)
+        r = parse_genesis(&bytes, &genesis, ret_reason);
+    if (r == 0)
+        r = check_cluster(identity, url, genesis.cluster, ret_reason);
+    else if (r == CMDLOG_NOT_FOUND)
+        r = refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
+                   identity->cluster, SLICE_ARG(url));
+    else if (r == CMDLOG_UNREACHABLE) {
+        tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
+        r = refuse(TL_ERR_IO, ret_reason, "the log of the cluster cannot be reached: %s", trouble);
+    }
+    buf_deinit(&bytes);
+    return r;
+}
+
+int member_open_log(const char *data, const struct cmdlog_etcd_options *options, struct cmdlog **ret_log,
+                    char **ret_reason)
+{
+    struct identity identity;
+    *ret_reason = NULL;
+    int r = read_identity(data, &identity, ret_reason);
+    if (r == 0 && identity.state != STATE_MEMBER)
+        r = refuse(TL_ERR_BUSY, ret_reason, "the directory is not complete: its host has not finished its first start");
+    if (r == 0)
+        r = cmdlog_etcd_open(options, ret_log, ret_reason);
+    if (r != 0)
+        return r;
+    r = check_genesis(&identity, *ret_log, options->url, ret_reason);
+    if (r != 0)
+        cmdlog_close(*ret_log);
+    return r;
 }
 
 void member_close(struct cluster_member *member)

@@ -60,6 +60,14 @@ int member_open(const struct member_options *options, struct cluster_member *ret
 void member_close(struct cluster_member *member);
 
 /*
+ * Opens the log of the cluster to which a directory belongs, for reading: writes nothing, neither to
+ * the log nor to the directory, and gives up if the log does not answer.
+ * Returns: 0; a fatal code, with *ret_reason (mem_free). Owns: the caller; cmdlog_close().
+ */
+int member_open_log(const char *data, const struct cmdlog_etcd_options *options, struct cmdlog **ret_log,
+                    char **ret_reason) TL_MUST_USE;
+
+/*
  * Returns: whether a directory belongs to a host of a cluster; it must not be opened without the
  * cluster then.
  */

@@ -323,6 +323,21 @@ int relog_make(const struct relog_options *o, const char *directory, struct relo
     return r;
 }
 
+int relog_copy_store(const char *data, const char *directory)
+{
+    tl_cleanup(mem_freep) char *store = path_of(data, "rocks"), *format = path_of(data, "FORMAT");
+    tl_cleanup(mem_freep) char *to_store = path_of(directory, "rocks"), *to_format = path_of(directory, "FORMAT");
+    int r = mkdir(directory, 0700) == 0 ? 0 : fail(directory);
+    if (r != 0)
+        return r;
+    r = walk(store, to_store);
+    if (r == 0 && access(format, F_OK) == 0)
+        r = copy_file(format, to_format);
+    if (r != 0)
+        (void)walk(directory, NULL);
+    return r;
+}
+
 void relog_remove(const char *directory)
 {
     (void)walk(directory, NULL);

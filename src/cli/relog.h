@@ -39,6 +39,13 @@ struct relogged {
  */
 int relog_make(const struct relog_options *options, const char *directory, struct relogged *ret) TL_MUST_USE;
 
+/*
+ * Creates a directory with a copy of the store in a data directory, and without its log.
+ * Requires: `directory` does not exist; no process changes `data`.
+ * Returns: 0; -1, with the reason on standard error, and no files remain.
+ */
+int relog_copy_store(const char *data, const char *directory) TL_MUST_USE;
+
 /* Removes a directory with its content; ignores errors. */
 void relog_remove(const char *directory);
 

@@ -10,7 +10,9 @@
 #include "base/buf.h"
 #include "cli/shown.h"
 #include "core/command/command.h"
+#include "cmdlog/cmdlog_etcd.h"
 #include "core/step/core.h"
+#include "journal/cluster_replay.h"
 
 static int complain(const char *what, int code, char *reason)
 {
@@ -25,15 +27,8 @@ static int complain(const char *what, int code, char *reason)
  */
 static void close_replayed(struct durable *replayed)
 {
-    struct effects effects;
-    effects_init(&effects);
     if (replayed->core != NULL)
-        core_stop(replayed->core, &effects);
-    while (!list_empty(&effects.completed)) {
-        struct command *command = list_entry(effects.completed.next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
+        recover_close_core(tl_steal(replayed->core));
     durable_close(replayed);
 }
 
@@ -95,6 +90,17 @@ static void print_equal(const struct durable *made, uint64_t entries, bool from_
                made->recovered.other_build);
 }
 
+/* Returns: whether DATA.replayed exists, which is printed. *directory: its path. */
+static bool is_left(const char *data, struct buf *directory)
+{
+    buf_printf(directory, "%s.replayed", data);
+    buf_byte(directory, '\0');
+    if (access(directory->data, F_OK) != 0)
+        return false;
+    printf("%s exists: it was left by an interrupted check; remove it\n", shown(directory->data));
+    return true;
+}
+
 int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options)
 {
     tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
@@ -103,12 +109,8 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     struct durable replayed = {0};
     struct core_limits limits = core_limits_default();
     char *reason = NULL;
-    buf_printf(&directory, "%s.replayed", data);
-    buf_byte(&directory, '\0');
-    if (access(directory.data, F_OK) == 0) {
-        printf("%s exists: it was left by an interrupted check; remove it\n", shown(directory.data));
+    if (is_left(data, &directory))
         return 1;
-    }
     relog.until = TL_TS_MAX;
     relog.last = durable->recovered.checkpoint;
     if (relog_make(&relog, directory.data, &made) != 0)
@@ -120,6 +122,94 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     if (status == 0)
         print_equal(&replayed, made.entries, from_first);
     close_replayed(&replayed);
+    relog_remove(directory.data);
+    return status;
+}
+
+/* --- In a cluster ------------------------------------------------------------------------------------------------- */
+
+#define SILENCE_US (5 * TL_SECOND)
+
+static int complain_of_log(int r, struct cmdlog *log, cmdlog_position checkpoint)
+{
+    if (r == CMDLOG_TRIMMED) {
+        printf("replayed: the cluster's log was trimmed beyond entry %" PRIu64
+               ", the checkpoint of the directory (--catch-up). Start the host, which copies a checkpoint of another "
+               "one, stop it, and check again\n",
+               checkpoint);
+        return 1;
+    }
+    tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
+    printf("replayed: the cluster's log: %s\n", trouble != NULL && *trouble != '\0' ? shown(trouble)
+                                                : r < 0                             ? error_text(r)
+                                                                                    : "it cannot be reached");
+    return 1;
+}
+
+/* Prints the verdict about each host. Returns: the exit status. */
+static int print_hosts(const struct cluster_replay *replay)
+{
+    bool differs = false;
+    for (size_t i = 0; i < replay->host_count; i++) {
+        const struct cluster_replay_host *host = &replay->hosts[i];
+        if (host->different == 0) {
+            printf("replayed: %" PRIu64 " states of host %s are equal\n", host->equal, shown(host->name));
+            continue;
+        }
+        differs = true;
+        printf("replayed: %" PRIu64 " states of host %s are equal, %" PRIu64 " differ, first after entry %" PRIu64
+               ": its chain is %016" PRIx64 ", that of the directory %016" PRIx64 "\n",
+               host->equal, shown(host->name), host->different, host->position, host->chain, host->own_chain);
+    }
+    if (replay->other_build > 0)
+        printf("replayed: %" PRIu64 " states are of hosts of another build, and were not compared\n",
+               replay->other_build);
+    if (differs)
+        printf("replayed: the directory and these hosts differ. If they agree with each other (`tidelock hosts'), the "
+               "directory is wrong: start its host with an empty one, which copies a checkpoint\n");
+    else if (replay->compared == 0)
+        printf("replayed: nothing was compared: no host of this build has reported its state since the checkpoint. "
+               "Check again while another host runs\n");
+    return differs || replay->compared == 0 ? 1 : 0;
+}
+
+/* Applies the log to the store in `directory`. Returns: the exit status. */
+static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_position checkpoint)
+{
+    const struct store_options opening = {.directory = slice_from(directory)};
+    const struct core_limits limits = core_limits_default();
+    struct store *store = NULL;
+    struct core *core = NULL;
+    struct cluster_replay replay = {0};
+    cmdlog_position position;
+    uint64_t log_bytes;
+    char *reason = NULL;
+    int status, r = store_open_rocks(&opening, &store, &reason);
+    if (r == 0)
+        r = recover_begin(store, &limits, &core, &position, &log_bytes, &reason);
+    if (r != 0) {
+        status = complain("replayed", r, reason);
+    } else if ((r = cluster_replay(core, log, checkpoint, SILENCE_US, &replay)) != 0) {
+        status = complain_of_log(r, log, checkpoint);
+    } else {
+        printf("replayed: %" PRIu64 " entries of the cluster's log after the checkpoint, up to entry %" PRIu64
+               "; states compared up to entry %" PRIu64 "\n",
+               replay.entries, replay.position, replay.compared);
+        status = print_hosts(&replay);
+    }
+    cluster_replay_deinit(&replay);
+    if (core != NULL)
+        recover_close_core(core);
+    store_close(store);
+    return status;
+}
+
+int replayed_compare_cluster(const char *data, const struct durable *durable, struct cmdlog *log)
+{
+    tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
+    if (is_left(data, &directory) || relog_copy_store(data, directory.data) != 0)
+        return 1;
+    int status = replay_cluster(directory.data, log, durable->recovered.checkpoint);
     relog_remove(directory.data);
     return status;
 }

@@ -22,4 +22,13 @@
  */
 int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options) TL_MUST_USE;
 
+/*
+ * Applies the entries of a cluster's log after the checkpoint of a host's directory to a copy of its
+ * store, and prints how the chains compare with those that the hosts have reported
+ * (journal/cluster_replay.h). Creates DATA.replayed, which needs as much space as the store, and
+ * removes it.
+ * Returns: 0: equal; 1: different, nothing could be compared, or the comparison failed.
+ */
+int replayed_compare_cluster(const char *data, const struct durable *durable, struct cmdlog *log) TL_MUST_USE;
+
 #endif

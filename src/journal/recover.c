@@ -170,7 +170,7 @@ int recover_begin(struct store *store, const struct core_limits *limits, struct 
     return r;
 }
 
-static void free_completed(struct effects *effects)
+void recover_free_completed(struct effects *effects)
 {
     while (!list_empty(&effects->completed)) {
         struct command *command = list_entry(effects->completed.next, struct command, link);
@@ -268,7 +268,7 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
     }
     if (core == NULL)
         free_commands(&commands);
-    free_completed(&replay->effects);
+    recover_free_completed(&replay->effects);
     return r;
 }
 
@@ -393,13 +393,12 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
     return r;
 }
 
-/* Closes a core that cannot be used; its waiting commands have no client. */
-static void discard_core(struct core *core)
+void recover_close_core(struct core *core)
 {
     struct effects effects;
     effects_init(&effects);
     core_stop(core, &effects);
-    free_completed(&effects);
+    recover_free_completed(&effects);
     core_close(core);
 }
 
@@ -439,7 +438,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
                                     .ret_reason = ret_reason},
                    log);
     if (r < 0) {
-        discard_core(core);
+        recover_close_core(core);
         return tl_trace(r);
     }
     at_work_forget_entry(at_work);

@@ -13,6 +13,7 @@ struct at_work;
 struct command;
 struct core;
 struct core_limits;
+struct effects;
 struct store;
 
 /* Size of the segments of a new log. */
@@ -91,6 +92,14 @@ int recover_read_position(struct slice record, cmdlog_position *ret_position,
  */
 int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_behind,
                       char **ret_reason) TL_MUST_USE;
+
+/*
+ * Frees the completed commands of a core that has no clients. Ensures: effects->completed is empty.
+ */
+void recover_free_completed(struct effects *effects);
+
+/* Closes a core that has no clients; the requests that wait in it end. */
+void recover_close_core(struct core *core);
 
 /*
  * Appends a checkpoint record: the core's state at this position in a log of this lineage. NULL

@@ -269,17 +269,12 @@ static int list_run(struct request *request)
                                 SLICE_ARG(wanted));
 }
 
-static void take_view(struct request *request)
-{
-    request->view = (struct view){.store = request->api->store, .ts = journal_stable(request->api->journal)};
-}
-
 int handle_copies(struct request *request)
 {
     int r = request_accept(request);
     if (r != 0)
         return r;
-    take_view(request);
+    request_set_stable_view(request);
     return request_work_short(request, list_run);
 }
 
@@ -343,6 +338,6 @@ int handle_cat_copies(struct request *request)
     int r = cat_table_begin(request, columns, sizeof columns / sizeof *columns);
     if (r != 0)
         return r;
-    take_view(request);
+    request_set_stable_view(request);
     return request_work_short(request, table_run);
 }

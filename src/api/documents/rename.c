@@ -81,11 +81,6 @@ static int submit(struct request *request)
 
 /* --- Search in advance -------------------------------------------------------------------------------------------- */
 
-static void take_view(struct request *request)
-{
-    request->view = (struct view){.store = request->api->store, .ts = journal_stable(request->api->journal)};
-}
-
 /* The index of the tree, or NULL; errors are reported by the command. */
 static const struct catalog_index *find_tree(struct request *request)
 {
@@ -162,7 +157,7 @@ static int ask_soon(struct request *request)
 {
     struct rename_ask *ask = request->context;
     const struct catalog_index *index = request->transaction.len > 0 ? NULL : find_tree(request);
-    take_view(request);
+    request_set_stable_view(request);
     tl_cleanup(view_cache_deinit) struct view_cache tree; /* both ask for some of the same records */
     struct view view = request->view;
     struct account of_from = {.steps_max = FEW_STEPS}, of_to = of_from;

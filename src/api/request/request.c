@@ -244,6 +244,24 @@ static int load_catalog(struct request *request)
     return request->catalog != NULL ? 0 : catalog_load(&request->view, &request->catalog);
 }
 
+static void unpin(struct request *request)
+{
+    if (request->pinned_ts != 0)
+        journal_unpin(request->api->journal, request->pinned_ts);
+    request->pinned_ts = 0;
+}
+
+void request_set_view(struct request *request, struct view view)
+{
+    unpin(request);
+    request->view = view;
+}
+
+void request_set_stable_view(struct request *request)
+{
+    request_set_view(request, (struct view){request->api->store, journal_stable(request->api->journal), NULL});
+}
+
 static int read_past(struct request *request, tl_ts ts, request_handler *then);
 
 /* The timestamp that the read names is stable now. */
@@ -269,8 +287,8 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
         return r;
     if (journal_pin(request->api->journal, ts) != 0)
         return too_old(request, ts);
-    request->view = (struct view){request->api->store, ts, NULL};
-    request->pinned = true;
+    request_set_view(request, (struct view){request->api->store, ts, NULL});
+    request->pinned_ts = ts;
     r = load_catalog(request);
     if (r > 0)
         return too_old(request, ts);
@@ -283,7 +301,7 @@ static int read_query(struct request *request, request_handler *then)
     tl_ts ts = journal_query_txn_ts(request->query);
     if (journal_query_txn_check_session(request->query, request->session, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
-    request->view = (struct view){request->api->store, ts, NULL};
+    request_set_view(request, (struct view){request->api->store, ts, NULL});
     catalog_unref(tl_steal(request->catalog));
     int r = journal_query_txn_catalog(request->api->journal, request->query, &request->catalog);
     if (r > 0)
@@ -295,7 +313,7 @@ static int read_query(struct request *request, request_handler *then)
 static int read_locked(struct request *request, struct command *command)
 {
     catalog_unref(tl_steal(request->catalog)); /* of before the locks */
-    request->view = (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay};
+    request_set_view(request, (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
     request->overlay = command->txn_lock.overlay;
     command->txn_lock.overlay = NULL;
     request_catalog(request);
@@ -326,7 +344,7 @@ static int check_session(struct request *request)
 
 static int read_present(struct request *request, request_handler *then)
 {
-    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+    request_set_stable_view(request);
     request_catalog(request);
     return then(request);
 }
@@ -528,24 +546,23 @@ void request_ask(struct api *api, struct command *command)
  */
 static void pin_view(struct request *request)
 {
-    if (request->pinned || request->view.ts == 0 || request->overlay != NULL || request->query != NULL)
+    REQUIRE(request->pinned_ts == 0 || request->pinned_ts == request->view.ts); /* request_set_view() */
+    if (request->pinned_ts != 0 || request->view.ts == 0 || request->overlay != NULL || request->query != NULL)
         return;
-    request->pinned = journal_pin(request->api->journal, request->view.ts) == 0;
+    if (journal_pin(request->api->journal, request->view.ts) == 0)
+        request->pinned_ts = request->view.ts;
 }
 
 void request_look_away(struct request *request)
 {
     catalog_unref(tl_steal(request->catalog));
-    if (request->pinned)
-        journal_unpin(request->api->journal, request->view.ts);
-    request->pinned = false;
-    request->view.ts = 0;
+    request_set_view(request, (struct view){request->api->store, 0, NULL});
 }
 
 void request_look_again(struct request *request)
 {
     request_look_away(request);
-    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+    request_set_stable_view(request);
     request_catalog(request);
     pin_view(request);
     request_clock(request);
@@ -604,9 +621,7 @@ static void request_release(struct request *request)
     catalog_unref(tl_steal(request->catalog));
     catalog_unref(tl_steal(request->zones));
     core_overlay_unref(tl_steal(request->overlay));
-    if (request->pinned)
-        journal_unpin(request->api->journal, request->view.ts);
-    request->pinned = false;
+    unpin(request);
     if (request->query != NULL)
         journal_query_txn_release(request->api->journal, tl_steal(request->query));
     memory_end(request);
@@ -653,7 +668,7 @@ static bool shows_what_it_read(const struct exchange *exchange)
 /* Returns: whether it read the present state of this host, and not that of a timestamp or a transaction. */
 static bool reads_present(const struct request *request)
 {
-    return (request->view.ts != 0 || request->catalog != NULL) && !request->pinned && request->query == NULL;
+    return (request->view.ts != 0 || request->catalog != NULL) && request->pinned_ts == 0 && request->query == NULL;
 }
 
 /* Returns: whether it found nothing where a write that another host has answered may not be here yet. */

@@ -109,12 +109,12 @@ struct request {
      */
     const char *remote_action;
 
-    /* What the request reads with. Set by request_read(). */
+    /* What the request reads with. Set by request_set_view() only, which request_read() calls. */
     struct view view;
     struct catalog *zones;   /* that request_zones() handed out of; the same */
     struct catalog *catalog; /* referenced; dropped when the request is settled */
     struct overlay *overlay; /* of its transaction, referenced; the same */
-    bool pinned;             /* view.ts is pinned in the journal until the request is settled */
+    tl_ts pinned_ts;         /* pinned in the journal until the request is settled or gets another view; 0: none */
 
     request_handler *next;   /* where a worker or the gate continues */
     request_handler *reader; /* the argument of request_read(), while the read waits for its timestamp */
@@ -205,10 +205,20 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
 bool request_must_catch_up(struct request *request);
 
 /*
+ * Replaces the view, at which nothing is pinned yet: request_work() does that. A pin of the former view
+ * is removed.
+ * Requires: the calling thread owns the request. The caller replaces the catalog, too, if it belongs to
+ * the former view.
+ */
+void request_set_view(struct request *request, struct view view);
+/* As request_set_view(), with the stable timestamp. */
+void request_set_stable_view(struct request *request);
+
+/*
  * For a request that waits for something newer than it has seen: releases its view, ...
  */
 void request_look_away(struct request *request);
-/* ... and gives it the stable one, which is pinned. Its time counts from now. Requires: a worker. */
+/* ... and gives it the stable one, which is pinned. Its time counts from now. */
 void request_look_again(struct request *request);
 
 /* Whether a timestamp can be read. Returns: 0; REQUEST_REFUSED: it is in the future, or its history is gone. */

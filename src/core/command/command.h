@@ -159,7 +159,11 @@ struct write_result {
     int64_t seq_no;        /* new sequence number; on conflict the current one; -2: unknown */
     struct slice source;   /* of an update with `want_source` */
     bool script_long;      /* WRITE_FAILED: the script exceeded write_update.script_steps */
-    bool script_exhausted; /* WRITE_FAILED: the script exceeded the core's limit */
+    /*
+     * WRITE_FAILED: the script exceeded the core's limit. Read in the step that sets it, by cleanup
+     * actions, whose results are never kept: a checkpoint does not have it.
+     */
+    bool script_exhausted;
     /* WRITE_FAILED: not started; to be resubmitted, see write_command.postponed_count */
     bool postponed;
     struct slice routing; /* of the document after the change; empty: none */
