@@ -314,7 +314,7 @@ class Refusals(replicate_test.Copy):
         self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20000})
         self.assertIn("the target has refused 1", self.once(expect=1))
         self.assertEqual(len(replicate_test.documents(self.target.must)), 500)
-        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/fs:large")["_source"]
+        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/default:fs:large")["_source"]
         self.assertEqual((aside["index"], aside["id"]), ("fs", "large"))
         self.target.most_bytes = 1 << 30
         self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20001})

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import clock  # noqa: E402
@@ -602,7 +603,7 @@ class Following(Copy):
         self.assertEqual(self.ended(process), 76, self.told(process))
 
     def test_refused(self):
-        """Documents that the target refuses are recorded and reported, and do not delay others."""
+        """Documents that the target refuses are recorded by each copy and reported, and do not delay others."""
         self.target.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "date", "format": "yyyy"}}}})
         self.source.must("PUT", "/fs/_doc/good", {"n": 2020})
         self.source.must("PUT", "/fs/_doc/bad", {"n": 7})
@@ -610,9 +611,11 @@ class Following(Copy):
         said = self.once(expect=1)
         self.assertIn("the target has refused 1", said)
         self.assertEqual({id for _, id in documents(self.target.must)}, {"good", "also"})
-        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/fs:bad")["_source"]
-        self.assertEqual((aside["name"], aside["index"], aside["id"]), ("default", "fs", "bad"))
-        self.assertIn("failed to parse", aside["error"])
+        self.once("--name", "b:c", expect=1)  # into the same index
+        for name, id in (("default", "default:fs:bad"), ("b:c", "b%3Ac:fs:bad")):
+            aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/" + urllib.parse.quote(id, safe=""))["_source"]
+            self.assertEqual((aside["name"], aside["index"], aside["id"]), (name, "fs", "bad"))
+            self.assertIn("failed to parse", aside["error"])
 
     def test_target_and_source_restarts(self):
         """The copy continues without an operator after restarts of the target and of the source."""
