@@ -21,7 +21,7 @@
 enum {
     MARKS_MAX = 1024, /* not passed yet; a further one replaces the newest */
     BATCH_ITEMS_MAX = 2000,
-    REFUSED_ID_BYTES = 480, /* of an id, of 512 that Elasticsearch takes */
+    REFUSED_ID_BYTES = 480, /* of a record's id, of 512 that Elasticsearch takes */
 };
 
 #define ANSWER_US (120 * TL_SECOND)
@@ -205,8 +205,9 @@ static enum outcome outcome_of(const struct item *item, yyjson_val *result)
 }
 
 /*
- * What a person has to know of a document that the target does not take is kept there, under its
- * place.
+ * Records in the target a document that it permanently refuses, and the reason. The record's id is
+ * NAME:INDEX:ID, so copies with different names do not overwrite each other's records. NAME is
+ * escaped as in a URL, INDEX has no colon. Earlier versions wrote INDEX:ID, which stays.
  */
 static void put_aside(struct lane *lane, const struct item *item, const char *error)
 {
@@ -217,7 +218,8 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
         yyjson_get_str(yyjson_obj_get(result_of(yyjson_doc_get_root(doc)), "_index")); /* in the target */
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED),
                                       path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&key, "%s:", index == NULL ? "" : index);
+    client_escape(&key, slice_from(lane->lanes->options->name));
+    buf_printf(&key, ":%s:", index == NULL ? "" : index);
     buf_slice(&key, id);
     const char *type = target_type(target, "_doc");
     buf_printf(&path, "/.tidelock-replicate-refused/%s/", type == NULL ? "_doc" : type);

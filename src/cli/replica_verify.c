@@ -47,6 +47,8 @@ struct doubt {
     /* LEFT: the document has another routing now, and the target has a version under the key's */
     enum { MISSING, EXTRA, LEFT, DIFFERENT, EQUAL } what;
     struct slice routing; /* of LEFT: the document's own, as the key's texts */
+    /* the target's version is above the source's timestamp, so the target keeps it */
+    bool newer;
 };
 
 struct verification {
@@ -288,18 +290,26 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
 }
 
+/* Returns: the version of a document, in an answer with raw numbers; 0: none. */
+static tl_ts version_of(yyjson_val *document)
+{
+    const char *text = yyjson_get_raw(yyjson_obj_get(document, "_version"));
+    return text == NULL ? 0 : strtoull(text, NULL, 10);
+}
+
 /*
- * Compares the two sides' answers. The target was asked for the document under the doubt's routing.
+ * Compares the two sides' answers; the source's is as of `read`. The target was asked for the document under the doubt's routing.
  * If the source has another routing by now, the target has no document there, or the document
  * itself, if both routings lead to one shard.
  */
-static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs)
+static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_ts read)
 {
     bool is_here = yyjson_get_bool(yyjson_obj_get(ours, "found")),
          is_there = yyjson_get_bool(yyjson_obj_get(theirs, "found")) && !tombstone_is(theirs);
     struct slice routing = text_of(ours, "_routing");
     mem_free((char *)doubt->routing.data);
     doubt->routing = SLICE_NONE;
+    doubt->newer = is_there && version_of(theirs) > read;
     if (is_here && !replica_same_routing(routing, doubt->key.routing) &&
         !(is_there && replica_same_routing(routing, text_of(theirs, "_routing")))) {
         doubt->what = is_there ? LEFT : EQUAL;
@@ -320,7 +330,7 @@ static int compare_some(struct verification *v, struct doubt *doubts, size_t cou
     yyjson_val *here = yyjson_obj_get(client_json(&v->replica->source), "docs"),
                *there = yyjson_obj_get(client_json(&v->target), "docs");
     for (size_t i = 0; r == 0 && i < count; i++)
-        judge(&doubts[i], yyjson_arr_get(here, i), yyjson_arr_get(there, i));
+        judge(&doubts[i], yyjson_arr_get(here, i), yyjson_arr_get(there, i), v->replica->source.timestamp);
     return r;
 }
 
@@ -479,17 +489,25 @@ static int repair(struct verification *v)
     return r == 0 ? lanes_drain(v->replica->lanes) : r;
 }
 
-static void tell(struct verification *v)
+static const char *word_of(const struct doubt *doubt)
 {
     static const char *const words[] = {
         [MISSING] = "missing", [EXTRA] = "extra", [LEFT] = "extra", [DIFFERENT] = "different"};
-    uint64_t counts[EQUAL] = {0};
+    return doubt->what == DIFFERENT && doubt->newer ? "newer" : words[doubt->what];
+}
+
+static void tell(struct verification *v)
+{
+    uint64_t counts[EQUAL] = {0}, newer = 0;
     for (size_t i = 0; i < v->doubt_count; i++) {
         const struct doubt *doubt = &v->doubts[i];
-        counts[doubt->what]++;
+        if (doubt->what == DIFFERENT && doubt->newer)
+            newer++;
+        else
+            counts[doubt->what]++;
         if (v->replica->options->json)
             continue;
-        printf("%-9s  %s/%s", words[doubt->what], shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+        printf("%-9s  %s/%s", word_of(doubt), shown_slice(doubt->key.index), shown_slice(doubt->key.id));
         if (doubt->what == LEFT)
             printf(doubt->key.routing.data == NULL ? ", without a routing" : ", with the routing %s",
                    shown_slice(doubt->key.routing));
@@ -498,15 +516,16 @@ static void tell(struct verification *v)
     counts[EXTRA] += counts[LEFT];
     if (v->replica->options->json)
         printf("{\"equal\":%s,\"documents\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"extra\":%" PRIu64
-               ",\"different\":%" PRIu64 ",\"more\":%s}\n",
+               ",\"different\":%" PRIu64 ",\"newer\":%" PRIu64 ",\"more\":%s}\n",
                v->doubt_count == 0 ? "true" : "false", v->documents, counts[MISSING], counts[EXTRA], counts[DIFFERENT],
-               v->many ? "true" : "false");
+               newer, v->many ? "true" : "false");
     else if (v->doubt_count == 0)
         printf("equal: %" PRIu64 " documents\n", v->documents);
     else
-        printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " different, and %" PRIu64
-               " extra%s\n",
-               v->documents, counts[MISSING], counts[DIFFERENT], counts[EXTRA], v->many ? ", and there are more" : "");
+        printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " different, %" PRIu64
+               " newer, and %" PRIu64 " extra%s\n",
+               v->documents, counts[MISSING], counts[DIFFERENT], newer, counts[EXTRA],
+               v->many ? ", and there are more" : "");
 }
 
 static void begin(struct verification *v, struct replica *replica)
@@ -557,6 +576,26 @@ static int compare_all(struct verification *v, bool looks)
     return r;
 }
 
+/*
+ * Repairs the differences, and compares them again. Returns: REPLICA_FAILED: the target has kept
+ * newer versions. Requires: no other program of this copy runs.
+ */
+static int repair_and_check(struct verification *v)
+{
+    int r = repair(v);
+    r = r == 0 ? compare(v) : r;
+    size_t kept = 0;
+    for (size_t i = 0; r == 0 && i < v->doubt_count; i++)
+        kept += v->doubts[i].newer;
+    if (kept == 0)
+        return r;
+    replica_print("%zu documents of the target have versions above the source's timestamp, so that it keeps them: "
+                  "another program has written them. Delete their indices in the target, and start the copy, which "
+                  "makes them again",
+                  kept);
+    return REPLICA_FAILED;
+}
+
 int verify(struct replica *replica)
 {
     struct verification v;
@@ -568,7 +607,7 @@ int verify(struct replica *replica)
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
     }
     if (r == 0 && v.doubt_count > 0)
-        r = replica->options->repair ? repair(&v) : REPLICA_FAILED;
+        r = replica->options->repair ? repair_and_check(&v) : REPLICA_FAILED;
     if (r == 0 && v.many) {
         replica_print("%d documents were sent, and more are not equal: run --repair again", DOUBTS_MAX);
         r = REPLICA_FAILED;

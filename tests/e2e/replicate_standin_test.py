@@ -276,7 +276,7 @@ class Routings(replicate_test.Copy):
         version = self.target.must("GET", "/%s/_doc/e?routing=a" % name)["_version"]
         self.target.must("PUT", "/%s/_doc/e?routing=%s&version_type=external_gte&version=%d" % (name, same, version), {"n": 1})
         self.assertEqual(sorted(" ".join(line.split()) for line in self.verify("--verify", expect=1).splitlines()),
-                         ["different fs/e", "extra fs/d, with the routing %s" % other, "not equal: of 3 documents 0 are missing, 1 different, and 1 extra"])
+                         ["different fs/e", "extra fs/d, with the routing %s" % other, "not equal: of 3 documents 0 are missing, 1 different, 0 newer, and 1 extra"])
         self.verify("--repair")
         self.assert_same()
 
@@ -314,7 +314,7 @@ class Refusals(replicate_test.Copy):
         self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20000})
         self.assertIn("the target has refused 1", self.once(expect=1))
         self.assertEqual(len(replicate_test.documents(self.target.must)), 500)
-        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/fs:large")["_source"]
+        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/default:fs:large")["_source"]
         self.assertEqual((aside["index"], aside["id"]), ("fs", "large"))
         self.target.most_bytes = 1 << 30
         self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20001})
@@ -378,7 +378,7 @@ class Refusals(replicate_test.Copy):
             return subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
         found = compare("--verify")
         self.assertEqual((found.returncode, sorted(" ".join(line.split()) for line in found.stdout.splitlines())),
-                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 1 different, and 1 extra"])))
+                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 1 different, 0 newer, and 1 extra"])))
         self.assertEqual(compare("--repair").returncode, 0)
         self.assertEqual(compare("--verify").stdout, "equal: 2999 documents\n")
         self.assert_equal()

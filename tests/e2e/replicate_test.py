@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import clock  # noqa: E402
@@ -602,7 +603,7 @@ class Following(Copy):
         self.assertEqual(self.ended(process), 76, self.told(process))
 
     def test_refused(self):
-        """Documents that the target refuses are recorded and reported, and do not delay others."""
+        """Documents that the target refuses are recorded by each copy and reported, and do not delay others."""
         self.target.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "date", "format": "yyyy"}}}})
         self.source.must("PUT", "/fs/_doc/good", {"n": 2020})
         self.source.must("PUT", "/fs/_doc/bad", {"n": 7})
@@ -610,9 +611,11 @@ class Following(Copy):
         said = self.once(expect=1)
         self.assertIn("the target has refused 1", said)
         self.assertEqual({id for _, id in documents(self.target.must)}, {"good", "also"})
-        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/fs:bad")["_source"]
-        self.assertEqual((aside["name"], aside["index"], aside["id"]), ("default", "fs", "bad"))
-        self.assertIn("failed to parse", aside["error"])
+        self.once("--name", "b:c", expect=1)  # into the same index
+        for name, id in (("default", "default:fs:bad"), ("b:c", "b%3Ac:fs:bad")):
+            aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/" + urllib.parse.quote(id, safe=""))["_source"]
+            self.assertEqual((aside["name"], aside["index"], aside["id"]), (name, "fs", "bad"))
+            self.assertIn("failed to parse", aside["error"])
 
     def test_target_and_source_restarts(self):
         """The copy continues without an operator after restarts of the target and of the source."""
@@ -742,7 +745,7 @@ class Odd(Copy):
             meddler.spoil = spoil
             run = subprocess.run(self.command("--quiet", "--verify", to=meddler.url), capture_output=True, text=True, env=without_rests())
         self.assertEqual((run.returncode, sorted(run.stdout.splitlines())),
-                         (1, ["extra      fs/zzz", "missing    fs/1299", "not equal: of 1300 documents 1 are missing, 0 different, and 1 extra"]), run.stderr)
+                         (1, ["extra      fs/zzz", "missing    fs/1299", "not equal: of 1300 documents 1 are missing, 0 different, 0 newer, and 1 extra"]), run.stderr)
         self.assertIn("it begins again", run.stderr)
 
     def test_ids_with_every_byte(self):
@@ -931,11 +934,30 @@ class Verify(Copy):
         lies = self.lie()
         found = self.verify("--verify", expect=1).splitlines()
         self.assertEqual(sorted(" ".join(line.split()) for line in found[:-1]), [" ".join(line.split()) for line in lies])
-        self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 3 different, and 3 extra")
+        self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 3 different, 0 newer, and 3 extra")
         self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
-                         {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "different": 3, "more": False})
+                         {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "different": 3, "newer": 0, "more": False})
         self.verify("--repair")
         self.assertEqual(self.verify("--verify"), "equal: 2503 documents\n")
+
+    def test_newer_versions_in_target_are_named_and_not_mended(self):
+        """Versions above the source's timestamp: --repair cannot replace them, and ends with 1, until their index is copied again."""
+        self.fill(20)
+        self.once()
+        later = (int(time.time()) + 10000) * 1000000
+        self.target.must("PUT", "/fs/_doc/1?version_type=external&version=%d" % later, {"n": -1, "t": "a b"})
+        self.target.must("PUT", "/fs/_doc/more?version_type=external&version=%d" % later, {"n": -1})
+        self.target.must("PUT", "/fs/_doc/2", {"n": -2, "t": "a b"})
+        found = ["different  fs/2", "extra      fs/more", "newer      fs/1", "not equal: of 20 documents 0 are missing, 1 different, 1 newer, and 1 extra"]
+        self.assertEqual(sorted(self.verify("--verify", expect=1).splitlines()), found)
+        repair = subprocess.run(self.command("--quiet", "--repair"), capture_output=True, text=True, env=without_rests())
+        self.assertEqual((repair.returncode, sorted(repair.stdout.splitlines())), (1, found), repair.stderr)
+        self.assertIn("2 documents of the target have versions above the source's timestamp", repair.stderr)
+        self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
+                         {"equal": False, "documents": 20, "missing": 0, "extra": 1, "different": 0, "newer": 1, "more": False})
+        self.target.must("DELETE", "/fs")
+        self.once()
+        self.assertEqual(self.verify("--verify"), "equal: 20 documents\n")
 
     def test_nothing_there(self):
         self.fill(20)
