@@ -55,10 +55,14 @@
  *     it neither hides a change from the place nor shows a state older than one that was sent, also
  *     by the program that had the lock before. A page of the feed covers at least the timestamp
  *     after which it was asked for.
- * 13. The mapping of an index of the target names the copy that it belongs to, and the index itself.
- *     A copy closes or deletes only its own indices, under the names that it gave them. It ends
+ * 13. The mapping of an index of the target names the copy that it belongs to, the index itself, and
+ *     the source's index. A copy closes or deletes only its own indices, under the names that it gave
+ *     them, and replaces one only by a later index of the same name in the source. It ends
  *     where an index of the name that it needs is another copy's, of another index: of another
- *     source, for example; and where that name is an alias, as that of a copy with tombstones.
+ *     source, for example; where it is a clone of a copy; where it is this copy's of an index of
+ *     another name (with several types, so that its target is INDEX-TYPE); and where that name is an
+ *     alias, as that of a copy with tombstones. Before the first copy a place at timestamp 0 claims
+ *     the copy's name for the source.
  *     Copies of the same index of the source may share one in the target, whose documents they send
  *     with comparable versions; it belongs to the one that began last.
  */
@@ -260,6 +264,11 @@ struct place {
 /* `source`: its uuid. */
 int target_read_place(struct target *target, const char *source, struct place *ret_place);
 int target_write_place(struct target *target, const char *source, const struct place *place);
+/*
+ * Writes a place at timestamp 0, unless there is one: no other source begins a copy of this name
+ * during the first copy. Returns: 0; REPLICA_FAILED, reported: another source has done so.
+ */
+int target_claim_place(struct target *target, const char *source);
 
 /*
  * The state in which an index of the target was found, invariant 9; of several indices the highest

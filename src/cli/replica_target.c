@@ -219,6 +219,20 @@ int target_write_place(struct target *target, const char *source, const struct p
     return REPLICA_TAKEN;
 }
 
+int target_claim_place(struct target *target, const char *source)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED), body = BUF_INIT(BUF_UNLIMITED);
+    struct place place;
+    place_path(target, &path);
+    buf_lit(&path, "?op_type=create");
+    buf_byte(&path, '\0');
+    write_place(target, source, &(struct place){0}, &body);
+    long status = target_ask(target, "PUT", path.data, buf_as_slice(&body));
+    if (status == 409) /* of an earlier try, or another source's that was faster */
+        return target_read_place(target, source, &place);
+    return status == 201 ? 0 : complain(target, "cannot keep the place in the target", "", status);
+}
+
 /* --- Indices ------------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -265,18 +279,20 @@ static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
 
 /* Types of an index that go into one of the target: all of them, or the one that is named. */
 struct portion {
-    const char *name; /* in the target */
+    const char *name;  /* in the target */
+    const char *index; /* in the source */
     yyjson_val *definition;
     const char *type; /* NULL: all */
 };
 
 /*
  * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
- * one of the same name; the name of the copy that the index belongs to; the name of the target's index,
- * since a clone or a restored snapshot under another name has the same _meta; and, until the index is
- * complete, a mark (replica.h, invariant 9).
+ * one of the same name, and its name; the name of the copy that the index belongs to; the name of the
+ * target's index, since a clone or a restored snapshot under another name has the same _meta; and, until
+ * the index is complete, a mark (replica.h, invariant 9).
  */
 #define META_INDEX "tidelock_index"
+#define META_OF "tidelock_of"
 #define META_COPY "tidelock_copy"
 #define META_NAME "tidelock_name"
 #define META_PART "tidelock_part"
@@ -289,10 +305,12 @@ static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc,
     yyjson_val *from = yyjson_obj_get(mapping, "_meta");
     yyjson_mut_val *meta = yyjson_is_obj(from) ? yyjson_val_mut_copy(doc, from) : yyjson_mut_obj(doc);
     yyjson_mut_obj_remove_key(meta, META_INDEX);
+    yyjson_mut_obj_remove_key(meta, META_OF);
     yyjson_mut_obj_remove_key(meta, META_COPY);
     yyjson_mut_obj_remove_key(meta, META_NAME);
     yyjson_mut_obj_remove_key(meta, META_PART);
     yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid_of(portion->definition));
+    yyjson_mut_obj_add_strcpy(doc, meta, META_OF, portion->index);
     yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
     yyjson_mut_obj_add_strcpy(doc, meta, META_NAME, portion->name);
     if (part)
@@ -345,6 +363,7 @@ struct found {
     bool part;
     bool ours;        /* the copy of this name has made it, under this name */
     const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
+    const char *of;   /* the source's index, there too; NULL: an older build has made it */
     char uuid[64];    /* of the source's index; empty: it is no copy */
 };
 
@@ -355,6 +374,8 @@ static void read_meta(const struct target *target, const char *name, yyjson_val 
     const char *copy = yyjson_get_str(yyjson_obj_get(meta, META_COPY));
     if (found->copy == NULL)
         found->copy = copy;
+    if (found->of == NULL)
+        found->of = yyjson_get_str(yyjson_obj_get(meta, META_OF));
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
@@ -601,16 +622,30 @@ static int raise_gc_deletes(struct target *target, const char *name)
 }
 
 /*
- * An index of the target that has the name of one of the source, but is a copy of another: of an
- * earlier one of that name, which is replaced, or one of another copy; invariant 13.
+ * Deletes an index of the target that is the copy of an earlier index of that name in the source.
+ * Returns: 0; REPLICA_FAILED, reported: also if another index is there, which this copy does not own
+ *   (invariant 13).
  */
-static int drop_other(struct target *target, const char *name, const struct found *found)
+static int drop_earlier(struct target *target, const struct portion *portion, const struct found *found)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    const char *name = portion->name;
     if (found->copy != NULL && strcmp(found->copy, target->options->name) != 0) {
         replica_print("the target's index %s is a copy of another index, which was made under --name %s: give this "
                       "copy a --prefix, or delete that index if that copy is no longer used",
                       shown(name), shown(found->copy));
+        return REPLICA_FAILED;
+    }
+    if (!found->ours) {
+        replica_print("the target's index %s was made from a copy under another name, as a clone for example: give "
+                      "this copy a --prefix, or delete that index",
+                      shown(name));
+        return REPLICA_FAILED;
+    }
+    if (found->of != NULL && strcmp(found->of, portion->index) != 0) {
+        replica_print("the target's index %s is the copy of the source's index %s: leave one of the two out by --index, "
+                      "and copy it under another --name and --prefix",
+                      shown(name), shown(found->of));
         return REPLICA_FAILED;
     }
     index_path(name, "", &path);
@@ -631,7 +666,7 @@ static int put_portion(struct target *target, const struct portion *portion, enu
         return REPLICA_FAILED;
     }
     if (found.there && found.uuid[0] != '\0' && strcmp(found.uuid, uuid_of(portion->definition)) != 0) {
-        r = drop_other(target, portion->name, &found);
+        r = drop_earlier(target, portion, &found);
         if (r != 0)
             return r;
         found.there = false;
@@ -666,14 +701,14 @@ static int each_portion(struct target *target, const char *index, yyjson_val *de
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         target_name(target, index, "", false, &name);
         buf_byte(&name, '\0');
-        return see(target, &(struct portion){name.data, definition, NULL}, had);
+        return see(target, &(struct portion){name.data, index, definition, NULL}, had);
     }
     json_obj_foreach (types, i, count, key, value) {
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         target_name(target, index, yyjson_get_str(key), true, &name);
         buf_byte(&name, '\0');
         if (r == 0)
-            r = see(target, &(struct portion){name.data, definition, yyjson_get_str(key)}, had);
+            r = see(target, &(struct portion){name.data, index, definition, yyjson_get_str(key)}, had);
     }
     return r;
 }

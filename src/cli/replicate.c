@@ -225,6 +225,8 @@ static int copy_and_follow(struct replica *replica)
     int r = target_read_place(&replica->target, replica->source_uuid, before);
     bool first = before->ts == 0;
     tl_ts since = before->ts;
+    if (r == 0 && first)
+        r = target_claim_place(&replica->target, replica->source_uuid);
     if (r == 0)
         tell_source(replica, "copying", before->ts);
     if (r == 0)

@@ -189,6 +189,11 @@ class Copy(unittest.TestCase):
     def assert_equal(self, prefix=""):
         self.assertEqual(documents(self.target.must, prefix=prefix), documents(self.source.must))
 
+    def has_place(self):
+        """Returns: whether the first copy is complete."""
+        status, place = self.target.ask("GET", "/.tidelock-replicate/_doc/default")
+        return status == 200 and place["_source"]["timestamp"] > 0
+
     def restart_source(self, *options):
         self.source.stop()
         self.source.options = list(options)
@@ -353,6 +358,19 @@ class Snapshot(Copy):
         self.assert_equal()
         self.assertEqual(self.source.must("GET", "/_transaction")["transactions"], [])
 
+    def test_another_source_meanwhile(self):
+        """A copy of another source under the same name, begun during the first copy, is refused, and replaces nothing."""
+        self.put("a", 1)
+        with Server() as other:
+            other.must("PUT", "/a/_doc/other", {"n": 1})
+
+            def begin():
+                self.other = subprocess.run([PROGRAM, "replicate", "--from", other.url, "--to", self.target.url, "--once"], capture_output=True, text=True)
+            self.hold(begin)
+            self.once(to=self.meddler.url)
+        self.assertEqual((self.other.returncode, "a copy of another source" in self.other.stderr), (1, True), self.other.stderr)
+        self.assert_equal()
+
     def test_begins_anew(self):
         """Its transaction is ended by force: it takes another timestamp."""
         self.put("a", 1, 1100)
@@ -501,6 +519,25 @@ class Following(Copy):
         self.once("--delete-indices")
         self.assertEqual(sorted(index for index in self.target.must("GET", "/_settings") if index not in OURS), ["clone", "there"])
 
+    def test_clone_is_not_replaced(self):
+        """An index that a person has cloned from a copy, whose name one of the source then gets."""
+        self.fill(3)
+        self.once()
+        self.target.must("PUT", "/kept", {"mappings": {"_meta": self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["_meta"]}})
+        self.target.must("PUT", "/kept/_doc/1", {"n": 1})
+        self.source.must("PUT", "/kept/_doc/2", {"n": 2})
+        self.assertIn("the target's index kept was made from a copy under another name", self.once("--delete-indices", expect=1))
+        self.assertEqual(documents(self.target.must, "kept"), {("kept", "1"): ({"n": 1}, None)})
+
+    def test_two_indices_of_one_name_in_the_target(self):
+        """An index with types and one that has the name of a type's: neither replaces the other, in one run or in two."""
+        for type in ("file", "lock"):
+            self.source.must("PUT", "/fs/%s/1" % type, {"type": type})
+        self.source.must("PUT", "/fs-file/_doc/2", {"n": 2})
+        for options in ((), ("--index", "fs-file")):
+            self.assertIn("the target's index fs-file is the copy of the source's index fs: leave one of the two out", self.once(*options, expect=1))
+            self.assertEqual(documents(self.target.must, "fs-file"), {("fs-file", "1"): ({"type": "file"}, None)})
+
     def test_alias_in_target_is_refused(self):
         """An alias of the name that the copy needs: nothing is written to its index, which may be a copy with tombstones."""
         self.fill(3)
@@ -586,7 +623,7 @@ class Following(Copy):
         self.fill(3)
         process = self.follow(fast=True)
         self.await_equal()
-        self.until(lambda: self.target.ask("GET", "/.tidelock-replicate/_doc/default")[0] == 200, "the place is kept")
+        self.until(self.has_place, "the place is kept")
         place = self.target.must("GET", "/.tidelock-replicate/_doc/default")
         far = place["_version"] + 3600 * 10**6
         self.target.must("PUT", "/.tidelock-replicate/_doc/default?version=%d&version_type=external" % far, dict(place["_source"], timestamp=far))
@@ -840,7 +877,7 @@ class Suspects(Copy):
         self.fill(3)
         process = self.follow("--suspect-time", "1h", to=self.meddler.url, fast=True)
         self.await_equal()
-        self.until(lambda: self.target.ask("GET", "/.tidelock-replicate/_doc/default")[0] == 200, "there is a place")
+        self.until(self.has_place, "there is a place")
         self.assertIsNone(self.suspects())
         seen = self.lose_once("a")
         self.source.must("PUT", "/fs/_doc/a", {"n": 1})

@@ -311,6 +311,8 @@ class Standin:
                 raise Refused(404, "index_not_found_exception")
             return 200 if found["found"] else 404, found
         version = int(query["version"]) if "version" in query else None
+        if query.get("op_type") == "create" and self.get_one(name, id, query.get("routing")).get("found"):
+            raise Refused(409, "version_conflict_engine_exception")
         item = self.write("delete" if method == "DELETE" else "index", self.index(name, makes=True), id, query.get("routing"), version, query.get("version_type"),
                           None if method == "DELETE" else json.loads(body))
         return item.pop("status"), item
