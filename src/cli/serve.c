@@ -91,6 +91,11 @@ struct server {
 /* Time that an idle server needs to stop on a slow disk. */
 #define STOP_US_MIN TL_SECOND
 #define CLOCK_SKEW_US_MIN (10 * TL_MS)
+/* The documented defaults of options of a cluster, which a single host accepts. */
+#define GROUP_DEFAULT "default"
+#define HOST_LEASE_DEFAULT_US (3 * TL_SECOND)
+#define CLOCK_SKEW_DEFAULT_US (500 * TL_MS)
+#define CATCH_UP_DEFAULT ((uint64_t)2 << 30)
 #define CLUSTER_QUOTA_MIN ((uint64_t)32 << 20)
 
 /* Memory that a script needs for the smallest documents. */
@@ -353,15 +358,34 @@ static bool is_https(const char *url)
     return strncmp(url, "https://", strlen("https://")) == 0;
 }
 
+/* Returns: an option of hosts of a cluster that differs from its default; NULL: none. */
+static const char *option_of_cluster(const struct serve_options *o)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } all[] = {
+        {"cluster-ca", o->cluster_ca != NULL},
+        {"cluster-cert", o->cluster_cert != NULL},
+        {"cluster-key", o->cluster_key != NULL},
+        {"advertise", o->advertise != NULL},
+        {"group", strcmp(o->group, GROUP_DEFAULT) != 0},
+        {"host-lease", o->host_lease_us != 0 && o->host_lease_us != HOST_LEASE_DEFAULT_US},
+        {"clock-skew", o->clock_skew_us != 0 && o->clock_skew_us != CLOCK_SKEW_DEFAULT_US},
+        {"catch-up", o->catch_up != 0 && o->catch_up != CATCH_UP_DEFAULT},
+        {"cluster-quota", o->cluster_quota != 0},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].given)
+            return all[i].name;
+    return NULL;
+}
+
 static void check_cluster(const struct argp_state *state, const struct serve_options *o)
 {
-    if (o->cluster_quota != 0 && o->cluster == NULL)
-        arguments_error(state, "--cluster-quota needs --cluster");
-    const char *option = o->cluster_ca != NULL ? "ca" : o->cluster_cert != NULL ? "cert" : "key";
-    if (o->cluster_ca == NULL && o->cluster_cert == NULL && o->cluster_key == NULL)
-        return;
-    if (o->cluster == NULL)
-        arguments_error(state, "--cluster-%s needs --cluster", option);
+    const char *option = o->cluster == NULL ? option_of_cluster(o) : NULL;
+    if (option != NULL)
+        arguments_error(state, "--%s needs --cluster: without it the option has no effect", option);
     else if ((o->cluster_cert == NULL) != (o->cluster_key == NULL))
         arguments_error(state, "--cluster-cert and --cluster-key need each other");
 }
@@ -457,7 +481,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->host_lease_us < TL_SECOND)
             arguments_error(state, "--host-lease: at least 1s");
         break;
-    case OPTION_CATCH_UP: o->catch_up = arguments_size(state, "catch-up", text); break;
+    case OPTION_CATCH_UP:
+        o->catch_up = arguments_size(state, "catch-up", text);
+        if (o->catch_up == 0)
+            arguments_error(state, "--catch-up: at least 1 byte");
+        break;
     case OPTION_CLUSTER_QUOTA:
         o->cluster_quota = arguments_size(state, "cluster-quota", text);
         if (o->cluster_quota < CLUSTER_QUOTA_MIN)
@@ -1063,7 +1091,7 @@ static void defaults(struct serve_options *o, char host_name[static 65])
     *o = (struct serve_options){
         .data = "./tidelock-data",
         .cluster_name = "tidelock",
-        .group = "default",
+        .group = GROUP_DEFAULT,
         .limits = core_limits_default(),
         .http = http_options_default(),
         .grace_us = 10 * TL_SECOND,

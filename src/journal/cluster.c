@@ -44,9 +44,11 @@ void cluster__submit(struct journal *journal, struct command *command)
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
     bool taken = !stopped && journal__register_waiter(command);
-    if (taken && unlogged)
+    if (taken && unlogged) {
+        command->clock = journal__boot(journal); /* time of submission, as in journal__queue() */
         list_append(&cluster->inspections, &command->link);
-    else if (taken)
+    }
+    if (taken && !unlogged)
         journal__queue(journal, command);
     pthread_mutex_unlock(&journal->queue_lock);
     if (unlogged && taken)
@@ -92,7 +94,7 @@ void cluster__requeue(struct journal *journal, struct inflight_entry *entry)
 
 /* --- Timeouts ----------------------------------------------------------------------------------------------------- */
 
-static void complete_commands(struct list *commands)
+void cluster__complete_commands(struct list *commands)
 {
     while (!list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
@@ -102,24 +104,26 @@ static void complete_commands(struct list *commands)
 }
 
 /*
- * Removes queued commands submitted before a time: they are in no entry, and never happen.
- * Requires: queue_lock.
+ * Removes commands submitted before a time from a list: they are in no entry, and never happen.
+ * Returns: their number. Requires: queue_lock.
  */
-static void expire_queued(struct journal *journal, uint64_t before, struct list *refused)
+static size_t expire_list(struct journal *journal, struct list *commands, uint64_t before, struct list *refused)
 {
     REQUIRE(journal__holds(&journal->queue_lock));
-    list_for_each_safe(link, following, &journal->queue)
+    size_t count = 0;
+    list_for_each_safe(link, following, commands)
     {
         struct command *command = list_entry(link, struct command, link);
         if (command->clock > before)
             continue;
         list_remove(link);
-        journal->taken++;
+        count++;
         cluster__refuse(command, PROBLEM_LOG_UNAVAILABLE,
                         "the log of the cluster could not be reached in time, or this host is out of the cluster; "
                         "nothing was done");
         list_append(refused, link);
     }
+    return count;
 }
 
 /*
@@ -152,11 +156,12 @@ void cluster__expire_commands(struct journal *journal)
     uint64_t now = journal__boot(journal);
     pthread_mutex_lock(&journal->queue_lock);
     if (now > journal->cluster->timeout_us) {
-        expire_queued(journal, now - journal->cluster->timeout_us, &refused);
+        journal->taken += expire_list(journal, &journal->queue, now - journal->cluster->timeout_us, &refused);
+        (void)expire_list(journal, &journal->cluster->inspections, now - journal->cluster->timeout_us, &refused);
         expire_inflight(journal, now - journal->cluster->timeout_us, &refused);
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    complete_commands(&refused);
+    cluster__complete_commands(&refused);
 }
 
 /*
@@ -197,7 +202,7 @@ static void check_inflight(struct journal *journal)
         mem_free(entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    complete_commands(&refused);
+    cluster__complete_commands(&refused);
 }
 
 /* --- The keeper's thread ------------------------------------------------------------------------------------------ */
@@ -464,7 +469,7 @@ static void end_left(struct journal *journal)
         list_append(&refused, link);
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    complete_commands(&refused);
+    cluster__complete_commands(&refused);
 }
 
 void cluster__stop(struct journal *journal)

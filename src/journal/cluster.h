@@ -63,6 +63,13 @@ struct cluster {
     const struct cmdlog_skips *skips; /* owned by the follower; NULL: none */
     struct cmdlog_skips *own_skips;   /* the same if they were read by this process; mem_free */
 
+    /*
+     * An entry is applied, but whether it is skipped is not known, since the log could not be reached:
+     * the core may be wrong, and is ahead of `journal->position`. Nothing is saved of it, and
+     * no maintenance done, until that is known. core_lock.
+     */
+    bool unverified;
+
     /* This host's state differs from that of half of the live hosts or more; README.md, "Equality". */
     bool differs;                 /* permanent: set by the follower */
     cmdlog_position differs_from; /* its heartbeat at this position, or a later one, shows it to the others */
@@ -129,6 +136,8 @@ void cluster__submit_own(struct journal *journal, struct command *command);
 void cluster__requeue(struct journal *journal, struct inflight_entry *entry);
 /* Completes commands that exceeded the timeout with an error. */
 void cluster__expire_commands(struct journal *journal);
+/* Calls on_done of the commands, and empties the list. Requires: no lock of the journal is held. */
+void cluster__complete_commands(struct list *commands);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 

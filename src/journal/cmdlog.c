@@ -389,11 +389,12 @@ static void await_disk(struct journal *journal)
 
 /*
  * Begins a checkpoint. Syncs the log first, since the store must never be ahead of the durable log.
- * Requires: core_lock; no checkpoint is in progress.
+ * Requires: core_lock; no checkpoint is in progress, and the core is not unverified.
  */
 static void begin_checkpoint(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    REQUIRE(!cluster__is_unverified(journal));
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t begun = journal__boot(journal);
     struct cmdlog_lineage lineage;
@@ -471,7 +472,8 @@ static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool
         journal->checkpointing = false;
         done = newest_checkpoint(journal);
     }
-    bool begins = !journal->checkpointing && !journal->saving && (wanted || is_due(journal));
+    bool begins =
+        !journal->checkpointing && !journal->saving && !cluster__is_unverified(journal) && (wanted || is_due(journal));
     if (begins && save_ahead(journal))
         begin_checkpoint(journal);
     if (journal->saving)
@@ -517,7 +519,7 @@ static void *saver(void *context)
         usleep(STALL_US);
         presync_log(journal);
         pthread_mutex_lock(&journal->core_lock);
-        if (journal->saving && save_ahead(journal))
+        if (journal->saving && !cluster__is_unverified(journal) && save_ahead(journal))
             begin_checkpoint(journal);
         pthread_mutex_unlock(&journal->core_lock);
     }

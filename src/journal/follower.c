@@ -187,29 +187,74 @@ static bool has_ended(struct journal *journal)
 }
 
 /*
- * Returns if the entry that was applied had not been skipped when its application was complete; ends
- * the process if it had, or if the server stops before that is known. Called before the application
- * has any effect outside of the core.
+ * Answers the commands of this host that the unverified entry completed that their outcome is
+ * unknown, except a JOIN, which handle_join() needs.
  */
-static void verify_applied(struct journal *journal, cmdlog_position position, uint64_t life)
+static void answer_unverified(struct list *group)
+{
+    struct list unknown = LIST_INIT(unknown);
+    list_for_each_safe(link, following, group)
+    {
+        struct command *command = list_entry(link, struct command, link);
+        if (command->on_done == NULL || command->type == COMMAND_JOIN)
+            continue;
+        list_remove(link);
+        cluster__refuse(command, PROBLEM_OUTCOME_UNKNOWN,
+                        "the log of the cluster could not be reached in time to confirm that this was done; whether it "
+                        "was is not known");
+        list_append(&unknown, link);
+    }
+    cluster__complete_commands(&unknown);
+}
+
+/* Blocks until the log can be reached. Returns: the skipped entries; mem_free. */
+static struct cmdlog_skips *await_skips(struct journal *journal, struct list *group)
 {
     struct cluster *cluster = journal->cluster;
     struct cmdlog_skips *skips;
+    uint64_t begun = journal__boot(journal);
     int r;
-    if (member_life(journal) == life)
-        return;
     while ((r = cmdlog_list_skips(cluster->log, clock_boot_us() + ATTEMPT_US, &skips)) == CMDLOG_UNREACHABLE) {
         if (has_ended(journal))
             journal__store_failed("stopping while the log of the cluster cannot say whether the entry that was applied "
                                   "last is skipped",
                                   TL_ERR_STOPPED);
+        if (journal__boot(journal) - begun >= cluster->timeout_us)
+            answer_unverified(group);
         usleep((useconds_t)OUT_POLL_US);
     }
     if (r < 0)
         journal__store_failed("reading the skipped entries of the cluster's log", r);
+    return skips;
+}
+
+/*
+ * Returns if the entry that was applied had not been skipped when its application was complete; ends
+ * the process if it had, or if the server stops before that is known. Called before the application
+ * has any effect outside of the core. `group`: the commands that the entry completed; if it takes
+ * longer than timeout_us they are answered that their outcome is unknown, and removed.
+ * Requires: core_lock. It is released while the log is asked; the core is `unverified` then.
+ */
+static void verify_applied(struct journal *journal, cmdlog_position position, uint64_t life, struct list *group)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    struct cluster *cluster = journal->cluster;
+    if (member_life(journal) == life)
+        return;
+    cluster->unverified = true;
+    pthread_mutex_unlock(&journal->core_lock);
+    struct cmdlog_skips *skips = await_skips(journal, group);
     if (cmdlog_is_skipped(skips, position))
         end_skipped(cluster);
     mem_free(skips);
+    pthread_mutex_lock(&journal->core_lock);
+    cluster->unverified = false;
+}
+
+bool cluster__is_unverified(struct journal *journal)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    return journal->cluster != NULL && journal->cluster->unverified;
 }
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
@@ -267,8 +312,9 @@ static void apply(struct journal *journal, const struct command_group_header *he
         journal__store_failed("applying an entry", r);
     }
     at_work_end_entry(journal->at_work);
-    verify_applied(journal, entry->position, life);
     journal->work_us += journal__boot(journal) - begun;
+    journal__move_completed(&journal->effects, &group);
+    verify_applied(journal, entry->position, life, &group);
     journal->position = entry->position;
     journal->log_bytes += entry->bytes.len;
     cluster__record_chain(journal, entry->position);
@@ -276,7 +322,6 @@ static void apply(struct journal *journal, const struct command_group_header *he
     if (r == 0)
         cluster_clock_observe(&journal->cluster->cluster_clock, journal__boot(journal), head->clock);
     pthread_mutex_unlock(&journal->queue_lock);
-    journal__move_completed(&journal->effects, &group);
     if (effects.joined_life != 0)
         handle_join(journal, effects.joined_life, &group);
     if (effects.hosts)

@@ -201,6 +201,11 @@ uint64_t cluster__clock(struct journal *journal);
 /* Returns: whether the log's storage has no space for commands that add data. */
 bool cluster__is_log_full(struct journal *journal);
 /*
+ * Returns: whether the core has applied an entry that may have been skipped: it must not be saved or
+ *          maintained yet. Requires: core_lock.
+ */
+bool cluster__is_unverified(struct journal *journal);
+/*
  * Returns: whether a checkpoint is due, so that the log, whose space is tight, can be trimmed.
  * Requires: core_lock.
  */

@@ -268,7 +268,8 @@ void journal__maintain_cluster(struct journal *journal, bool keeper, struct list
 {
     REQUIRE(journal__holds(&journal->core_lock));
     uint64_t now = journal__boot(journal);
-    if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_paused(journal))
+    if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_paused(journal) ||
+        cluster__is_unverified(journal))
         return;
     record_ts(journal, now);
     advance_history(journal, now);

@@ -243,15 +243,6 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     return r;
 }
 
-static void complete_commands(struct list *commands)
-{
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        command->on_done(command);
-    }
-}
-
 static void propose(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
@@ -283,7 +274,7 @@ static void propose(struct journal *journal)
         if (r == TL_ERR_NO_SPACE)
             usleep((useconds_t)FULL_PAUSE_US); /* the journal's own commands would be due again at once */
     }
-    complete_commands(&refused);
+    cluster__complete_commands(&refused);
 }
 
 void *cluster__proposer(void *context)

@@ -292,6 +292,15 @@ class Serve(unittest.TestCase):
             self.assertIn("SIGHUP: log-level is set by the environment or the command line", [line["message"] for line in said])
             self.assertEqual(said[-1]["level"], "DEBUG")
 
+    def test_options_of_a_cluster_need_cluster(self):
+        given = {"cluster-ca": "x", "cluster-cert": "x", "cluster-key": "x", "advertise": "127.0.0.1:9200", "group": "g", "host-lease": "4s",
+                 "clock-skew": "1s", "catch-up": "1g", "cluster-quota": "1g"}
+        for name, value in given.items():
+            expect(run("serve", "--check-config", "--%s" % name, value), 64, "--%s needs --cluster" % name)
+        expect(run("serve", "--check-config", "--catch-up", "0"), 64, "--catch-up: at least 1 byte")
+        done = run("serve", "--check-config", "--group", "default", "--host-lease", "3s", "--clock-skew", "500ms", "--catch-up", "2g")
+        self.assertEqual((done.returncode, done.stdout), (0, "all options are valid\n"))
+
     def test_names_in_a_log_of_json(self):
         with Server("--log-format", "json") as server:
             server.must("PUT", "/a/_doc/1", {})

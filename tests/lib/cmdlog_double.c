@@ -54,6 +54,8 @@ struct cmdlog_double {
     uint64_t life; /* as this host knows it */
     bool cut, hold;
     const char *from, *to; /* cmdlog_double_distort(); NULL: nothing */
+    const char *fail_at;   /* cmdlog_double_fail_at(); NULL: nothing */
+    enum double_fault fault;
     struct pending pending[CMDLOG_IN_FLIGHT_MAX];
     int pending_count;
 };
@@ -161,6 +163,24 @@ void cmdlog_double_distort(struct cmdlog *log, const char *from, const char *to)
     of(log)->from = from;
     of(log)->to = to;
     pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+void cmdlog_double_fail_at(struct cmdlog *log, const char *text, enum double_fault fault)
+{
+    pthread_mutex_lock(&of(log)->medium->lock);
+    of(log)->fail_at = text;
+    of(log)->fault = fault;
+    pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+/* Begins the fault that is to begin at this entry, which the host reads. Requires: the lock. */
+static void begin_fault(struct cmdlog_double *log, const struct stored_entry *entry)
+{
+    if (log->fail_at == NULL || memmem(entry->bytes.data, entry->bytes.len, log->fail_at, strlen(log->fail_at)) == NULL)
+        return;
+    log->fail_at = NULL;
+    log->cut = log->cut || log->fault == DOUBLE_CUT;
+    log->hold = log->hold || log->fault == DOUBLE_HOLD;
 }
 
 /* Changes the bytes of an entry that a host reads. Requires: the lock. */
@@ -318,6 +338,7 @@ static int double_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
         distort(cursor->log, entry, cursor->copy);
+        begin_fault(cursor->log, entry);
         *ret_entry = (struct cmdlog_entry){.position = at * STEP,
                                            .bytes = slice_make(cursor->copy, entry->bytes.len),
                                            .host = slice_from(medium->hosts[entry->host].name),

@@ -24,6 +24,12 @@ void cmdlog_double_cut(struct cmdlog *log, bool cut);
  * becomes `to`, of the same length. NULL: nothing.
  */
 void cmdlog_double_distort(struct cmdlog *log, const char *from, const char *to);
+/*
+ * Cuts or holds this host's log when it reads the next entry that contains `text`, which it then
+ * applies.
+ */
+enum double_fault { DOUBLE_CUT, DOUBLE_HOLD };
+void cmdlog_double_fail_at(struct cmdlog *log, const char *text, enum double_fault fault);
 /* Keeps submitted entries in flight until released, or until the life ends and discards them. */
 void cmdlog_double_hold(struct cmdlog *log, bool hold);
 /* Waits until this log has `count` entries in flight. */

@@ -49,6 +49,7 @@ struct options {
     uint64_t timeout_us;
     struct core_limits limits;
     const char *build, *group;
+    const char *directory; /* whose free space is checked; NULL: none */
     bool tls;
 };
 
@@ -78,6 +79,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                          .log_bytes = log_bytes,
                                          .cluster = &cluster,
                                          .skips = options->skips,
+                                         .directory = slice_from(options->directory ? options->directory : ""),
                                          .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
@@ -615,6 +617,60 @@ static void test_unavailable_log_times_out_commands(void **state)
     double_medium_free(medium);
 }
 
+/* Asserts that a command timed out. Returns: `type`: whether it is in no entry. */
+static enum problem_type expect_timeout(enum problem_type type)
+{
+    assert_true(type == PROBLEM_LOG_UNAVAILABLE || type == PROBLEM_OUTCOME_UNKNOWN);
+    return type;
+}
+
+static cmdlog_position checkpoint_of(struct host *host);
+static cmdlog_position position_of(struct host *host, const char *id);
+static const struct cmdlog_space tight;
+
+/*
+ * The log cannot be reached just when an entry has been applied, so whether the entry is skipped is
+ * not known. Commands that it completed, queued ones and inspections time out. No checkpoint is
+ * made of that state, until the log can be reached again.
+ */
+static void test_commands_time_out_while_applied_entry_is_unverified(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    struct options options = plain();
+    struct cluster_request unverified, inspection, sent[2], queued;
+    (void)state;
+
+    options.timeout_us = TL_SECOND;
+    options.directory = "/tmp"; /* then the proposer needs core_lock, too */
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    until_written(&host, "0");
+    cmdlog_double_fail_at(host.log, "unverified", DOUBLE_CUT);
+    ask(&host, &unverified, write_command(WRITE_CREATE, "unverified"));
+    assert_int_equal(answer(&unverified), PROBLEM_OUTCOME_UNKNOWN);
+    double_medium_set_space(medium, tight); /* a checkpoint is due */
+    ask(&host, &inspection, command_new(COMMAND_STATUS, DIALECT_7));
+    for (int i = 0; i < 2; i++) { /* a heartbeat may be in flight, too */
+        ask(&host, &sent[i], write_command(WRITE_CREATE, i == 0 ? "sent-0" : "sent-1"));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    ask(&host, &queued, write_command(WRITE_CREATE, "queued"));
+    assert_int_equal(answer(&inspection), PROBLEM_LOG_UNAVAILABLE);
+    bool sure = expect_timeout(answer(&queued)) == PROBLEM_LOG_UNAVAILABLE; /* not being submitted at that time */
+    for (int i = 0; i < 2; i++)
+        (void)expect_timeout(answer(&sent[i]));
+    assert_int_equal(checkpoint_of(&host), 0);
+    cmdlog_double_cut(host.log, false);
+    until_written(&host, "1");
+    assert_true(has(&host, "unverified"));
+    assert_false(sure && has(&host, "queued"));
+    while (checkpoint_of(&host) == 0)
+        usleep(1000);
+    assert_true(checkpoint_of(&host) >= position_of(&host, "unverified"));
+    compare_and_end(&host, 1);
+    double_medium_free(medium);
+}
+
 /* Checks how many hosts have not reached a timestamp, and the first of them. Returns: that; its texts are not valid. */
 static struct journal_host lagging(struct host *host, tl_ts ts, enum journal_reach reach, size_t wanted,
                                    const char *name)
@@ -1077,6 +1133,7 @@ int main(void)
         cmocka_unit_test(test_lease_expires_on_all_hosts),
         cmocka_unit_test(test_dead_host_releases_its_locks),
         cmocka_unit_test(test_unavailable_log_times_out_commands),
+        cmocka_unit_test(test_commands_time_out_while_applied_entry_is_unverified),
         cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
