@@ -70,6 +70,28 @@ class OneHost(Case):
         self.assertEqual(self.send(self.server, "bulk", "POST", "/_bulk", body), first)
         self.assertEqual(self.server.ask("GET", "/w/_doc/7")[0], 404)
 
+    def test_bulk_that_is_divided_by_a_long_script(self):
+        """What was postponed for a long script, which failed, runs once, also if the script is short when the bulk is repeated."""
+        self.server.must("PUT", "/w/_doc/1", {"endless": True})
+        self.server.must("PUT", "/w/_doc/2", {"n": 0})
+        body = lines({"update": {"_index": "w", "_id": "1"}}, {"script": {"source": "while (ctx._source.endless) { }"}},
+                     {"update": {"_index": "w", "_id": "2"}}, {"script": {"source": "ctx._source.n += 1"}})
+        first = self.send(self.server, "divided", "POST", "/_bulk", body)
+        self.assertEqual([item["update"]["status"] for item in first[1]["items"]], [400, 200])
+        self.server.must("PUT", "/w/_doc/1", {"endless": False})
+        self.assertEqual(self.send(self.server, "divided", "POST", "/_bulk", body), first)
+        self.assertEqual(self.server.must("GET", "/w/_doc/2")["_source"], {"n": 1})
+
+    def test_bulk_whose_refused_items_differ(self):
+        """An item that was refused before it could run, and is accepted later, is not answered as the one that ran."""
+        self.server.must("PUT", "/b", {"settings": {"number_of_replicas": 0}})
+        body = lines({"index": {"_index": "a", "_id": "1"}}, {"v": 1}, {"index": {"_index": "b", "_id": "2"}}, {"v": 2})
+        first = self.send(self.server, "refused", "POST", "/_bulk?wait_for_active_shards=all", body)
+        self.assertEqual([item["index"]["status"] for item in first[1]["items"]], [503, 201])
+        self.server.must("PUT", "/a", {"settings": {"number_of_replicas": 0}})
+        self.server.must("PUT", "/b/_settings", {"number_of_replicas": 1})
+        self.assert_refused(self.send(self.server, "refused", "POST", "/_bulk?wait_for_active_shards=all", body), "an ID of its own")
+
     def test_refusals_name_the_remedy(self):
         self.send(self.server, "r", "PUT", "/w/_doc/1", {"v": 1})
         self.assert_refused(self.send(self.server, "r", "PUT", "/w/_doc/1", {"v": 2}), "[Tidelock-Request: r]", "an ID of its own")

@@ -225,6 +225,16 @@ static void limit_script(const struct request *request, const struct bulk_reques
     item->update = update;
 }
 
+/*
+ * Adds an item to the name of a command: its hash depends on the positions of all. So a repetition
+ * that submits other items of the piece, since other ones are refused, runs nothing again.
+ */
+static void name_item(struct write_request *named, uint64_t position)
+{
+    uint64_t hashes[] = {named->hash, position};
+    named->hash = slice_hash(slice_make(hashes, sizeof hashes));
+}
+
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
 static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk,
                              bool parse)
@@ -241,6 +251,9 @@ static size_t items_for_core(struct request *request, struct command *command, c
         limit_script(request, bulk, &command->arena, &items[count]);
         if (parse && items[count].source.data != NULL)
             write_item_parse(&items[count], &command->arena);
+        if (count == 0) /* a piece has one name, whichever of its items are refused */
+            command->write.request.part = bulk->results == NULL ? bulk->begin : i;
+        name_item(&command->write.request, i);
         count++;
     }
     command->arena.guard = NULL;
@@ -275,10 +288,8 @@ static int submit_piece(struct request *request)
         command->write.atomic = bulk->atomic;
         command->write.item_count = items_for_core(
             request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
-        if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0)) {
-            request->named.part++;
+        if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
             return request_submit_all(request, command, bulk_done);
-        }
         command_free(command); /* nothing is left to do, or not all of it can be done */
         if (memory_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
             return memory_refuse(request);

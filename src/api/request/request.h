@@ -89,7 +89,7 @@ struct request {
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
-    struct write_request named; /* by the client, to be repeated (request_name.h); part: the next command's */
+    struct write_request named; /* by the client, to be repeated (request_name.h); part: 0 */
     tl_ts after;              /* of the header Tidelock-After (awaited.h); 0: none */
     /* Parameters of consistency.h. */
     bool reach_given;

@@ -179,7 +179,7 @@ struct write_result {
 struct write_request {
     struct slice id; /* at most WRITE_REQUEST_ID_BYTES_MAX bytes; empty: the request has no name */
     uint64_t hash;   /* of all that the client sent; differs between requests */
-    uint64_t part;   /* number of the command among those that the request is divided into */
+    uint64_t part;   /* position in the request of the range of items that the command is for */
 };
 enum { WRITE_REQUEST_ID_BYTES_MAX = 128 };
 

@@ -129,11 +129,17 @@ int request_outcome__find(struct core *core, struct command *command)
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
 
-static bool did_something(const struct command *command)
+/*
+ * Whether the write had an effect, or divided its request: the items that it postponed may be done
+ * by the next command, and a repetition must be divided in the same way to find that.
+ */
+static bool is_to_be_kept(const struct command *command)
 {
     const struct write_command *write = &command->write;
     if (command->problem.type != PROBLEM_NONE || write->rolled_back)
         return false;
+    if (write->postponed_count > 0)
+        return true;
     for (size_t i = 0; i < write->item_count; i++)
         if (write->results[i].outcome != WRITE_FAILED)
             return true;
@@ -159,7 +165,7 @@ void request_outcome__put(struct core *core, const struct command *command)
 {
     const struct write_command *write = &command->write;
     REQUIRE(core->open);
-    if (write->request.id.len == 0 || !did_something(command))
+    if (write->request.id.len == 0 || !is_to_be_kept(command))
         return;
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);

@@ -30,7 +30,8 @@ enum {
 int request_outcome__find(struct core *core, struct command *command) TL_MUST_USE;
 
 /*
- * Puts the outcome of a write into the open unit, if the write has a name and did something.
+ * Puts the outcome of a write into the open unit, if the write has a name, and did or postponed
+ * something.
  * Requires: all items of the command ran in this unit.
  */
 void request_outcome__put(struct core *core, const struct command *command);

@@ -132,6 +132,35 @@ static void test_repetition_has_failures_and_generated_ids(void **state)
     fixture_close(&box);
 }
 
+/*
+ * A bulk whose first item fails in an endless script, so that the second one runs in the next command.
+ * A repetition is divided at the same place, also when the script would succeed by now: else it would
+ * run the second item again.
+ */
+static void test_repetition_is_divided_like_first(void **state)
+{
+    struct core_fixture box;
+    struct write_update endless = {.script_source = SLICE_LIT("while (ctx._source.endless) { }")};
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1,\"endless\":true}");
+    fixture_index(&box, "fs", "2", "{\"n\":1}");
+    for (int i = 0; i < 2; i++) {
+        struct command *command = named(&box, "r", 7, 2);
+        command->write.items[0] = adding_one();
+        command->write.items[0].update = &endless;
+        command->write.items[1] = adding_one();
+        command->write.items[1].id = SLICE_LIT("2");
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->write.results[0].outcome, WRITE_FAILED);
+        assert_int_equal(command->write.postponed_count, 1);
+        assert_true(command->write.results[1].postponed);
+        fixture_index(&box, "fs", "1", "{\"n\":1,\"endless\":false}");
+    }
+    fixture_close(&box);
+}
+
 static size_t outcome_keys(struct core_fixture *box)
 {
     return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("Q"), SLICE_LIT("R")) +
@@ -244,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_other_request_with_same_id_is_refused),
         cmocka_unit_test(test_failed_write_runs_again),
         cmocka_unit_test(test_repetition_has_failures_and_generated_ids),
+        cmocka_unit_test(test_repetition_is_divided_like_first),
         cmocka_unit_test(test_outcome_lasts_an_hour),
         cmocka_unit_test(test_repetition_waits_for_first),
     };
