@@ -55,6 +55,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     table->cleanup_quota = table->grant_quota = SIZE_MAX;
     list_init(&table->suspects);
     list_init(&table->changed_chunks);
+    table->chunk_holds = LOCK_CHUNK_HOLDS;
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)
