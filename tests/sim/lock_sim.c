@@ -9,7 +9,8 @@
  * each step the table must have granted the same requests as the model, in the same order. A cycle
  * that the table reports must be a cycle in the model, with the youngest as the victim, and the
  * model must have no cycle left. From time to time the table is serialized and replaced by the
- * table that is read back, which must behave the same.
+ * table that is read back, which must behave the same. Half of these times it is in pieces, of which
+ * some are written ahead between any two steps; a chunk of holds is small.
  *
  * usage: lock_sim [--from SEED] [--seeds N] [--steps N]
  */
@@ -19,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "base/rand.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
@@ -94,8 +96,11 @@ struct sim {
     uint64_t step;
     const char *doing;
     struct rng rng;
+    struct rng save_rng; /* when and how the table is saved in pieces */
     tl_ts ts;
     struct lock_table table;
+    struct buf *pieces; /* by number; empty: no chunk has it */
+    uint64_t last_piece;
     struct actor actors[ACTORS];
     int places[DOCUMENTS]; /* directory of each, -1: none */
     struct model_lock locks[LOCKS_MAX];
@@ -111,7 +116,7 @@ struct sim {
     size_t unconfirmed_count;
     uint64_t last_arrival;
     uint64_t last_born;
-    uint64_t granted, waited, deadlocks, requeues, moves, deaths, written, undone;
+    uint64_t granted, waited, deadlocks, requeues, moves, deaths, written, in_pieces, undone;
 };
 
 static _Noreturn void failed(const struct sim *sim, const char *expression, int line)
@@ -960,24 +965,77 @@ static void collect_refs(struct sim *sim, struct lock_codec_refs *refs, struct l
     refs->request_count = sim->waiting_count + sim->unconfirmed_count;
 }
 
-static struct buf write_table(struct sim *sim, struct lock_codec_refs *refs)
+static struct buf write_table(struct sim *sim, struct lock_codec_refs *refs, bool in_pieces)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct codec codec = codec_to(&bytes, SECTIONS_VERSION);
+    refs->in_pieces = in_pieces;
     lock_codec_table(&codec, &sim->table, refs);
     return bytes;
+}
+
+static void on_piece_unused(void *context, uint64_t piece)
+{
+    struct sim *sim = context;
+    CHECK(sim, piece <= sim->last_piece && sim->pieces[piece].len > 0);
+    buf_deinit(&sim->pieces[piece]);
+}
+
+/* Writes the pieces of up to `count` changed chunks. */
+static void save_chunks(struct sim *sim, size_t count)
+{
+    struct lock_chunk *chunk;
+    for (; count > 0 && (chunk = lock_table_changed_chunk(&sim->table)) != NULL; count--) {
+        uint64_t piece = chunk->piece;
+        if (piece == 0) {
+            piece = ++sim->last_piece;
+            sim->pieces = realloc(sim->pieces, (piece + 1) * sizeof *sim->pieces);
+            sim->pieces[piece] = BUF_INIT(BUF_UNLIMITED);
+        }
+        struct buf *bytes = &sim->pieces[piece];
+        buf_clear(bytes);
+        struct codec codec = codec_to(bytes, SECTIONS_VERSION);
+        lock_codec_write_chunk(&codec, &sim->table, chunk);
+        lock_chunk_saved(&sim->table, chunk, piece, (uint32_t)bytes->len, crc32c(0, bytes->data, bytes->len));
+    }
+}
+
+static bool read_piece(void *context, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes)
+{
+    struct sim *sim = context;
+    if (piece > sim->last_piece || sim->pieces[piece].len != len || crc32c(0, sim->pieces[piece].data, len) != crc)
+        return false;
+    buf_slice(ret_bytes, buf_as_slice(&sim->pieces[piece]));
+    return true;
+}
+
+/* Frees all pieces; a table that was read as a whole has none. */
+static void free_pieces(struct sim *sim)
+{
+    for (uint64_t piece = 1; piece <= sim->last_piece; piece++)
+        buf_deinit(&sim->pieces[piece]);
+    free(sim->pieces);
+    sim->pieces = NULL;
+    sim->last_piece = 0;
+}
+
+static void init_table(struct sim *sim)
+{
+    enum { CHUNK_HOLDS_MAX = 7 };
+    lock_table_init(&sim->table,
+                    &(struct lock_hooks){.deadlock = on_deadlock, .piece_unused = on_piece_unused, .context = sim});
+    sim->table.chunk_holds = 1 + (uint32_t)(sim->seed % CHUNK_HOLDS_MAX);
 }
 
 /* Frees the table and all its state, and initializes the owners again. */
 static void reset_table(struct sim *sim, struct lock_codec_refs *refs)
 {
-    struct lock_hooks hooks = sim->table.hooks;
     lock_codec_discard(&sim->table, refs);
     for (int i = ACTORS; i-- > 0;)
         if (sim->actors[i].alive)
             lock_owner_deinit(&sim->actors[i].owner);
     lock_table_deinit(&sim->table);
-    lock_table_init(&sim->table, &hooks);
+    init_table(sim);
     for (int i = 0; i < ACTORS; i++) {
         struct actor *a = &sim->actors[i];
         if (a->alive)
@@ -1020,7 +1078,13 @@ static void step_serialize(struct sim *sim)
     struct lock_codec_refs refs;
     struct arena arena = ARENA_INIT;
     collect_refs(sim, &refs, owners, requests);
-    struct buf bytes = write_table(sim, &refs);
+    bool in_pieces = rng_below(&sim->save_rng, 2) == 0;
+    struct buf whole = write_table(sim, &refs, false), bytes = BUF_INIT(BUF_UNLIMITED);
+    if (in_pieces)
+        save_chunks(sim, SIZE_MAX);
+    bytes = write_table(sim, &refs, in_pieces);
+    refs.read_piece = read_piece;
+    refs.context = sim;
     reset_table(sim, &refs);
     for (int i = roll(sim, 4); i > 0; i--)
         read_damaged(sim, buf_as_slice(&bytes), &refs);
@@ -1033,12 +1097,19 @@ static void step_serialize(struct sim *sim)
         sim->unconfirmed[i]->real = refs.requests[sim->waiting_count + i];
         lock_request_set_user(sim->unconfirmed[i]->real, sim->unconfirmed[i]);
     }
-    struct buf again = write_table(sim, &refs);
+    CHECK(sim, !in_pieces || lock_table_changed_chunk(&sim->table) == NULL);
+    if (!in_pieces)
+        free_pieces(sim);
+    struct buf again = write_table(sim, &refs, in_pieces), whole_again = write_table(sim, &refs, false);
     CHECK(sim, slice_equal(buf_as_slice(&bytes), buf_as_slice(&again)));
+    CHECK(sim, slice_equal(buf_as_slice(&whole), buf_as_slice(&whole_again)));
     buf_deinit(&again);
+    buf_deinit(&whole_again);
     buf_deinit(&bytes);
+    buf_deinit(&whole);
     arena_deinit(&arena);
     sim->written++;
+    sim->in_pieces += in_pieces;
 }
 
 /* Each lock has the mode and the token that follow from its grants. */
@@ -1070,6 +1141,7 @@ static void check(struct sim *sim)
         locks += !sim->locks[i].place;
     CHECK(sim, sim->table.lock_count == locks);
     check_values(sim);
+    lock_codec_check_chunks(&sim->table);
     if (sim->step % 16 == 0)
         lock_table_check(&sim->table);
 }
@@ -1095,6 +1167,8 @@ static void step(struct sim *sim)
     sim->doing = kinds[kind].name;
     kinds[kind].run(sim);
     drain(sim);
+    if (rng_below(&sim->save_rng, 3) == 0)
+        save_chunks(sim, 1 + (size_t)rng_below(&sim->save_rng, 6));
     check(sim);
     if (roll(sim, SERIALIZE_EVERY) > 0)
         return;
@@ -1109,7 +1183,8 @@ static void run(uint64_t seed, uint64_t steps)
     sim->seed = seed;
     sim->ts = 1000;
     rng_init(&sim->rng, seed);
-    lock_table_init(&sim->table, &(struct lock_hooks){.deadlock = on_deadlock, .context = sim});
+    rng_init(&sim->save_rng, ~seed);
+    init_table(sim);
     lock_table_set_ts(&sim->table, sim->ts);
     for (int i = 0; i < DOCUMENTS; i++)
         sim->places[i] = i % (DIRECTORIES + 1) - 1;
@@ -1132,12 +1207,13 @@ static void run(uint64_t seed, uint64_t steps)
         drain(sim);
     }
     printf("seed %llu: %llu steps, %llu granted at once, %llu waited, %llu deadlocks, %llu requeued, %llu moves, "
-           "%llu deaths, %llu undone, %llu times as bytes\n",
+           "%llu deaths, %llu undone, %llu times as bytes, %llu of them in pieces\n",
            (unsigned long long)seed, (unsigned long long)steps, (unsigned long long)sim->granted,
            (unsigned long long)sim->waited, (unsigned long long)sim->deadlocks, (unsigned long long)sim->requeues,
            (unsigned long long)sim->moves, (unsigned long long)sim->deaths, (unsigned long long)sim->undone,
-           (unsigned long long)sim->written);
+           (unsigned long long)sim->written, (unsigned long long)sim->in_pieces);
     lock_table_deinit(&sim->table);
+    free_pieces(sim);
     free(sim);
 }
 

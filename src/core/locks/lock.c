@@ -55,6 +55,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     table->cleanup_quota = table->grant_quota = SIZE_MAX;
     list_init(&table->suspects);
     list_init(&table->changed_chunks);
+    table->chunk_holds = LOCK_CHUNK_HOLDS;
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)
@@ -1162,8 +1163,7 @@ static void shift_intentions(struct lock_table *table, struct resource *document
 
 void lock_table_move_document(struct lock_table *table, const struct resource_name *name, struct slice path)
 {
-    if (lock_table_is_idle(table))
-        return;
+    /* Also if the table is idle: a granted request whose lock was released can refer to it. */
     struct resource *document = find_resource(table, name);
     if (document == NULL)
         return;

@@ -154,6 +154,7 @@ struct lock_table {
     uint64_t last_arrival;
     uint64_t last_lock;
     uint64_t last_order;        /* of a hold; not part of the state */
+    uint32_t chunk_holds;       /* added to a chunk at most; LOCK_CHUNK_HOLDS, fewer in simulators */
     struct list changed_chunks; /* struct lock_chunk by `changed` */
     size_t changed_chunk_count;
     tl_ts ts;

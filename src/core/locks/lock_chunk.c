@@ -38,7 +38,7 @@ void lock__chunk_add(struct lock_table *table, struct lock_hold *hold)
     struct lock_chunk *chunk =
         list_empty(&owner->chunks) ? NULL : list_entry(owner->chunks.prev, struct lock_chunk, of_owner);
     REQUIRE(owner->holds.prev == &hold->of_owner && hold->chunk == NULL);
-    if (chunk == NULL || chunk->added == LOCK_CHUNK_HOLDS)
+    if (chunk == NULL || chunk->added >= table->chunk_holds)
         chunk = lock__chunk_begin(table, owner);
     if (chunk->count == 0)
         chunk->first = hold;

@@ -31,9 +31,11 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
 #include "core/command/command.h"
+#include "core/command/section.h"
 
 enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, CHUNK_MIN = 3, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 
@@ -287,6 +289,25 @@ static bool read_piece(struct lock_table *table, struct lock_owner *owner, struc
     }
     lock_chunk_saved(table, chunk, piece, len, crc);
     return valid;
+}
+
+void lock_codec_check_chunks(struct lock_table *table)
+{
+    uint64_t work = table->work, lookups = table->resources.lookups;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < table->bucket_count; i++)
+        for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain) {
+            const struct lock_chunk *chunk = hold->chunk;
+            if (hold != chunk->first || list_linked(&chunk->changed))
+                continue;
+            buf_clear(&bytes);
+            struct codec codec = codec_to(&bytes, SECTIONS_VERSION);
+            lock_codec_write_chunk(&codec, table, chunk);
+            INSIST(chunk->piece != 0 && chunk->saved_len == bytes.len &&
+                   chunk->saved_crc == crc32c(0, bytes.data, bytes.len));
+        }
+    buf_deinit(&bytes);
+    INSIST(table->work == work && table->resources.lookups == lookups);
 }
 
 static void codec_chunk_fields(struct codec *codec, uint64_t *piece, uint32_t *len, uint32_t *crc)

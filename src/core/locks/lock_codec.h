@@ -51,6 +51,12 @@ void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs);
 /* Writes the bytes of a chunk's piece. */
 void lock_codec_write_chunk(struct codec *codec, struct lock_table *table, const struct lock_chunk *chunk);
 
+/*
+ * Checks that each chunk that is not changed is as its piece has it, and aborts if not. For tests:
+ * takes time linear in the number of holds. Requires: lengths and checksums of pieces are CRC32C.
+ */
+void lock_codec_check_chunks(struct lock_table *table);
+
 /* Sets the user of a request that was read. */
 void lock_request_set_user(struct lock_request *request, void *user);
 

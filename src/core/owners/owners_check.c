@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "core/locks/lock.h"
+#include "core/locks/lock_codec.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
@@ -102,6 +103,7 @@ void owners__check(struct core *core)
     if (owners->check_paid < owners->check_cost)
         return;
     lock_table_check(&owners->locks);
+    lock_codec_check_chunks(&owners->locks);
     check_sessions(owners);
     check_txns(owners);
     check_waits(owners);

@@ -98,6 +98,7 @@ static void on_piece_unused(void *context, uint64_t piece)
 /* Small limits, so that each is reached. */
 static const struct om_limits limits = {
     .sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5, .ephemeral = 4, .piece = 2, .sweep = 1};
+enum { CHUNK_HOLDS = 3 };
 
 static struct core_limits small_limits(void)
 {
@@ -120,6 +121,7 @@ static void set_hooks(struct world *world)
     struct lock_table *table = &world->core->owners->locks;
     world->hooks = table->hooks;
     table->hooks = (struct lock_hooks){on_deadlock, on_changed, on_piece_unused, world};
+    table->chunk_holds = CHUNK_HOLDS;
 }
 
 static void open_core(struct world *world)
@@ -153,6 +155,7 @@ struct core *world_recover(const struct world *world, struct store *store, struc
         world_fail(world, "the checkpoint cannot be loaded: %.*s", SLICE_ARG(buf_as_slice(&reason)));
     if (core_save_rest(core, &again) != 0 || !slice_equal(saved, buf_as_slice(&again)))
         world_fail(world, "what was loaded saves other bytes");
+    core->owners->locks.chunk_holds = CHUNK_HOLDS;
     for (size_t i = 0; i < count; i++) {
         struct list commands = LIST_INIT(commands);
         struct command_group_header head;

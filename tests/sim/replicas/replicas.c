@@ -36,6 +36,7 @@
 #include "core/step/command_group.h"
 #include "../../lib/bounded.h"
 #include "../../lib/settle.h"
+#include "core/owners/owners.h"
 #include "core/step/save.h"
 #include "core/unit/unit.h"
 #include "gen.h"
@@ -45,7 +46,8 @@
 #include "reply.h"
 
 enum { FIRST, SECOND, THIRD, SIDES };
-enum { COMMANDS_MAX = 6, BEHIND_MAX = 12 };
+/* CHUNK_HOLDS: few, so that owners have several chunks */
+enum { COMMANDS_MAX = 6, BEHIND_MAX = 12, CHUNK_HOLDS = 3 };
 
 struct side {
     const char *name;
@@ -169,6 +171,7 @@ static void load(struct world *world, struct side *side, struct slice saved)
     if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
         fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_as_slice(&reason)));
     buf_deinit(&reason);
+    side->core->owners->locks.chunk_holds = CHUNK_HOLDS;
     world->loads++;
 }
 
@@ -264,6 +267,7 @@ static void open_side(struct world *world, struct side *side)
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
+    side->core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core_begin_chain(side->core, world->seed);
     checkpoint(world, side);
 }
