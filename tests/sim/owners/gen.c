@@ -182,6 +182,26 @@ static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op
             op->specs[0] = model->locks[i].what;
 }
 
+/* Gives a write a name, or makes it a repetition of a named one, or another request under that name. */
+static void name_write(struct gen *gen, struct om_op *op)
+{
+    uint64_t number = op->number, clock = op->clock, us = op->us;
+    uint32_t back = (uint32_t)below(gen, GEN_NAMED);
+
+    if (back < gen->last_name && one_in(gen, 2)) {
+        *op = gen->named[(gen->last_name - back) % GEN_NAMED];
+        op->number = number;
+        op->clock = clock;
+        op->us = us;
+        if (one_in(gen, 8))
+            op->hash++;
+        return;
+    }
+    op->name = ++gen->last_name;
+    op->hash = op->name * 10;
+    gen->named[op->name % GEN_NAMED] = *op;
+}
+
 static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
 {
     int roll = below(gen, 10);
@@ -198,6 +218,8 @@ static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
     if (op->token != 0 && op->txn == 0 && one_in(gen, 2)) /* a token without its owner ignores no lock */
         op->session = some_session(gen, model);
     fill_items(gen, model, op);
+    if (op->txn == 0 && one_in(gen, 4))
+        name_write(gen, op);
 }
 
 static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
@@ -499,6 +521,8 @@ static void print_write(const struct om_op *op, struct command *command)
         .item_count = (size_t)op->count,
         .atomic = op->atomic,
     };
+    if (op->name != 0)
+        command->write.request = (struct write_request){arena_printf(&command->arena, "n%u", op->name), op->hash, 0};
     command->owner = (struct command_owner){
         .session = session_id(&command->arena, op->session),
         .transaction = txn_id(&command->arena, op->txn),

@@ -11,11 +11,15 @@
 
 enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_RENAMES /* all, and OP_TRIED */, GEN_PROFILE_COUNT };
 
+enum { GEN_NAMED = 6 };
+
 struct gen {
     enum gen_profile profile;
     struct rng *rng;
     uint32_t last_session; /* last serials given */
     uint32_t last_txn;
+    uint32_t last_name;            /* of the newest named write */
+    struct om_op named[GEN_NAMED]; /* the newest named writes, a ring by name */
     uint64_t last_number;
     uint64_t last_attachment;
     uint64_t tokens[8]; /* of recent grants */

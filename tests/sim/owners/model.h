@@ -40,6 +40,7 @@ enum {
     OM_ATTEMPTS = 64,    /* actions that ended the process and are still to be run */
     OM_ATTEMPTS_MAX = 2, /* attempts of each; then it is set aside */
     OM_ENDED = 64,       /* outcomes of transactions */
+    OM_NAMED = 256,      /* more than requests end between a named write and its repetition */
     OM_DONE = 64,        /* commands completed by one step */
     OM_CYCLES = 64,
     OM_CYCLE_EDGES = 40,
@@ -139,6 +140,8 @@ struct om_op {
     uint64_t deferred; /* OP_TRIED, OP_ASIDE: number; 0: an action of the session */
     uint64_t action;   /* OP_TRIED: index of that action */
     bool retry;        /* OP_ASIDE: retry; else drop */
+    uint32_t name;     /* OP_WRITE: of its request, which may be repeated; 0: none */
+    uint32_t hash;     /* OP_WRITE: of what the client sent; differs between requests */
     int count;
     struct om_item items[OM_ITEMS]; /* of a write; OP_OPEN: its on_expire actions */
     struct om_spec specs[OM_ITEMS];
@@ -325,6 +328,15 @@ struct om_outcome_record {
     uint64_t changes;
 };
 
+/* What a named write did, with which its repetitions are answered. */
+struct om_named_outcome {
+    uint32_t name;
+    uint32_t hash;
+    int count;
+    uint64_t ended;
+    struct om_result results[OM_ITEMS];
+};
+
 struct om_index {
     bool there;
     bool mapped; /* it has a path field */
@@ -361,6 +373,8 @@ struct om {
     struct om_lock locks[OM_LOCKS];
     int ended_count;
     struct om_outcome_record ended[OM_ENDED];
+    int named_count;
+    struct om_named_outcome named[OM_NAMED];
     struct om_deferred deferred[OM_DEFERRED];
     struct om_attempt attempts[OM_ATTEMPTS];
     uint64_t last_deferred, last_order, last_termination;

@@ -316,6 +316,54 @@ static void move_documents(struct work *at, const bool *chosen)
     om_resume_grants(model, at->step);
 }
 
+/* --- Named requests ----------------------------------------------------------------------------------------------- */
+
+/* src/core/README.md, "Repeated requests", 1: such a write runs all its items in one unit. */
+static bool runs_in_one_unit(const struct om_op *op)
+{
+    return op->atomic || op->name != 0;
+}
+
+static struct om_named_outcome *named_outcome(struct om *model, uint32_t name)
+{
+    for (int i = 0; i < model->named_count; i++)
+        if (model->named[i].name == name)
+            return &model->named[i];
+    return NULL;
+}
+
+/* The same, 4 and 5. Returns: whether a write is answered with what its request did before, or refused as another request. */
+static bool find_named(struct work *at)
+{
+    const struct om_named_outcome *found = at->op->name == 0 ? NULL : named_outcome(at->model, at->op->name);
+
+    if (found == NULL || found->ended < at->model->outcomes_from)
+        return false;
+    if (found->hash != at->op->hash || found->count != at->op->count)
+        at->done.problem = OM_ILLEGAL;
+    else
+        memcpy(at->done.results, found->results, sizeof(at->done.results));
+    return true;
+}
+
+static void record_named(const struct work *at)
+{
+    struct om *model = at->model;
+    struct om_named_outcome *to = named_outcome(model, at->op->name);
+    bool did_something = false;
+
+    for (int i = 0; i < at->op->count; i++)
+        did_something |= at->done.results[i].outcome != OM_FAILED;
+    if (at->op->name == 0 || at->done.rolled_back || !did_something)
+        return;
+    if (to == NULL && model->named_count == OM_NAMED)
+        memmove(model->named, model->named + 1, (size_t)--model->named_count * sizeof(*model->named));
+    if (to == NULL)
+        to = &model->named[model->named_count++];
+    *to = (struct om_named_outcome){at->op->name, at->op->hash, at->op->count, model->ts, {{0}}};
+    memcpy(to->results, at->done.results, sizeof(to->results));
+}
+
 static void run(struct work *at, const bool *chosen)
 {
     static struct om before;
@@ -328,6 +376,7 @@ static void run(struct work *at, const bool *chosen)
         *model = before;
     else
         move_documents(at, chosen);
+    record_named(at);
 }
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
@@ -492,10 +541,14 @@ static enum om_end finish(struct work *at, uint64_t deadline)
         complete(at);
         return OM_ENDED_NOW;
     }
-    if (at->op->atomic && at->txn < 0 && model->dirty) {
+    if (runs_in_one_unit(at->op) && at->txn < 0 && model->dirty) {
         om_end_unit(model);
         om_begin(model, model->last_ts + 1);
         return go_on(at, deadline);
+    }
+    if (find_named(at)) {
+        complete(at);
+        return OM_ENDED_NOW;
     }
     if (partial)
         memcpy(chosen, model->waits[at->wait].left, sizeof(chosen));
@@ -571,7 +624,7 @@ static int find_blocked(struct work *at, bool *blocked)
             blocked[i] |= !om_untouched(at->model, session, &specs[j]);
         count += blocked[i];
     }
-    if (count > 0 && at->op->atomic) {
+    if (count > 0 && runs_in_one_unit(at->op)) {
         count = at->target_count;
         memset(blocked, true, sizeof(*blocked) * (size_t)count);
     }
@@ -590,7 +643,7 @@ static enum om_end first_try(struct work *at, uint64_t deadline)
         return OM_ENDED_NOW;
     }
     at->wait = om_wait_new(at->model, at->step, &at->done, -1, at->session, -1);
-    if (!at->op->atomic && at->op->count > 1) {
+    if (!runs_in_one_unit(at->op) && at->op->count > 1) {
         struct om_wait *wait = &at->model->waits[at->wait];
         for (int i = 0; i < OM_ITEMS; i++)
             chosen[i] = true;
@@ -660,6 +713,10 @@ void om_write(struct om *model, struct om_step *step, const struct om_op *op)
     struct work at = {
         .model = model, .step = step, .op = op, .done = {.op = op}, .session = op->session, .txn = -1, .wait = -1};
 
+    if (find_named(&at)) {
+        om_complete(model, step, &at.done);
+        return;
+    }
     if (op->txn != 0) {
         at.txn = om_txn_find(model, op->txn, op->session, &at.done.problem);
         at.session = 0;

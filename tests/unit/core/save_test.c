@@ -156,6 +156,20 @@ static void put_by(struct core_fixture *box, int first, int last, const char *tr
     step(box, command);
 }
 
+/* Writes document 1, which is locked, as part 2 of a named request, and a repetition. Both wait. */
+static void put_named(struct core_fixture *box)
+{
+    for (int i = 0; i < 2; i++) {
+        struct command *command = fixture_write_command(box, 2);
+
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"v\":2}");
+        command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "80", "{\"v\":2}");
+        command->write.request = (struct write_request){SLICE_LIT("named"), 4711, 2};
+        command->owner.timeout_us = 30 * TL_SECOND;
+        step(box, command);
+    }
+}
+
 static void put(struct core_fixture *box, int first, int last, const char *transaction, const char *lease)
 {
     put_by(box, first, last, transaction, lease, "");
@@ -243,6 +257,7 @@ static void fill(struct core_fixture *box)
     begin(box, "t2", "");
     put(box, 2, 2, "t2", ""); /* waits */
     put(box, 1, 6, "", ""); /* some of its items wait */
+    put_named(box);
     watch_paths(box);
     begin_of_host(box, "h1", 3);
     put(box, 40, 41, "h1", "");
@@ -300,10 +315,10 @@ static void test_checkpoint_fixture_has_every_kind(void **state)
     }
     assert_int_equal(waits,
                      /*
-                      * A lock, a write in a transaction, a bulk, two deferred actions; and the
-                      * granted ones
+                      * A lock, a write in a transaction, a bulk, two named writes, two deferred
+                      * actions; and the granted ones
                       */
-                     5 + 2 + 3);
+                     7 + 2 + 3);
     assert_int_equal(parts, 2);
     assert_int_equal(owners->ready_count, 5);
     assert_int_equal(ended, 3);
@@ -379,16 +394,31 @@ static void check_ended(struct command *command)
     }
 }
 
+/* Checks that a named write and its repetition have the same result: the write was executed once. */
+static void check_named(const struct command *command, int64_t *version)
+{
+    const struct write_result *results = command->write.results;
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_true(slice_is(command->write.request.id, "named") && command->write.request.hash == 4711 &&
+                command->write.request.part == 2);
+    assert_int_equal(results[0].outcome, WRITE_UPDATED);
+    assert_int_equal(results[1].outcome, WRITE_CREATED);
+    assert_int_equal(results[1].version, 1);
+    assert_true(*version == 0 || *version == results[0].version);
+    *version = results[0].version;
+}
+
 /*
  * When the holder unlocks, the waiting lock is granted, and the waiting bulk has all results, also
- * those of before.
+ * those of before. Named writes find what the first of them has written.
  */
 static void test_loaded_waits_continue(void **state)
 {
     struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
     bool locked = false, wrote = false;
-    int alone = 0, ended = 0;
+    int alone = 0, ended = 0, named = 0;
+    int64_t version_named = 0;
     (void)state;
 
     fill(&box);
@@ -423,6 +453,10 @@ static void test_loaded_waits_continue(void **state)
     step(&box, command);
     run_due(&box);
     for (; (command = completed(&box)) != NULL; command_free(command)) {
+        if (command->type == COMMAND_WRITE && command->write.request.id.len > 0) {
+            check_named(command, &version_named);
+            named++;
+        }
         if (command->type != COMMAND_WRITE || command->write.item_count != 6)
             continue;
         wrote = true;
@@ -431,6 +465,7 @@ static void test_loaded_waits_continue(void **state)
                         command->write.results[i].version > 0);
     }
     assert_true(wrote);
+    assert_int_equal(named, 2);
     empty(&box);
     buf_deinit(&saved);
 }
