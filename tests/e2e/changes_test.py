@@ -231,7 +231,7 @@ class Feed(unittest.TestCase):
     def test_refused(self):
         now = self.now()
         for query, status in (("since=%d" % (now + 10 ** 9), 400), ("since=-1", 400), ("since=x", 400), ("limit=0", 400),
-                              ("limit=100001", 400), ("source=maybe", 400), ("feed=x", 400), ("feed=continuous&wait=1s", 400), ("feed=continuous&since=x", 400), ("expand=x", 400),
+                              ("limit=100001", 400), ("source=maybe", 400), ("feed=x", 400), ("feed=continuous&wait=1s", 400), ("feed=continuous&limit=5", 400), ("feed=continuous&since=x", 400), ("expand=x", 400),
                               ("since=%d&transaction=x" % now, 400), ("since=%d&as_of=%d" % (now, now), 400)):
             status_is, body = self.server.ask("GET", "/_changes?" + query)
             self.assertEqual(status_is, status, query)

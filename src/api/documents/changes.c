@@ -682,6 +682,10 @@ int handle_changes(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[feed] can be [continuous], where the answer stays open");
     if (changes->continuous && request_param(request, "wait").data != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[wait] is for an answer that ends; with [feed=continuous] it stays open");
+    if (changes->continuous && request_param(request, "limit").data != NULL)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[limit] is for a response that ends; with [feed=continuous] it stays open and has all changes");
     if (changes->limit < 1 || changes->limit > LIMIT_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[limit] is how many changes may be told, from 1 to %d", LIMIT_MAX);
     changes->since = (tl_ts)since;
