@@ -643,9 +643,10 @@ static int drop_earlier(struct target *target, const struct portion *portion, co
         return REPLICA_FAILED;
     }
     if (found->of != NULL && strcmp(found->of, portion->index) != 0) {
-        replica_print("the target's index %s is the copy of the source's index %s: leave one of the two out by --index, "
-                      "and copy it under another --name and --prefix",
-                      shown(name), shown(found->of));
+        replica_print(
+            "the target's index %s is the copy of the source's index %s: leave one of the two out by --index, "
+            "and copy it under another --name and --prefix",
+            shown(name), shown(found->of));
         return REPLICA_FAILED;
     }
     index_path(name, "", &path);

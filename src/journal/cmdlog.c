@@ -291,8 +291,10 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 
 /*
  * Reports a durable checkpoint to the log and trims the log before it. On a full disk both wait for
- * the next checkpoint; if the log cannot be reached, journal__advance_checkpoints() tries again. Runs
- * without core_lock, so a newer checkpoint may have been reported since; then there is nothing to do.
+ * the next checkpoint; if the log cannot be reached, journal__advance_checkpoints() tries again; in a
+ * cluster whose log has no space, journal__trim_again() does, since the next checkpoint needs writes,
+ * which are refused. Runs without core_lock, so a newer checkpoint may have been reported since; then
+ * there is nothing to do.
  */
 static void report_checkpoint(struct journal *journal, const struct cmdlog_checkpoint *checkpoint)
 {
@@ -305,6 +307,8 @@ static void report_checkpoint(struct journal *journal, const struct cmdlog_check
         journal->reported = checkpoint->position;
     if (newer)
         atomic_store_explicit(&journal->report_pending, r == CMDLOG_UNREACHABLE, memory_order_relaxed);
+    if (newer)
+        journal->report_refused = r == TL_ERR_NO_SPACE;
     pthread_mutex_unlock(&journal->report_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
@@ -314,6 +318,8 @@ void journal__trim_again(struct journal *journal)
 {
     pthread_mutex_lock(&journal->report_lock);
     int r = journal->reported == 0 ? 0 : cmdlog_trim(journal->log, journal->reported);
+    if (journal->report_refused)
+        atomic_store_explicit(&journal->report_pending, true, memory_order_relaxed);
     pthread_mutex_unlock(&journal->report_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("trimming the log", r);

@@ -105,6 +105,7 @@ struct journal {
     pthread_mutex_t report_lock; /* serializes reports of checkpoints to the log */
     cmdlog_position reported;    /* the newest checkpoint reported to the log; report_lock */
     _Atomic bool report_pending; /* the log could not be reached for a newer one */
+    bool report_refused;         /* it had no space for a newer one; report_lock */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* newest timestamp given to a command */
@@ -332,7 +333,7 @@ bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead);
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted) TL_MUST_USE;
 /*
  * Trims the log before the newest checkpoint that was reported to it: another host's may have
- * prevented that before.
+ * prevented that before. One that the log had no space for is reported again.
  */
 void journal__trim_again(struct journal *journal);
 /* Begins a checkpoint that is due, or writing ahead of it, and reports a durable one to the log. */

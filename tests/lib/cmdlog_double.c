@@ -37,6 +37,7 @@ struct double_medium {
     uint64_t lives, version;
     cmdlog_position skipped; /* 0: none */
     struct cmdlog_space space;
+    unsigned refused_checkpoints;
     char *genesis;
     size_t genesis_len;
     int open_count;
@@ -404,10 +405,15 @@ static int double_noop(struct cmdlog *base)
 
 static int double_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&of(base)->medium->lock);
-    of(base)->medium->hosts[of(base)->host].checkpoint = checkpoint->position;
-    pthread_mutex_unlock(&of(base)->medium->lock);
-    return 0;
+    struct double_medium *medium = of(base)->medium;
+    pthread_mutex_lock(&medium->lock);
+    bool exhausted = medium->space.exhausted;
+    if (exhausted)
+        medium->refused_checkpoints++;
+    else
+        medium->hosts[of(base)->host].checkpoint = checkpoint->position;
+    pthread_mutex_unlock(&medium->lock);
+    return exhausted ? TL_ERR_NO_SPACE : 0;
 }
 
 static int double_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer,
@@ -558,6 +564,14 @@ static int double_list_skips(struct cmdlog *base, uint64_t until, struct cmdlog_
     else
         *ret_skips = skips;
     return cut ? CMDLOG_UNREACHABLE : 0;
+}
+
+unsigned double_medium_refused_checkpoints(struct double_medium *medium)
+{
+    pthread_mutex_lock(&medium->lock);
+    unsigned count = medium->refused_checkpoints;
+    pthread_mutex_unlock(&medium->lock);
+    return count;
 }
 
 static void double_space(struct cmdlog *base, struct cmdlog_space *ret_space)

@@ -1027,6 +1027,29 @@ static void test_checkpoint_begins_at_once_when_log_space_is_tight(void **state)
     double_medium_free(medium);
 }
 
+/*
+ * The log has raised its alarm before the checkpoint was reported, and an operator removes the alarm.
+ * Writes are refused still, so no further checkpoint is due: heartbeats are a small part of the quota.
+ */
+static void test_checkpoint_is_reported_again_when_log_accepts_it(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cmdlog_space space = {.quota = 1 << 30, .tight = true, .full = true, .exhausted = true};
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, write_command(WRITE_INDEX, "1")));
+    double_medium_set_space(medium, space);
+    while (double_medium_refused_checkpoints(medium) == 0)
+        usleep(1000);
+    space.exhausted = false;
+    double_medium_set_space(medium, space);
+    while (checkpoint_of(&host) == 0)
+        usleep(1000);
+    end(&host);
+    double_medium_free(medium);
+}
+
 static void test_full_log_refuses_added_data_only(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -1144,6 +1167,7 @@ int main(void)
         cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
         cmocka_unit_test(test_host_that_applied_skipped_entry_ends),
         cmocka_unit_test(test_checkpoint_begins_at_once_when_log_space_is_tight),
+        cmocka_unit_test(test_checkpoint_is_reported_again_when_log_accepts_it),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
