@@ -49,6 +49,7 @@ struct options {
     uint64_t timeout_us;
     struct core_limits limits;
     const char *build, *group;
+    uint64_t checkpoint_log_bytes;
     const char *directory; /* whose free space is checked; NULL: none */
     bool tls;
 };
@@ -80,6 +81,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                          .cluster = &cluster,
                                          .skips = options->skips,
                                          .directory = slice_from(options->directory ? options->directory : ""),
+                                         .checkpoint_log_bytes = options->checkpoint_log_bytes,
                                          .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
@@ -1027,6 +1029,20 @@ static void test_checkpoint_begins_at_once_when_log_space_is_tight(void **state)
     double_medium_free(medium);
 }
 
+static void test_checkpoint_is_due_after_so_much_log(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    struct options options = plain();
+    (void)state;
+    options.checkpoint_log_bytes = 1 << 10;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    while (checkpoint_of(&host) == 0)
+        must(run(&host, write_command(WRITE_INDEX, "1")));
+    end(&host);
+    double_medium_free(medium);
+}
+
 static void test_full_log_refuses_added_data_only(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -1144,6 +1160,7 @@ int main(void)
         cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
         cmocka_unit_test(test_host_that_applied_skipped_entry_ends),
         cmocka_unit_test(test_checkpoint_begins_at_once_when_log_space_is_tight),
+        cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
