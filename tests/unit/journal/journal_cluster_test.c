@@ -1086,11 +1086,11 @@ _Noreturn void __wrap__exit(int status)
 }
 
 /*
- * Two hosts of which `first` has applied another document than the other one, and finds out first, since
- * its heartbeats do not get into the log. It must not end before they do: the other one could not find
+ * Two hosts of which `distorted` has applied another document than the log has. `first` finds out first,
+ * since its heartbeats do not get into the log. It must not end before they do: the other one could not find
  * out any more.
  */
-static void differ(int first)
+static void differ(int first, int distorted)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[2] = {0};
@@ -1100,9 +1100,12 @@ static void differ(int first)
     begin(&hosts[0], medium, "a");
     begin(&hosts[1], medium, "b");
     catch_up(&hosts[0]);
-    cmdlog_double_hold(hosts[first].log, true);
-    cmdlog_double_distort(hosts[first].log, "{\"v\":1}", "{\"v\":2}");
-    must(run(&hosts[1 - first], write_command(WRITE_INDEX, "1")));
+    if (first == distorted)
+        cmdlog_double_hold(hosts[first].log, true);
+    else
+        cmdlog_double_fail_at(hosts[first].log, "{\"v\":1}", DOUBLE_HOLD); /* after its own write */
+    cmdlog_double_distort(hosts[distorted].log, "{\"v\":1}", "{\"v\":2}");
+    must(run(&hosts[1 - distorted], write_command(WRITE_INDEX, "1")));
     while (journal_serves(hosts[first].journal))
         usleep(1000);
     ask(&hosts[first], &request, write_command(WRITE_INDEX, "2"));
@@ -1114,13 +1117,13 @@ static void differ(int first)
     __real__exit(is_answered(&request) ? EXIT_FAILURE : atomic_load(&ends_with));
 }
 
-static void expect_both_end(int first)
+static void expect_both_end(int first, int distorted)
 {
     int status;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        differ(first);
+        differ(first, distorted);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 71);
@@ -1129,13 +1132,20 @@ static void expect_both_end(int first)
 static void test_two_hosts_that_differ_both_end_if_keeper_finds_out(void **state)
 {
     (void)state;
-    expect_both_end(0);
+    expect_both_end(0, 0);
 }
 
 static void test_two_hosts_that_differ_both_end_if_other_one_finds_out(void **state)
 {
     (void)state;
-    expect_both_end(1);
+    expect_both_end(1, 1);
+}
+
+static void test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out(void **state)
+{
+    (void)state;
+    expect_both_end(0, 1);
+    expect_both_end(1, 0);
 }
 
 int main(void)
@@ -1164,6 +1174,7 @@ int main(void)
         cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
+        cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
