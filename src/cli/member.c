@@ -208,6 +208,7 @@ static int settle_alone(const struct member_options *o, char **ret_reason)
         options.at_work = durable.at_work;
         options.cmdlog_position = durable.recovered.position;
         options.log_work_us = durable.recovered.work_us;
+        options.log_replayed_bytes = durable.recovered.replayed_bytes;
         options.host_crashed = durable.machine_lost;
         r = journal_open_local(durable.core, durable.store, &options, &journal);
         if (r == 0) {

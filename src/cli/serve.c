@@ -97,6 +97,7 @@ struct server {
 #define CLOCK_SKEW_DEFAULT_US (500 * TL_MS)
 #define CATCH_UP_DEFAULT ((uint64_t)2 << 30)
 #define CLUSTER_QUOTA_MIN ((uint64_t)32 << 20)
+#define CHECKPOINT_MIN ((uint64_t)1 << 20)
 
 /* Memory that a script needs for the smallest documents. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
@@ -121,6 +122,7 @@ enum {
     OPTION_WORKERS,
     OPTION_IDLE_TIMEOUT,
     OPTION_RESERVE,
+    OPTION_CHECKPOINT,
     OPTION_REQUEST_TIME,
     OPTION_GRACE,
     OPTION_STOP_TIME,
@@ -182,6 +184,8 @@ static const struct argp_option options[] = {
      "Limit of the feed's disk space; the oldest changes are removed first (1g)", 2},
     {"cache", OPTION_CACHE, "SIZE", 0, "Block cache of the store (64m)", 2},
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes that are not in table files yet (64m)", 2},
+    {"checkpoint", OPTION_CHECKPOINT, "SIZE", 0,
+     "Make a checkpoint after this much log (64m), or earlier: when a start would take a second to apply it", 2},
     {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes while less disk space is free (256m)", 2},
     {"memory", OPTION_MEMORY, "SIZE", 0,
      "Limit of the memory that all clients make the server hold: requests, replies, transactions, locks (a quarter of "
@@ -414,6 +418,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_FEED_MAX: o->journal.feed_bytes_max = arguments_size(state, "feed-max", text); break;
     case OPTION_CACHE: o->store.cache_bytes = arguments_size(state, "cache", text); break;
     case OPTION_WRITE_BUFFER: o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text); break;
+    case OPTION_CHECKPOINT:
+        o->journal.checkpoint_log_bytes = arguments_size(state, "checkpoint", text);
+        if (o->journal.checkpoint_log_bytes < CHECKPOINT_MIN)
+            arguments_error(state, "--checkpoint: at least 1m");
+        break;
     case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
     case OPTION_MEMORY:
         o->memory_bytes = arguments_size(state, "memory", text);
@@ -764,6 +773,7 @@ static int open_alone(struct server *server, struct serve_options *o)
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2; /* while those are written, others come */
     o->journal.cmdlog_position = durable->recovered.position;
     o->journal.log_work_us = durable->recovered.work_us;
+    o->journal.log_replayed_bytes = durable->recovered.replayed_bytes;
     o->journal.host_crashed = durable->machine_lost;
     if ((r = journal_open_local(durable->core, durable->store, &o->journal, &server->journal)) != 0)
         return complain(r, "cannot start the journal", NULL);

@@ -164,6 +164,8 @@ static bool append(struct journal *journal)
         usleep(SPACE_POLL_US);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("writing to the log", r);
+    if (r == 0)
+        journal->log_bytes += part.len;
     return r == 0;
 }
 
@@ -354,17 +356,27 @@ static bool lacks_space(struct journal *journal)
 }
 
 /*
- * Returns: whether a checkpoint is due: the replay work, the store's memory, a full disk or the space
- *          of a cluster's log demands it. Requires: core_lock.
+ * Returns: whether the entries since the last checkpoint are so many that one is due. Requires:
+ *          core_lock.
+ */
+static bool is_log_long(struct journal *journal)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    return journal->work_us >= SAVE_COST_FACTOR * journal->save_us &&
+           (journal->work_us >= journal->recovery_us ||
+            journal->log_bytes - journal->checkpoint_log_bytes >= journal->log_bytes_max);
+}
+
+/*
+ * Returns: whether a checkpoint is due: the replay work, the log's size, the store's memory, a full
+ *          disk or the space of a cluster's log demands it. Requires: core_lock.
  */
 static bool is_due(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));
-    uint64_t work = journal->recovery_us;
-    work = work > SAVE_COST_FACTOR * journal->save_us ? work : SAVE_COST_FACTOR * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
            ((lacks_space(journal) && !journal->space_checkpoint_begun) ||
-            (journal->cluster != NULL && cluster__wants_checkpoint(journal)) || journal->work_us >= work ||
+            (journal->cluster != NULL && cluster__wants_checkpoint(journal)) || is_log_long(journal) ||
             store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
 }
 
@@ -408,7 +420,8 @@ static void begin_checkpoint(struct journal *journal)
     if (r == 0)
         r = cmdlog_lineage(journal->log, journal->position, &lineage);
     if (r == 0)
-        r = recover_write_record(journal->core, journal->position, &lineage, journal->log_bytes, &record);
+        r = recover_write_record(journal->core, journal->position, &lineage,
+                                 journal->cluster != NULL ? journal->log_bytes : 0, &record);
     if (r == 0)
         r = store_checkpoint(journal->store, buf_as_slice(&record));
     buf_deinit(&record);

@@ -60,8 +60,10 @@ struct journal_options {
     uint64_t cmdlog_position;            /* last entry in the core, as recover_core() found it */
     uint64_t log_bytes;                  /* in a cluster: size of its log up to there */
     uint64_t log_work_us;                /* duration of that replay; counts as replay work */
+    uint64_t log_replayed_bytes;         /* size of the entries replayed */
     uint64_t recovery_us;                /* target duration of a replay after a crash; 0: 1 s */
     size_t checkpoint_bytes;             /* limit of uncheckpointed bytes; 0: 32 MiB */
+    uint64_t checkpoint_log_bytes;       /* limit of the size of entries since a checkpoint; 0: 64 MiB */
     bool host_crashed;                   /* machine went down: the last entries may be missing */
     /* Records the entry being applied (at_work.h); must outlive the journal; NULL: none. */
     struct at_work *at_work;

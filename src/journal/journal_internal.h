@@ -83,9 +83,11 @@ struct journal {
     uint64_t recovery_us;       /* limit of the work since a checkpoint */
     size_t checkpoint_bytes;    /* limit of the store's uncheckpointed bytes */
     cmdlog_position position;   /* of the newest entry */
-    uint64_t log_bytes;         /* in a cluster: size of the entries up to there; else 0 */
+    /* Size of the entries up to there: in a cluster of all, else of those since the last start's checkpoint. */
+    uint64_t log_bytes;
     cmdlog_position checkpoint; /* of the newest checkpoint, durable or not */
     uint64_t checkpoint_log_bytes;
+    uint64_t log_bytes_max;     /* limit of the size of the entries since a checkpoint */
     bool checkpointing;         /* `checkpoint` is not durable yet */
     bool saving;                /* the state is being written ahead of the next checkpoint */
     pthread_cond_t saving_begun; /* `saving` became true, or `stopping` */

@@ -18,6 +18,7 @@ enum {
 #define HISTORY_DEFAULT_US (3600 * TL_SECOND)
 #define RECOVERY_DEFAULT_US TL_SECOND
 #define CHECKPOINT_BYTES_DEFAULT ((size_t)32 << 20)
+#define LOG_BYTES_DEFAULT ((uint64_t)64 << 20)
 
 /*
  * Tries to acquire core_lock, briefly spinning: most steps take a few microseconds, and passing the
@@ -337,7 +338,9 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     journal->at_work = options->at_work;
     journal->position = options->cmdlog_position;
     journal->work_us = options->log_work_us;
-    journal->log_bytes = journal->checkpoint_log_bytes = options->log_bytes;
+    journal->checkpoint_log_bytes = options->log_bytes;
+    journal->log_bytes = options->log_bytes + options->log_replayed_bytes;
+    journal->log_bytes_max = options->checkpoint_log_bytes ? options->checkpoint_log_bytes : LOG_BYTES_DEFAULT;
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
     journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;
     journal->run_clock.stalled_us = journal->run_clock.last_boot - core_clock(journal->core);

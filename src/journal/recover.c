@@ -349,6 +349,7 @@ static int replay(struct replay *replay, struct cmdlog *log)
     while (r == 0 && (r = cmdlog_next(cursor, &entry)) == 0) {
         r = replay_next(replay, &entry);
         recovered->position = entry.position;
+        recovered->replayed_bytes += entry.bytes.len;
     }
     cmdlog_unfollow(cursor);
     if (r == CMDLOG_END)

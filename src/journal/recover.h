@@ -26,6 +26,7 @@ struct recovered {
     uint64_t log_bytes;       /* size of a cluster's log up to the checkpoint; 0: unknown */
     cmdlog_position position; /* of the newest entry applied: the log's last */
     uint64_t work_us;         /* duration of the replay */
+    uint64_t replayed_bytes;  /* size of the entries replayed */
     cmdlog_position skipped;  /* of the newest entry that a SKIP excludes; 0: none */
     /* Of the first MARK whose recorded chain differs from the replayed one; 0: none. */
     cmdlog_position differs;

@@ -297,6 +297,7 @@ class Serve(unittest.TestCase):
                  "clock-skew": "1s", "catch-up": "1g", "cluster-quota": "1g"}
         for name, value in given.items():
             expect(run("serve", "--check-config", "--%s" % name, value), 64, "--%s needs --cluster" % name)
+        expect(run("serve", "--check-config", "--checkpoint", "1023k"), 64, "--checkpoint: at least 1m")
         expect(run("serve", "--check-config", "--catch-up", "0"), 64, "--catch-up: at least 1 byte")
         done = run("serve", "--check-config", "--group", "default", "--host-lease", "3s", "--clock-skew", "500ms", "--catch-up", "2g")
         self.assertEqual((done.returncode, done.stdout), (0, "all options are valid\n"))

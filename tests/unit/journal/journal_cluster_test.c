@@ -49,6 +49,7 @@ struct options {
     uint64_t timeout_us;
     struct core_limits limits;
     const char *build, *group;
+    uint64_t checkpoint_log_bytes;
     const char *directory; /* whose free space is checked; NULL: none */
     bool tls;
 };
@@ -80,6 +81,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                          .cluster = &cluster,
                                          .skips = options->skips,
                                          .directory = slice_from(options->directory ? options->directory : ""),
+                                         .checkpoint_log_bytes = options->checkpoint_log_bytes,
                                          .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
@@ -1050,6 +1052,20 @@ static void test_checkpoint_is_reported_again_when_log_accepts_it(void **state)
     double_medium_free(medium);
 }
 
+static void test_checkpoint_is_due_after_so_much_log(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    struct options options = plain();
+    (void)state;
+    options.checkpoint_log_bytes = 1 << 10;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    while (checkpoint_of(&host) == 0)
+        must(run(&host, write_command(WRITE_INDEX, "1")));
+    end(&host);
+    double_medium_free(medium);
+}
+
 static void test_full_log_refuses_added_data_only(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -1093,11 +1109,11 @@ _Noreturn void __wrap__exit(int status)
 }
 
 /*
- * Two hosts of which `first` has applied another document than the other one, and finds out first, since
- * its heartbeats do not get into the log. It must not end before they do: the other one could not find
+ * Two hosts of which `distorted` has applied another document than the log has. `first` finds out first,
+ * since its heartbeats do not get into the log. It must not end before they do: the other one could not find
  * out any more.
  */
-static void differ(int first)
+static void differ(int first, int distorted)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[2] = {0};
@@ -1107,9 +1123,12 @@ static void differ(int first)
     begin(&hosts[0], medium, "a");
     begin(&hosts[1], medium, "b");
     catch_up(&hosts[0]);
-    cmdlog_double_hold(hosts[first].log, true);
-    cmdlog_double_distort(hosts[first].log, "{\"v\":1}", "{\"v\":2}");
-    must(run(&hosts[1 - first], write_command(WRITE_INDEX, "1")));
+    if (first == distorted)
+        cmdlog_double_hold(hosts[first].log, true);
+    else
+        cmdlog_double_fail_at(hosts[first].log, "{\"v\":1}", DOUBLE_HOLD); /* after its own write */
+    cmdlog_double_distort(hosts[distorted].log, "{\"v\":1}", "{\"v\":2}");
+    must(run(&hosts[1 - distorted], write_command(WRITE_INDEX, "1")));
     while (journal_serves(hosts[first].journal))
         usleep(1000);
     ask(&hosts[first], &request, write_command(WRITE_INDEX, "2"));
@@ -1121,13 +1140,13 @@ static void differ(int first)
     __real__exit(is_answered(&request) ? EXIT_FAILURE : atomic_load(&ends_with));
 }
 
-static void expect_both_end(int first)
+static void expect_both_end(int first, int distorted)
 {
     int status;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        differ(first);
+        differ(first, distorted);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 71);
@@ -1136,13 +1155,20 @@ static void expect_both_end(int first)
 static void test_two_hosts_that_differ_both_end_if_keeper_finds_out(void **state)
 {
     (void)state;
-    expect_both_end(0);
+    expect_both_end(0, 0);
 }
 
 static void test_two_hosts_that_differ_both_end_if_other_one_finds_out(void **state)
 {
     (void)state;
-    expect_both_end(1);
+    expect_both_end(1, 1);
+}
+
+static void test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out(void **state)
+{
+    (void)state;
+    expect_both_end(0, 1);
+    expect_both_end(1, 0);
 }
 
 int main(void)
@@ -1168,9 +1194,11 @@ int main(void)
         cmocka_unit_test(test_host_that_applied_skipped_entry_ends),
         cmocka_unit_test(test_checkpoint_begins_at_once_when_log_space_is_tight),
         cmocka_unit_test(test_checkpoint_is_reported_again_when_log_accepts_it),
+        cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
+        cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,7 @@ static void begin_with(struct server *server, struct journal_options options)
     options.log = server->log;
     options.cmdlog_position = server->recovered.position;
     options.log_work_us = server->recovered.work_us;
+    options.log_replayed_bytes = server->recovered.replayed_bytes;
     if (options.recovery_us == HALF)
         options.recovery_us = server->recovered.work_us / 2;
     assert_int_equal(journal_open_local(server->core, server->store, &options, &server->journal), 0);
@@ -473,6 +474,40 @@ static void test_replay_work_counts_toward_checkpoint(void **state)
     assert_int_equal(server.recovered.position, head.appended);
     while (atomic_load(&trimmed) == 0)
         usleep(20000);
+    end(&server);
+    server_free(&server);
+}
+
+/* Starts over with an empty store, which replays the whole log. */
+static void begin_empty(struct server *server, struct journal_options options)
+{
+    store_close(server->store);
+    server->store = store_open_mem();
+    atomic_store(&trimmed, 0);
+    begin_with(server, options);
+}
+
+/* Entries count when they are appended, and when a start replays them. */
+static void test_log_size_makes_checkpoint_due(void **state)
+{
+    struct server server = server_new();
+    struct journal_options options = {.recovery_us = LONG_US, .checkpoint_bytes = (size_t)1 << 30};
+    (void)state;
+    atomic_store(&trimmed, 0);
+    begin_with(&server, options);
+    must_run(&server, write_command("1", ""));
+    options.checkpoint_log_bytes = 1 << 10;
+    end(&server);
+    begin_empty(&server, options);
+    assert_true(server.recovered.replayed_bytes > 0);
+    while (atomic_load(&trimmed) == 0)
+        must_run(&server, write_command("1", ""));
+    end(&server);
+
+    options.checkpoint_log_bytes = 1;
+    begin_empty(&server, options);
+    while (atomic_load(&trimmed) == 0)
+        usleep(1000);
     end(&server);
     server_free(&server);
 }
@@ -920,6 +955,7 @@ int main(void)
         cmocka_unit_test(test_restart_rolls_back_server_transactions),
         cmocka_unit_test(test_machine_crash_rolls_back_transactions),
         cmocka_unit_test(test_replay_work_counts_toward_checkpoint),
+        cmocka_unit_test(test_log_size_makes_checkpoint_due),
         cmocka_unit_test(test_store_of_another_log_is_refused),
         cmocka_unit_test(test_ceiling_covers_its_own_step_on_slow_machine),
         cmocka_unit_test(test_chain_difference_is_reported),
