@@ -202,9 +202,10 @@ static int use_finding(struct core *core, const struct catalog_index *index, con
         r = verify_document(core, index, view, path, finding->below, ret_at, ret_below);
     if (r != 0)
         return r;
-    bool unchanged = empty_paths_unchanged_since(&core->empty_paths, index->number, path, finding->ts);
-    bool knows_at = *ret_at || (unchanged && finding->document.data == NULL);
-    bool knows_below = *ret_below || (unchanged && finding->below.data == NULL);
+    bool same_at, same_below;
+    empty_paths_unchanged_since(&core->empty_paths, index->number, path, finding->ts, &same_at, &same_below);
+    bool knows_at = *ret_at || (same_at && finding->document.data == NULL);
+    bool knows_below = *ret_below || (same_below && finding->below.data == NULL);
     return knows_at && knows_below ? 0 : PROBE_LIMITED;
 }
 
@@ -432,7 +433,7 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     record_change(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
     if (overlay != NULL)
         return 0;
-    empty_paths_invalidate(&core->empty_paths, index->number, trimmed(rename->to));
+    empty_paths_invalidate_subtree(&core->empty_paths, index->number, trimmed(rename->to));
     if (!rename->single_step) /* core/tree/README.md, "Renames, and when they fail", 3 */
         empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
     recent_writes_invalidate_all(&core->recent_writes, core->ts);

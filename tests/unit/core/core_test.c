@@ -878,6 +878,38 @@ static void test_rename_trusts_empty_paths_while_watched(void **state)
     fixture_close(&box);
 }
 
+/*
+ * Documents written below a directory, or above it, do not end the watch of the directory itself: so
+ * it can be renamed while others write there all the time, however long the search takes.
+ */
+static void test_rename_succeeds_during_writes_below(void **state)
+{
+    static const char y[] = "\0\0y";
+    struct core_fixture box;
+    struct command *command;
+    (void)state;
+
+    open_tree(&box);
+    fixture_index(&box, "tree", "y", "{\"path\":\"/a/b/y\"}");
+    struct path_finding found = {.ts = watch(&box, "/a/b", "/c"), .below = slice_make(y, 3)};
+    fixture_index(&box, "tree", "1", "{\"path\":\"/a/b/1\"}");
+    fixture_index(&box, "tree", "2", "{\"path\":\"/a\"}");
+    fixture_index(&box, "tree", "3", "{\"path\":\"/z\"}");
+    assert_int_equal(fixture_run(&box, rename_command("/z", "/a/b/z", NULL), 1)->problem.type, PROBLEM_NONE);
+    fixture_reopen(&box);
+    command = fixture_run(&box, rename_command("/a/b", "/c", &found), 1);
+    assert_false(command->rename.unknown);
+    assert_true(command->rename.directory && !command->rename.document);
+    assert_string_equal(fixture_source(&box, "tree", "3"), "{\"path\":\"/c/z\"}");
+
+    found.ts = watch(&box, "/c", "/d");
+    fixture_index(&box, "tree", "4", "{\"path\":\"/c\"}");
+    assert_true(fixture_run(&box, rename_command("/c", "/d", &found), 1)->rename.unknown);
+    watch(&box, "/c", "/d");
+    assert_true(fixture_run(&box, rename_command("/c", "/d", &found), 1)->rename.unknown); /* found before */
+    fixture_close(&box);
+}
+
 /* Writes a document in a transaction, and commits it. */
 static void commit_one(struct core_fixture *box, const char *id, const char *source)
 {
@@ -1191,6 +1223,7 @@ int main(void)
         cmocka_unit_test(test_work_is_counted_per_step),
         cmocka_unit_test(test_bulk_batches_do_not_depend_on_parsing),
         cmocka_unit_test(test_rename_trusts_empty_paths_while_watched),
+        cmocka_unit_test(test_rename_succeeds_during_writes_below),
         cmocka_unit_test(test_commit_keeps_watches_of_other_paths),
         cmocka_unit_test(test_rename_verifies_documents_found),
         cmocka_unit_test(test_rename_reads_few_entries_of_emptied_directory),
