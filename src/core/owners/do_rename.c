@@ -274,7 +274,9 @@ static int check_existence(struct core *core, struct command *command, const str
     struct view view = core__view(core, overlay);
     bool at, below;
     size_t reads_left = READS_MAX;
-    int r = probe_path(core, command, index, &view, from, &rename->found_from, &reads_left, &rename->document,
+    int r = 0;
+    if (from.len <= DOCUMENT_PATH_MAX) /* no document has a longer path, and no longer one is watched */
+        r = probe_path(core, command, index, &view, from, &rename->found_from, &reads_left, &rename->document,
                        &rename->directory);
     if (r < 0)
         return tl_trace(r);
@@ -452,7 +454,7 @@ int core__do_places_watch(struct core *core, struct command *command)
     for (size_t i = 0; i < sizeof places->paths / sizeof *places->paths; i++) {
         struct slice path = trimmed(places->paths[i]);
         places->empty[i] = empty_paths_contains(&core->empty_paths, index->number, path, delimiter);
-        if (!places->empty[i])
+        if (!places->empty[i] && path.len <= DOCUMENT_PATH_MAX) /* the state has all of these paths */
             empty_paths_watch(&core->empty_paths, index->number, path, delimiter, core->ts);
     }
     return 0;

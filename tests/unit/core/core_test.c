@@ -11,8 +11,10 @@
 
 #include "base/alloc.h"
 #include "core/command/command_codec.h"
+#include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "json/json.h"
+#include "mapping/document.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -910,6 +912,26 @@ static void test_rename_succeeds_during_writes_below(void **state)
     fixture_close(&box);
 }
 
+/* A path that is too long for a document takes no memory, and is missing without a search. */
+static void test_paths_too_long_are_not_kept(void **state)
+{
+    static char path[DOCUMENT_PATH_MAX + 2];
+    struct core_fixture box;
+    (void)state;
+
+    memset(path, 'x', sizeof path - 1);
+    path[0] = '/';
+    open_tree(&box);
+    struct path_finding nothing = {.ts = watch(&box, path, path)};
+    assert_int_equal(box.core->empty_paths.count, 0);
+    for (int i = 0; i < 2; i++) {
+        struct command *command = fixture_run(&box, rename_command(path, "/c", i == 0 ? &nothing : NULL), 1);
+        assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+    }
+    assert_int_equal(box.core->empty_paths.count, 0);
+    fixture_close(&box);
+}
+
 /* Writes a document in a transaction, and commits it. */
 static void commit_one(struct core_fixture *box, const char *id, const char *source)
 {
@@ -1224,6 +1246,7 @@ int main(void)
         cmocka_unit_test(test_bulk_batches_do_not_depend_on_parsing),
         cmocka_unit_test(test_rename_trusts_empty_paths_while_watched),
         cmocka_unit_test(test_rename_succeeds_during_writes_below),
+        cmocka_unit_test(test_paths_too_long_are_not_kept),
         cmocka_unit_test(test_commit_keeps_watches_of_other_paths),
         cmocka_unit_test(test_rename_verifies_documents_found),
         cmocka_unit_test(test_rename_reads_few_entries_of_emptied_directory),
