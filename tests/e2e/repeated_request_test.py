@@ -71,7 +71,7 @@ class OneHost(Case):
         self.assertEqual(self.server.ask("GET", "/w/_doc/7")[0], 404)
 
     def test_bulk_that_is_divided_by_a_long_script(self):
-        """What was postponed for a long script, which failed, runs once, also if the script is short when the bulk is repeated."""
+        """Items postponed for a long script, which failed, run once, also if the script is short when the bulk is repeated."""
         self.server.must("PUT", "/w/_doc/1", {"endless": True})
         self.server.must("PUT", "/w/_doc/2", {"n": 0})
         body = lines({"update": {"_index": "w", "_id": "1"}}, {"script": {"source": "while (ctx._source.endless) { }"}},

@@ -202,9 +202,10 @@ static int use_finding(struct core *core, const struct catalog_index *index, con
         r = verify_document(core, index, view, path, finding->below, ret_at, ret_below);
     if (r != 0)
         return r;
-    bool unchanged = empty_paths_unchanged_since(&core->empty_paths, index->number, path, finding->ts);
-    bool knows_at = *ret_at || (unchanged && finding->document.data == NULL);
-    bool knows_below = *ret_below || (unchanged && finding->below.data == NULL);
+    bool same_at, same_below;
+    empty_paths_unchanged_since(&core->empty_paths, index->number, path, finding->ts, &same_at, &same_below);
+    bool knows_at = *ret_at || (same_at && finding->document.data == NULL);
+    bool knows_below = *ret_below || (same_below && finding->below.data == NULL);
     return knows_at && knows_below ? 0 : PROBE_LIMITED;
 }
 
@@ -273,7 +274,9 @@ static int check_existence(struct core *core, struct command *command, const str
     struct view view = core__view(core, overlay);
     bool at, below;
     size_t reads_left = READS_MAX;
-    int r = probe_path(core, command, index, &view, from, &rename->found_from, &reads_left, &rename->document,
+    int r = 0;
+    if (from.len <= DOCUMENT_PATH_MAX) /* no document has a longer path, and no longer one is watched */
+        r = probe_path(core, command, index, &view, from, &rename->found_from, &reads_left, &rename->document,
                        &rename->directory);
     if (r < 0)
         return tl_trace(r);
@@ -432,7 +435,7 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     record_change(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
     if (overlay != NULL)
         return 0;
-    empty_paths_invalidate(&core->empty_paths, index->number, trimmed(rename->to));
+    empty_paths_invalidate_subtree(&core->empty_paths, index->number, trimmed(rename->to));
     if (!rename->single_step) /* core/tree/README.md, "Renames, and when they fail", 3 */
         empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
     recent_writes_invalidate_all(&core->recent_writes, core->ts);
@@ -451,7 +454,7 @@ int core__do_places_watch(struct core *core, struct command *command)
     for (size_t i = 0; i < sizeof places->paths / sizeof *places->paths; i++) {
         struct slice path = trimmed(places->paths[i]);
         places->empty[i] = empty_paths_contains(&core->empty_paths, index->number, path, delimiter);
-        if (!places->empty[i])
+        if (!places->empty[i] && path.len <= DOCUMENT_PATH_MAX) /* the state has all of these paths */
             empty_paths_watch(&core->empty_paths, index->number, path, delimiter, core->ts);
     }
     return 0;

@@ -5,22 +5,28 @@
 #include "base/alloc.h"
 #include "core/tree/tree.h"
 
+/* Whether the path is known to be empty. */
+static bool is_known(const struct empty_path *element)
+{
+    return element->watched_at == TL_TS_NONE;
+}
+
 bool empty_paths_contains(const struct empty_paths *paths, uint32_t index, struct slice path, char delimiter)
 {
     for (size_t i = 0; i < paths->count; i++)
-        if (paths->items[i].index == index && paths->items[i].watched == TL_TS_NONE &&
+        if (paths->items[i].index == index && is_known(&paths->items[i]) &&
             tree_within(path, paths->items[i].path, delimiter))
             return true;
     return false;
 }
 
-/* Returns: the element of exactly this path; NULL: none. */
-static const struct empty_path *find(const struct empty_paths *paths, uint32_t index, struct slice path)
+/* Returns: the position of exactly this path; paths->count: it is not there. */
+static size_t find(const struct empty_paths *paths, uint32_t index, struct slice path)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        if (paths->items[i].index == index && slice_equal(paths->items[i].path, path))
-            return &paths->items[i];
-    return NULL;
+    size_t i = 0;
+    while (i < paths->count && (paths->items[i].index != index || !slice_equal(paths->items[i].path, path)))
+        i++;
+    return i;
 }
 
 static void drop(struct empty_paths *paths, size_t i)
@@ -31,9 +37,9 @@ static void drop(struct empty_paths *paths, size_t i)
 
 static void put(struct empty_paths *paths, const struct empty_path *element)
 {
-    const struct empty_path *existing = find(paths, element->index, element->path);
-    if (existing != NULL)
-        drop(paths, (size_t)(existing - paths->items));
+    size_t existing = find(paths, element->index, element->path);
+    if (existing < paths->count)
+        drop(paths, existing);
     if (paths->count == EMPTY_PATHS_MAX)
         drop(paths, paths->next_replaced++);
     paths->next_replaced %= EMPTY_PATHS_MAX;
@@ -45,29 +51,64 @@ static void put(struct empty_paths *paths, const struct empty_path *element)
 void empty_paths_add(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter)
 {
     if (path.len > 0 && !empty_paths_contains(paths, index, path, delimiter))
-        put(paths, &(struct empty_path){index, delimiter, path, TL_TS_NONE});
+        put(paths, &(struct empty_path){index, delimiter, path, TL_TS_NONE, TL_TS_NONE});
 }
 
 void empty_paths_watch(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter, tl_ts ts)
 {
-    if (path.len > 0 && ts != TL_TS_NONE && find(paths, index, path) == NULL) /* an earlier watch is better */
-        put(paths, &(struct empty_path){index, delimiter, path, ts});
+    size_t i = find(paths, index, path);
+    if (path.len == 0 || ts == TL_TS_NONE)
+        return;
+    if (i == paths->count) {
+        put(paths, &(struct empty_path){index, delimiter, path, ts, ts});
+        return;
+    }
+    /* an earlier watch is better */
+    if (paths->items[i].watched_at == TL_TS_MAX)
+        paths->items[i].watched_at = ts;
+    if (paths->items[i].watched_below == TL_TS_MAX)
+        paths->items[i].watched_below = ts;
 }
 
-bool empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index, struct slice path, tl_ts ts)
+/* Whether a watch began at `ts` at the latest, and has not ended; `ts` may be of a damaged log. */
+static bool is_watched(tl_ts since, tl_ts ts)
 {
-    const struct empty_path *element = find(paths, index, path);
-    return element != NULL && element->watched <= ts;
+    return since <= ts && since != TL_TS_MAX;
+}
+
+void empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index, struct slice path, tl_ts ts,
+                                 bool *ret_at, bool *ret_below)
+{
+    size_t i = find(paths, index, path);
+    *ret_at = i < paths->count && is_watched(paths->items[i].watched_at, ts);
+    *ret_below = i < paths->count && is_watched(paths->items[i].watched_below, ts);
+}
+
+static void invalidate(struct empty_paths *paths, uint32_t index, struct slice path, bool subtree)
+{
+    for (size_t i = paths->count; i-- > 0;) {
+        struct empty_path *element = &paths->items[i];
+        bool contains = element->index == index && tree_within(path, element->path, element->delimiter);
+        bool below = contains && path.len > element->path.len, at = contains && !below;
+        if (subtree && element->index == index && tree_within(element->path, path, element->delimiter))
+            drop(paths, i);
+        else if (contains && is_known(element))
+            drop(paths, i);
+        else if (at)
+            element->watched_at = TL_TS_MAX;
+        else if (below)
+            element->watched_below = TL_TS_MAX;
+    }
 }
 
 void empty_paths_invalidate(struct empty_paths *paths, uint32_t index, struct slice path)
 {
-    for (size_t i = paths->count; i-- > 0;) {
-        const struct empty_path *element = &paths->items[i];
-        if (element->index == index && (tree_within(path, element->path, element->delimiter) ||
-                                        tree_within(element->path, path, element->delimiter)))
-            drop(paths, i);
-    }
+    invalidate(paths, index, path, false);
+}
+
+void empty_paths_invalidate_subtree(struct empty_paths *paths, uint32_t index, struct slice path)
+{
+    invalidate(paths, index, path, true);
 }
 
 void empty_paths_clear(struct empty_paths *paths)
@@ -78,7 +119,7 @@ void empty_paths_clear(struct empty_paths *paths)
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
-enum { ELEMENT_BYTES_MIN = 5 }; /* index, delimiter, a path of one byte, the time of its watch */
+enum { ELEMENT_BYTES_MIN = 6 }; /* index, delimiter, a path of one byte, the times of its watches */
 
 static void codec_element(struct codec *codec, struct empty_path *element)
 {
@@ -89,8 +130,10 @@ static void codec_element(struct codec *codec, struct empty_path *element)
     codec_require(codec, index <= UINT32_MAX);
     codec_byte(codec, &delimiter);
     codec_bytes(codec, &element->path);
-    codec_number(codec, &element->watched);
-    codec_require(codec, codec->bad || element->path.len > 0);
+    codec_number(codec, &element->watched_at);
+    codec_number(codec, &element->watched_below);
+    codec_require(codec,
+                  codec->bad || (element->path.len > 0 && is_known(element) == (element->watched_below == TL_TS_NONE)));
     if (!codec_reads(codec))
         return;
     element->index = (uint32_t)index;
@@ -110,7 +153,7 @@ void empty_paths__codec(struct codec *codec, struct empty_paths *paths)
         codec_element(codec, &element);
         if (!codec_reads(codec) || codec->bad)
             continue;
-        codec_require(codec, find(paths, element.index, element.path) == NULL);
+        codec_require(codec, find(paths, element.index, element.path) == paths->count);
         element.path = slice_make(mem_dup(element.path.data, element.path.len), element.path.len);
         paths->items[paths->count++] = element;
     }

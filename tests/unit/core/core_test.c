@@ -11,8 +11,10 @@
 
 #include "base/alloc.h"
 #include "core/command/command_codec.h"
+#include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "json/json.h"
+#include "mapping/document.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -878,6 +880,58 @@ static void test_rename_trusts_empty_paths_while_watched(void **state)
     fixture_close(&box);
 }
 
+/*
+ * Documents written below a directory, or above it, do not end the watch of the directory itself: so
+ * it can be renamed while others write there all the time, however long the search takes.
+ */
+static void test_rename_succeeds_during_writes_below(void **state)
+{
+    static const char y[] = "\0\0y";
+    struct core_fixture box;
+    struct command *command;
+    (void)state;
+
+    open_tree(&box);
+    fixture_index(&box, "tree", "y", "{\"path\":\"/a/b/y\"}");
+    struct path_finding found = {.ts = watch(&box, "/a/b", "/c"), .below = slice_make(y, 3)};
+    fixture_index(&box, "tree", "1", "{\"path\":\"/a/b/1\"}");
+    fixture_index(&box, "tree", "2", "{\"path\":\"/a\"}");
+    fixture_index(&box, "tree", "3", "{\"path\":\"/z\"}");
+    assert_int_equal(fixture_run(&box, rename_command("/z", "/a/b/z", NULL), 1)->problem.type, PROBLEM_NONE);
+    fixture_reopen(&box);
+    command = fixture_run(&box, rename_command("/a/b", "/c", &found), 1);
+    assert_false(command->rename.unknown);
+    assert_true(command->rename.directory && !command->rename.document);
+    assert_string_equal(fixture_source(&box, "tree", "3"), "{\"path\":\"/c/z\"}");
+
+    found.ts = watch(&box, "/c", "/d");
+    fixture_index(&box, "tree", "4", "{\"path\":\"/c\"}");
+    assert_true(fixture_run(&box, rename_command("/c", "/d", &found), 1)->rename.unknown);
+    watch(&box, "/c", "/d");
+    assert_true(fixture_run(&box, rename_command("/c", "/d", &found), 1)->rename.unknown); /* found before */
+    fixture_close(&box);
+}
+
+/* A path that is too long for a document takes no memory, and is missing without a search. */
+static void test_paths_too_long_are_not_kept(void **state)
+{
+    static char path[DOCUMENT_PATH_MAX + 2];
+    struct core_fixture box;
+    (void)state;
+
+    memset(path, 'x', sizeof path - 1);
+    path[0] = '/';
+    open_tree(&box);
+    struct path_finding nothing = {.ts = watch(&box, path, path)};
+    assert_int_equal(box.core->empty_paths.count, 0);
+    for (int i = 0; i < 2; i++) {
+        struct command *command = fixture_run(&box, rename_command(path, "/c", i == 0 ? &nothing : NULL), 1);
+        assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+    }
+    assert_int_equal(box.core->empty_paths.count, 0);
+    fixture_close(&box);
+}
+
 /* Writes a document in a transaction, and commits it. */
 static void commit_one(struct core_fixture *box, const char *id, const char *source)
 {
@@ -1191,6 +1245,8 @@ int main(void)
         cmocka_unit_test(test_work_is_counted_per_step),
         cmocka_unit_test(test_bulk_batches_do_not_depend_on_parsing),
         cmocka_unit_test(test_rename_trusts_empty_paths_while_watched),
+        cmocka_unit_test(test_rename_succeeds_during_writes_below),
+        cmocka_unit_test(test_paths_too_long_are_not_kept),
         cmocka_unit_test(test_commit_keeps_watches_of_other_paths),
         cmocka_unit_test(test_rename_verifies_documents_found),
         cmocka_unit_test(test_rename_reads_few_entries_of_emptied_directory),

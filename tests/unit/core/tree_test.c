@@ -494,7 +494,9 @@ static void test_empty_paths_are_removed_when_filled(void **state)
     empty_paths_invalidate(&paths, INDEX, SLICE_LIT("/a/b/c"));
     assert_false(empty_paths_contains(&paths, INDEX, SLICE_LIT("/a"), '/'));
     empty_paths_add(&paths, INDEX, SLICE_LIT("/x/y"), '/');
-    empty_paths_invalidate(&paths, INDEX, SLICE_LIT("/x")); /* a new directory may have a document at /x/y */
+    empty_paths_invalidate(&paths, INDEX, SLICE_LIT("/x"));
+    assert_true(empty_paths_contains(&paths, INDEX, SLICE_LIT("/x/y"), '/'));
+    empty_paths_invalidate_subtree(&paths, INDEX, SLICE_LIT("/x")); /* a renamed one may have a document at /x/y */
     assert_false(empty_paths_contains(&paths, INDEX, SLICE_LIT("/x/y"), '/'));
     for (int i = 0; i < 3 * EMPTY_PATHS_MAX; i++) {
         snprintf(path, sizeof path, "/p%d", i);
