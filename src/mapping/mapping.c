@@ -616,6 +616,11 @@ size_t mapping_type_count(const struct mapping *mapping)
     return mapping->type_count;
 }
 
+size_t mapping_path_count(const struct mapping *mapping)
+{
+    return mapping->by_path.count;
+}
+
 const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position)
 {
     return &mapping->types[position]->type;

@@ -129,6 +129,8 @@ const struct mapping_type *mapping_type(const struct mapping *mapping, struct sl
 /* Returns: the type with this number, or NULL. */
 const struct mapping_type *mapping_type_by_number(const struct mapping *mapping, uint16_t number);
 size_t mapping_type_count(const struct mapping *mapping);
+/* Returns: the number of paths of fields, multi-fields included. */
+size_t mapping_path_count(const struct mapping *mapping);
 /* Returns: a type by position. Requires: position < mapping_type_count(). */
 const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position);
 

@@ -277,11 +277,30 @@ static void next_piece(struct bulk_request *bulk)
 
 static int bulk_done(struct request *request, struct command *command);
 
+/*
+ * Fails the postponed items with the refusal in request->problem, and begins to answer the piece.
+ * Returns: as bulk_reply().
+ */
+static int refuse_postponed(struct request *request, struct bulk_request *bulk)
+{
+    static const struct problem none = {.type = PROBLEM_NONE};
+    for (size_t i = 0; i < bulk->result_count; i++)
+        if (bulk->results[i].postponed)
+            bulk->results[i] = (struct write_result){.outcome = WRITE_FAILED, .problem = request->problem};
+    request->problem = none;
+    int r = bulk_reply(request, bulk, NULL, &none, false);
+    bulk->results = NULL;
+    return r;
+}
+
 static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
     struct bulk_request *bulk = request->context;
     int r = BULK_GOES_ON;
+    /* Its earlier commands may have made mappings, which are kept: no guard has counted them. */
+    if (bulk->results != NULL && memory_check_growth(request) != 0)
+        r = refuse_postponed(request, bulk);
     while (r == BULK_GOES_ON) {
         next_piece(bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);

@@ -154,6 +154,26 @@ int memory_take(struct request *request, size_t bytes)
     return budget_guard_promise(&request->memory, bytes) ? 0 : memory_refuse(request);
 }
 
+static void explain_refusal(struct request *request, const struct budget_guard *guard)
+{
+    struct slice path = request->exchange->path;
+    struct slice what = arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
+                                     (int)(path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX), path.data,
+                                     path.len > PATH_SHOWN_MAX ? "..." : "");
+    budget_problem(guard, what, request->arena, &request->problem);
+}
+
+int memory_check_growth(struct request *request)
+{
+    struct budget_guard guard;
+    budget_guard_init(&guard, request->api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
+    bool refused = !budget_guard_promise(&guard, BUDGET_SMALL);
+    if (refused)
+        explain_refusal(request, &guard);
+    budget_guard_end(&guard);
+    return refused ? REQUEST_REFUSED : 0;
+}
+
 /* Why the account is over. */
 static int refuse_time(struct request *request)
 {
@@ -173,11 +193,7 @@ int memory_refuse(struct request *request)
 {
     if (account_ended(&request->account))
         return refuse_time(request);
-    struct slice path = request->exchange->path;
-    struct slice what = arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
-                                     (int)(path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX), path.data,
-                                     path.len > PATH_SHOWN_MAX ? "..." : "");
-    budget_problem(&request->memory, what, request->arena, &request->problem);
+    explain_refusal(request, &request->memory);
     return REQUEST_REFUSED;
 }
 

@@ -41,6 +41,12 @@ static inline bool memory_stops(struct request *request, uint64_t steps)
 /* Sets request->problem. Requires: memory_refused(). Returns: REQUEST_REFUSED. */
 int memory_refuse(struct request *request);
 
+/*
+ * Checks that the core may keep more for the request, as for one that keeps memory beyond its end.
+ * Nothing is reserved. Returns: 0; REQUEST_REFUSED, with request->problem.
+ */
+int memory_check_growth(struct request *request);
+
 /* What the request does cannot be taken back: nothing is asked for any more, and nothing kept free. */
 void memory_committed(struct request *request);
 

@@ -6,6 +6,8 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
+#include "mapping/mapping.h"
 
 static void begin(struct core *core)
 {
@@ -68,6 +70,9 @@ void core__put_mapping(struct core *core, uint32_t number, const struct mapping 
 {
     REQUIRE(core->open);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
+    uint64_t work = mapping_path_count(mapping) * WORK_FIELD;
+    core__work_mapping(core, work);
+    core__note_indivisible(core, work);
     catalog__put_mapping(&core->catalog, number, mapping, core->batch);
     core->catalog_changed = true;
 }

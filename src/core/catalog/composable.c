@@ -23,6 +23,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "json/filter.h"
 #include "json/write.h"
 
@@ -448,6 +449,7 @@ static int add_component(struct core *core, struct index_draft *draft, struct sl
 
     if (object == NULL || json_parse_stored(arena, object->body, &doc) != 0)
         return 0;
+    core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
     return index__draft_add(core, draft, json_get_lit(doc.root, "template"), true, arena, ret_problem);
 }
 
@@ -483,6 +485,7 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
         struct json_doc doc;
+        core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
         if (json_parse_stored(arena, object->body, &doc) == 0 && matches(doc.root, draft) &&
             (best == NULL || number_of(doc.root, "priority") > number_of(best, "priority")))
             best = doc.root;
@@ -518,7 +521,7 @@ static int check_typeless(struct core *core, struct command *command, yyjson_val
     if (json_parse_stored(&command->arena, copy, &doc) != 0 ||
         index__draft_add(core, &draft, doc.root, false, &command->arena, &command->problem) != 0)
         return INDEX_REFUSED;
-    return index__draft_check(&draft, &command->arena, &command->problem);
+    return index__draft_check(core, &draft, &command->arena, &command->problem);
 }
 
 /* Returns: " with component templates [a, b]", or nothing. */
@@ -547,7 +550,7 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
 
     if (check_typeless(core, command, own) == 0 &&
         compose(core, &draft, body, &command->arena, &command->problem) == 0 &&
-        index__draft_check(&draft, &command->arena, &command->problem) == 0)
+        index__draft_check(core, &draft, &command->arena, &command->problem) == 0)
         return 0;
     wrap(command,
          arena_printf(&command->arena, "invalid composite mappings for [%.*s]", SLICE_ARG(command->object.name)));
@@ -628,7 +631,11 @@ int core__do_index_template_put(struct core *core, struct command *command)
     struct parts parts;
     yyjson_val *body;
 
-    if (read_body(core, command, &body) != 0 || check_template(core, command, body, &parts) != 0)
+    int r = read_body(core, command, &body);
+    if (r == 0)
+        r = check_template(core, command, body, &parts);
+    core__note_indivisible(core, core->mapping_work);
+    if (r != 0)
         return 0;
     yyjson_val *template = json_get_lit(body, "template"), *composed_of = json_get_lit(body, "composed_of");
     json_writer_init(&writer, &rendered);
@@ -664,7 +671,7 @@ static int check_component(struct core *core, struct command *command, yyjson_va
     if (check_names(command, NULL, NULL) != 0 || check_typeless(core, command, mappings) != 0 ||
         index__draft_add(core, &draft, json_get_lit(body, "template"), true, &command->arena, &command->problem) != 0)
         return INDEX_REFUSED;
-    return index__draft_check(&draft, &command->arena, &command->problem);
+    return index__draft_check(core, &draft, &command->arena, &command->problem);
 }
 
 int core__do_component_put(struct core *core, struct command *command)
@@ -674,7 +681,11 @@ int core__do_component_put(struct core *core, struct command *command)
     struct parts parts;
     yyjson_val *body;
 
-    if (read_body(core, command, &body) != 0 || check_component(core, command, body, &parts) != 0)
+    int r = read_body(core, command, &body);
+    if (r == 0)
+        r = check_component(core, command, body, &parts);
+    core__note_indivisible(core, core->mapping_work);
+    if (r != 0)
         return 0;
     json_writer_init(&writer, &rendered);
     json_begin(&writer, '{');

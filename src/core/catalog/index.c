@@ -20,6 +20,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "json/merge.h"
 #include "json/write.h"
 #include "mapping/mapping.h"
@@ -99,9 +100,10 @@ static void write_in_form(struct buf *buf, const struct index_draft *draft, yyjs
     }
 }
 
-static int parse_again(struct index_draft *draft, struct buf *json, struct arena *arena, yyjson_val **ret_root,
-                       struct problem *ret_problem)
+static int parse_again(struct core *core, struct index_draft *draft, struct buf *json, struct arena *arena,
+                       yyjson_val **ret_root, struct problem *ret_problem)
 {
+    core__work_mapping(core, json->len / WORK_MAPPING_BYTES);
     struct slice text = arena_copy(arena, buf_as_slice(json));
     struct json_doc doc;
     int r = json_parse(arena, text, draft->dialect, JSON_DUPLICATES, &doc, ret_problem);
@@ -141,8 +143,8 @@ static int merge_composed(void *context, int how, struct slice key, yyjson_val *
     }
 }
 
-static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool from_template, struct arena *arena,
-                        struct problem *ret_problem)
+static int add_mappings(struct core *core, struct index_draft *draft, yyjson_val *mappings, bool from_template,
+                        struct arena *arena, struct problem *ret_problem)
 {
     struct buf formed = BUF_INIT(MAPPING_BYTES_MAX), merged = BUF_INIT(MAPPING_BYTES_MAX);
     struct slice clash = SLICE_NONE;
@@ -150,7 +152,7 @@ static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool fr
 
     if (from_template) {
         write_in_form(&formed, draft, mappings);
-        r = parse_again(draft, &formed, arena, &mappings, ret_problem);
+        r = parse_again(core, draft, &formed, arena, &mappings, ret_problem);
     }
     if (r == 0 && draft->mappings != NULL) {
         if (draft->composed)
@@ -158,7 +160,7 @@ static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool fr
                           draft->typed ? MERGE_TYPES : MERGE_DEFINITION);
         else
             json_merge(&merged, draft->mappings, mappings, draft->dialect);
-        r = parse_again(draft, &merged, arena, &mappings, ret_problem);
+        r = parse_again(core, draft, &merged, arena, &mappings, ret_problem);
     }
     if (r == 0 && clash.data != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -188,7 +190,7 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     if (parse_settings(json_get_lit(json, "settings"), arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
-    if (yyjson_is_obj(mappings) && add_mappings(draft, mappings, from_template, arena, ret_problem) != 0)
+    if (yyjson_is_obj(mappings) && add_mappings(core, draft, mappings, from_template, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), draft->dialect, arena, &draft->aliases,
                             ret_problem);
@@ -284,8 +286,8 @@ static yyjson_val *settings_json(const struct settings *settings, struct arena *
     return json_parse_stored(arena, text, &doc) == 0 ? doc.root : NULL;
 }
 
-static int make_mapping(const struct index_draft *draft, struct arena *arena, struct mapping **ret_mapping,
-                        struct problem *ret_problem)
+static int make_mapping(struct core *core, const struct index_draft *draft, struct arena *arena,
+                        struct mapping **ret_mapping, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
 
@@ -295,16 +297,18 @@ static int make_mapping(const struct index_draft *draft, struct arena *arena, st
         *ret_mapping = tl_steal(empty);
         return 0;
     }
-    return mapping_merge_all(empty, draft->mappings, draft->dialect, draft->typed, arena, ret_mapping, ret_problem) == 0
-               ? 0
-               : INDEX_REFUSED;
+    if (mapping_merge_all(empty, draft->mappings, draft->dialect, draft->typed, arena, ret_mapping, ret_problem) != 0)
+        return INDEX_REFUSED;
+    core__work_mapping(core, mapping_path_count(*ret_mapping) * WORK_FIELD);
+    return 0;
 }
 
-int index__draft_check(const struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+int index__draft_check(struct core *core, const struct index_draft *draft, struct arena *arena,
+                       struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
 
-    return make_mapping(draft, arena, &mapping, ret_problem);
+    return make_mapping(core, draft, arena, &mapping, ret_problem);
 }
 
 /*
@@ -325,7 +329,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     if (draft->uuid.len == 0)
         draft->uuid = make_uuid(core->ts, spec.number, arena);
     complete_settings(draft, spec.created_ms, arena);
-    if (make_mapping(draft, arena, &mapping, ret_problem) != 0)
+    if (make_mapping(core, draft, arena, &mapping, ret_problem) != 0)
         return INDEX_REFUSED;
     spec.uuid = draft->uuid;
     spec.settings = &draft->settings;
@@ -341,11 +345,20 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
                        struct arena *arena, struct problem *ret_problem)
 {
     struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+    struct arena_mark mark = arena_mark(&core->scratch);
+    uint64_t before = core->mapping_work;
+    struct problem problem;
+    int r = catalog_check_index_name(name, dialect, &core->scratch, &problem);
 
-    if (catalog_check_index_name(name, dialect, arena, ret_problem) != 0 ||
-        template__apply(core, &draft, arena, ret_problem) != 0)
-        return INDEX_REFUSED;
-    return create_index(core, &draft, arena, ret_problem);
+    if (r == 0)
+        r = template__apply(core, &draft, &core->scratch, &problem);
+    if (r == 0)
+        r = create_index(core, &draft, &core->scratch, &problem);
+    if (r != 0)
+        problem_copy(ret_problem, &problem, arena);
+    arena_rewind(&core->scratch, mark);
+    core__note_indivisible(core, core->mapping_work - before);
+    return r == 0 ? 0 : INDEX_REFUSED;
 }
 
 int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
@@ -355,7 +368,7 @@ int index__auto_mapping(struct core *core, struct slice name, struct slice type,
 
     if (template__apply(core, &draft, arena, ret_problem) != 0)
         return INDEX_REFUSED;
-    return make_mapping(&draft, arena, ret_mapping, ret_problem);
+    return make_mapping(core, &draft, arena, ret_mapping, ret_problem);
 }
 
 void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
@@ -485,6 +498,7 @@ static int draft_command(struct core *core, const struct command *command, struc
     struct json_doc body;
     int r = parse_body(index->body, command->dialect, arena, &body, problem);
 
+    core__work_mapping(core, index->body.len / WORK_MAPPING_BYTES);
     *draft = (struct index_draft){.name = index->name,
                                   .uuid = index->uuid,
                                   .dialect = command->dialect,
@@ -504,7 +518,7 @@ static int draft_command(struct core *core, const struct command *command, struc
     return r;
 }
 
-static struct index_plan plan_of(const struct index_draft *draft, struct arena *arena)
+static struct index_plan plan_of(struct core *core, const struct index_draft *draft, struct arena *arena)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     struct index_plan plan = {.alias_count = draft->aliases.count};
@@ -513,7 +527,7 @@ static struct index_plan plan_of(const struct index_draft *draft, struct arena *
     plan.aliases = arena_alloc(arena, (plan.alias_count + 1) * sizeof(*plan.aliases));
     for (size_t i = 0; i < plan.alias_count; i++)
         plan.aliases[i] = arena_copy(arena, draft->aliases.items[i].name);
-    if (make_mapping(draft, arena, &mapping, &problem) == 0)
+    if (make_mapping(core, draft, &core->scratch, &mapping, &problem) == 0)
         plan.tree = mapping_path_field(mapping) != NULL;
     return plan;
 }
@@ -525,18 +539,23 @@ struct index_plan index__plan(struct core *core, const struct command *command)
 
     if (draft_command(core, command, &core->arena, &draft, &problem) != 0)
         return (struct index_plan){0};
-    return plan_of(&draft, &core->arena);
+    return plan_of(core, &draft, &core->arena);
 }
 
 struct index_plan index__plan_auto(struct core *core, struct slice name, struct slice type, enum dialect dialect)
 {
     struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+    struct arena_mark mark = arena_mark(&core->scratch);
+    uint64_t before = core->mapping_work;
+    struct index_plan plan = {0};
     struct problem problem;
 
-    if (catalog_check_index_name(name, dialect, &core->arena, &problem) != 0 ||
-        template__apply(core, &draft, &core->arena, &problem) != 0)
-        return (struct index_plan){0};
-    return plan_of(&draft, &core->arena);
+    if (catalog_check_index_name(name, dialect, &core->scratch, &problem) == 0 &&
+        template__apply(core, &draft, &core->scratch, &problem) == 0)
+        plan = plan_of(core, &draft, &core->arena);
+    arena_rewind(&core->scratch, mark);
+    core__note_indivisible(core, core->mapping_work - before);
+    return plan;
 }
 
 int core__do_index_create(struct core *core, struct command *command)
@@ -553,6 +572,7 @@ int core__do_index_create(struct core *core, struct command *command)
         r = alias__check(core->catalog, catalog_index(core->catalog, index->name), NULL, arena, problem);
     if (r != 0)
         core__rollback(core);
+    core__note_indivisible(core, core->mapping_work); /* with that of its plan */
     return 0;
 }
 

@@ -34,7 +34,10 @@ struct index_draft {
 int index__check_type(const struct catalog_index *index, struct slice type, struct arena *arena,
                       struct problem *ret_problem) TL_MUST_USE;
 
-/* Creates the index for a document of the given type. Returns: 0; INDEX_REFUSED. */
+/*
+ * Creates the index for a document of the given type. The draft is in the scratch arena until the
+ * call returns; only the problem is in `arena`. Returns: 0; INDEX_REFUSED.
+ */
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
@@ -92,7 +95,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
                      struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 /* Checks that a draft's mappings are valid. Returns: 0; INDEX_REFUSED. */
-int index__draft_check(const struct index_draft *draft, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int index__draft_check(struct core *core, const struct index_draft *draft, struct arena *arena,
+                       struct problem *ret_problem) TL_MUST_USE;
 
 /* --- composable.c ------------------------------------------------------------------------------------------------- */
 

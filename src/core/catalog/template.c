@@ -15,6 +15,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "json/filter.h"
 #include "json/write.h"
 
@@ -213,6 +214,7 @@ static size_t find_matching(struct core *core, const struct index_draft *draft, 
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_TEMPLATES, i);
         struct json_doc doc;
         size_t at;
+        core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
         if (json_parse_stored(arena, object->body, &doc) != 0 || !matches(doc.root, draft))
             continue;
         for (at = count++; at > 0 && order_of(templates[at - 1]) > order_of(doc.root); at--)
@@ -225,13 +227,13 @@ static size_t find_matching(struct core *core, const struct index_draft *draft, 
 int template__apply(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
     size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
-    yyjson_val **templates = arena_alloc(&core->arena, (all + 1) * sizeof(*templates));
+    yyjson_val **templates = arena_alloc(arena, (all + 1) * sizeof(*templates));
     bool composed;
     int r = composable__apply(core, draft, arena, &composed, ret_problem);
 
     if (r != 0 || composed)
         return r;
-    size_t count = find_matching(core, draft, &core->arena, templates);
+    size_t count = find_matching(core, draft, arena, templates);
     for (size_t i = 0; i < count; i++)
         if (index__draft_add(core, draft, templates[i], true, arena, ret_problem) != 0)
             return INDEX_REFUSED;

@@ -643,6 +643,11 @@ struct command {
      * (lock_request_undo()). Not encoded.
      */
     bool precedes_undo;
+    /*
+     * Decoded from a version before 8: the mappings that its items make do not postpone later items
+     * (WRITE_MAPPING_WORK_MAX). Not encoded.
+     */
+    bool precedes_mapping_limit;
     union {
         struct write_command write;
         struct index_command index;

@@ -209,19 +209,29 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
     result->postponed = true;
     problem_set(
         &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
-        "the scripts before it took the [%llu] steps after which a request begins nothing more; it was not begun",
-        (unsigned long long)update_command_steps_max(&core->limits.script, false));
+        "the scripts before it took the [%llu] steps after which a request begins nothing more%s; it was not begun",
+        (unsigned long long)update_command_steps_max(&core->limits.script, false),
+        core->precedes_mapping_limit ? "" : ", or the mappings before it as much time");
+}
+
+/* Whether the scripts or the mappings of earlier items took as much as one command may. */
+static bool limit_reached(const struct write_executor *exec)
+{
+    const struct write_run *run = exec->run;
+
+    return exec->steps_taken > update_command_steps_max(&exec->core->limits.script, run->atomic) ||
+           write_executor__mapping_limit_reached(exec->core, run->atomic,
+                                                 exec->core->mapping_work - exec->mapping_work);
 }
 
 /*
- * Whether an item is postponed: it was already, or the scripts before it have used their steps.
- * Ends an atomic write.
+ * Whether an item is postponed: it was already, or the limit is reached. Ends an atomic write.
  */
 static bool postpone(struct write_executor *exec, struct write_result *result, bool *failed)
 {
     struct write_run *run = exec->run;
 
-    if (!result->postponed && exec->steps_taken <= update_command_steps_max(&exec->core->limits.script, run->atomic))
+    if (!result->postponed && !limit_reached(exec))
         return false;
     run->too_long = run->atomic;
     *failed |= run->atomic;
@@ -308,6 +318,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .batch = run->count >= WRITE_POSTING_LIST_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
         .script_steps = write_executor__shared_steps(core),
+        .mapping_work = core->mapping_work,
         .use_multiget = write_executor__ids_are_sorted(run),
         .named_type = -1,
     };

@@ -18,14 +18,15 @@ void write__refuse_too_large(const struct core *core, struct command *command)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
-/* The steps of its scripts are limited as well. */
+/* The steps of its scripts and the work of its mappings are limited as well. */
 static void refuse_too_long(const struct core *core, struct command *command)
 {
     problem_set(
         &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-        "the scripts of an atomic request take at most [%llu] steps together [--script-steps]; nothing of it was "
+        "the scripts of an atomic request take at most [%llu] steps together [--script-steps]%s; nothing of it was "
         "done: send it in several requests, or let its scripts do less",
-        (unsigned long long)core->limits.script.steps_max);
+        (unsigned long long)core->limits.script.steps_max,
+        core->precedes_mapping_limit ? "" : ", and the mappings of the indices that it creates at most 50 ms");
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }

@@ -24,6 +24,21 @@
 #define WRITE_FLUSH_BYTES ((uint64_t)32 << 20)
 #define WRITE_FLUSH_VALUE_BYTES 48
 
+/*
+ * Work of making mappings (core__work_mapping()) after which a command starts no further item:
+ * 10 ms. If locks are held, the items' indices are drafted up to three more times to find them.
+ */
+#define WRITE_MAPPING_WORK_MAX UINT64_C(100000)
+
+/*
+ * Returns: whether the mappings of the items so far took so much work that no further item is
+ * started. An atomic write cannot be divided, so it may take the work of a step.
+ */
+static inline bool write_executor__mapping_limit_reached(const struct core *core, bool atomic, uint64_t work)
+{
+    return !core->precedes_mapping_limit && work > (atomic ? CORE_STEP_WORK : WRITE_MAPPING_WORK_MAX);
+}
+
 enum {
     WRITE_ITEM_FAILED = 1, /* the result has the problem */
 };
@@ -57,6 +72,7 @@ struct write_executor {
     size_t bytes;                  /* of keys and records written */
     uint64_t script_steps;         /* left to all scripts of the command (update.h) */
     uint64_t steps_taken;          /* by scripts in this run */
+    uint64_t mapping_work;         /* core->mapping_work when the run began */
     struct doc_multiget *multiget; /* reads previous versions, in a bulk with sorted ids; NULL: not opened */
     struct view committed_view;    /* its view: without the transaction's own writes */
     bool use_multiget;             /* the first item that reads opens it */

@@ -195,9 +195,9 @@ static int find_first_path(struct target_finder *finder, struct write_item_state
     struct slice after;
 
     if (at->index == NULL &&
-        index__auto_mapping(core, at->item->index, at->item->type, dialect, &core->arena, &base, &problem) != 0)
+        index__auto_mapping(core, at->item->index, at->item->type, dialect, &core->scratch, &base, &problem) != 0)
         return 0;
-    if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->arena,
+    if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->scratch,
                             &mapping, &problem) != 0)
         return 0;
     index.mapping = mapping;
@@ -268,7 +268,8 @@ static struct target_finder make_finder(struct core *core, const struct command 
                  .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
                  .view = core__view(core, overlay),
                  .committed_view = core__view(core, NULL),
-                 .script_steps = write_executor__shared_steps(core)},
+                 .script_steps = write_executor__shared_steps(core),
+                 .mapping_work = core->mapping_work},
         .run = {.items = write->items + range.begin, .count = range.end - range.begin, .cleanup = write->cleanup},
         .begin = range.begin,
     };
@@ -290,7 +291,9 @@ int write__targets(struct core *core, struct command *command, struct write_rang
     finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
     for (size_t i = range.begin; i < range.end && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
-        if (cut && finder.exec.steps_taken > steps_max)
+        uint64_t mapping_work = 2 * (core->mapping_work - finder.exec.mapping_work); /* made again when they run */
+        if (cut && (finder.exec.steps_taken > steps_max ||
+                    write_executor__mapping_limit_reached(core, write->atomic, mapping_work)))
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;

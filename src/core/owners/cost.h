@@ -16,6 +16,7 @@ enum {
     SCRIPT_STEPS_PER_COST = 500,  /* script steps per point */
     LOCKS_PER_COST = 50,          /* locks requested, or released with their owner, per point */
     SOURCE_BYTES_PER_COST = 4096, /* bytes of document sources per point */
+    MAPPING_WORK_PER_COST = 200,  /* work of making mappings (core__work_mapping()) per point */
     ACTION_BYTES_PER_COST = 2000, /* bytes of a deferred action, when it requests its locks again */
     GRANTS_PER_COST = 3,          /* grants of waiting requests in one step, per point of its batch */
     CANCELS_PER_COST = 5,         /* cancelled waits that end in one step, per point of its batch */

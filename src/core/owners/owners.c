@@ -317,18 +317,19 @@ int owners__before_commit(struct core *core)
 
 /* Counters of the step, from which the cost of one operation is computed as a difference. */
 struct usage {
-    uint64_t bytes, steps;
+    uint64_t bytes, steps, mapping;
 };
 
 static struct usage usage_of(const struct core *core)
 {
-    return (struct usage){core->source_bytes, core->script_steps};
+    return (struct usage){core->source_bytes, core->script_steps, core->mapping_work};
 }
 
 static uint64_t cost_since(const struct core *core, const struct usage *before)
 {
+    uint64_t mapping = core->precedes_mapping_limit ? 0 : core->mapping_work - before->mapping;
     return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
-           (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST;
+           (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;
 }
 
 static int resume_or_answer(struct core *core, struct wait *wait)

@@ -201,7 +201,7 @@ static int run(struct core *core, struct command *command)
 
 static void begin_work(struct core *core)
 {
-    core->work = core->indivisible_work = core->script_steps = core->source_bytes = 0;
+    core->work = core->indivisible_work = core->script_steps = core->source_bytes = core->mapping_work = 0;
     core->lock_work_before = core->lock_work(core);
 }
 
@@ -232,6 +232,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->effects = effects;
     core->precedes_routing_marks = command->precedes_routing_marks;
     core->precedes_undo = command->precedes_undo;
+    core->precedes_mapping_limit = command->precedes_mapping_limit;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

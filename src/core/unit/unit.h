@@ -77,6 +77,7 @@ struct core {
     tl_ts must_sync_ts;            /* newest unit that must be durable before its reply is sent; 0: none */
     bool precedes_routing_marks;   /* as in the command of the current step */
     bool precedes_undo;            /* as in the command of the current step */
+    bool precedes_mapping_limit;   /* as in the command of the current step */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 
@@ -90,6 +91,8 @@ struct core {
     uint64_t script_steps; /* of all scripts in the step; follows from state and commands */
     /* Bytes of sources parsed by writes in the step; follows from state and commands */
     uint64_t source_bytes;
+    /* Work of the step for making mappings; follows from state and commands: core__work_mapping() */
+    uint64_t mapping_work;
     bool indivisible; /* the whole unit is indivisible */
 
     /* The open unit. */
@@ -204,6 +207,16 @@ static inline void core__note_indivisible(struct core *core, uint64_t units)
 {
     if (units > core->indivisible_work)
         core->indivisible_work = units;
+}
+
+/*
+ * Counts work for making a mapping: of templates and mappings parsed and merged, and of fields. It
+ * also decides where a write is divided, so it follows from state and commands.
+ */
+static inline void core__work_mapping(struct core *core, uint64_t units)
+{
+    core->work += units;
+    core->mapping_work += units;
 }
 
 /* Counts work of one indivisible operation: one script or one document. */

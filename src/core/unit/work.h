@@ -27,12 +27,14 @@ enum {
     WORK_UNIT = 50,       /* a unit of the core: beginning and writing its batch */
     WORK_OWNER = 100,     /* the end of a session, transaction or waiting request */
     WORK_LOCK_ASKED = 14, /* a lock requested without conflict, all checks included */
+    WORK_FIELD = 40,      /* a field of a mapping that is made or changed, which copies all fields */
 };
 
 /* Amount for one unit: */
 enum {
-    WORK_BYTES = 16,       /* bytes of sources, parsed and written */
-    WORK_SCRIPT_STEPS = 4, /* script steps (script.h), 8 to 40 ns each */
+    WORK_BYTES = 16,        /* bytes of sources, parsed and written */
+    WORK_MAPPING_BYTES = 6, /* bytes of templates and mappings, parsed or merged */
+    WORK_SCRIPT_STEPS = 4,  /* script steps (script.h), 8 to 40 ns each */
 };
 
 /* Limit of one step: 50 ms. */

@@ -539,6 +539,128 @@ static void test_bulk_postpones_scripts_above_command_limit(void **state)
     }
 }
 
+enum { NEW_INDICES = 20, TEMPLATE_FIELDS = 900 };
+
+static size_t index_count(const struct core_fixture *box)
+{
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+
+    return catalog_index_count(catalog);
+}
+
+/* Puts a template of TEMPLATE_FIELDS fields for the indices "new-*". */
+static void put_large_template(struct core_fixture *box)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    buf_lit(&body, "{\"index_patterns\":[\"new-*\"],\"template\":{\"mappings\":{\"properties\":{");
+    for (int i = 0; i < TEMPLATE_FIELDS; i++)
+        buf_printf(&body, "%s\"f%d\":{\"type\":\"keyword\"}", i == 0 ? "" : ",", i);
+    buf_lit(&body, "}}}}");
+    struct command *command = command_new(COMMAND_INDEX_TEMPLATE_PUT, DIALECT_7);
+    command->object.name = SLICE_LIT("t");
+    command->object.body = arena_copy(&command->arena, buf_as_slice(&body));
+    buf_deinit(&body);
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+/* Writes a document into each of the indices from `first` on, which do not exist. */
+static struct command *create_indices(struct core_fixture *box, size_t first, bool atomic, bool older)
+{
+    struct command *command = fixture_write_command(box, NEW_INDICES - first);
+
+    command->write.atomic = atomic;
+    command->precedes_mapping_limit = older;
+    for (size_t i = 0; first + i < NEW_INDICES; i++) {
+        struct write_item *item = &command->write.items[i];
+        *item = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
+        item->index = arena_printf(&command->arena, "new-%zu", first + i);
+    }
+    fixture_run(box, command, 1);
+    return command;
+}
+
+/*
+ * However many indices a bulk creates from a large template, each step stays within its bound, which
+ * the fixture checks: each command creates the first ones and postpones the other items. That also
+ * holds under locks, where the mappings are made in advance.
+ */
+static void test_bulk_postpones_indices_above_command_limit(void **state)
+{
+    (void)state;
+    for (int locked = 0; locked < 2; locked++) {
+        struct core_fixture box;
+        size_t created = 0;
+        int commands = 0;
+
+        fixture_open(&box);
+        put_large_template(&box);
+        if (locked)
+            lock_in(&box, "s", "other", "none");
+        for (; created < NEW_INDICES; commands++) {
+            struct command *command = create_indices(&box, created, false, false);
+            size_t ran = NEW_INDICES - created - command->write.postponed_count;
+            assert_true(ran > 0);
+            for (size_t i = 0; i < NEW_INDICES - created; i++)
+                assert_int_equal(command->write.results[i].outcome, i < ran ? WRITE_CREATED : WRITE_FAILED);
+            created += ran;
+        }
+        assert_true(commands > 2);
+        assert_int_equal(index_count(&box), NEW_INDICES);
+        fixture_close(&box);
+    }
+}
+
+/* A step counts each field of a mapping and each byte of a template. */
+static void test_step_counts_mappings(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_large_template(&box);
+    fixture_index(&box, "new-a", "1", "{}");
+    assert_true(core_step_work(box.core) > TEMPLATE_FIELDS * WORK_FIELD);
+    fixture_index(&box, "new-a", "2", "{}");
+    assert_true(core_step_work(box.core) < TEMPLATE_FIELDS);
+    fixture_index(&box, "new-a", "2", "{\"another\":1}");
+    assert_true(core_step_work(box.core) > TEMPLATE_FIELDS * WORK_FIELD);
+    fixture_close(&box);
+}
+
+/* Commands before version 8 are divided as the builds did that made them: not by their mappings. */
+static void test_older_bulk_is_not_divided_by_mappings(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.unbounded = true;
+    put_large_template(&box);
+    assert_int_equal(create_indices(&box, 0, false, true)->write.postponed_count, 0);
+    assert_int_equal(index_count(&box), NEW_INDICES);
+    fixture_close(&box);
+}
+
+/* An atomic write cannot be divided: more mappings than one step makes are refused, without effect. */
+static void test_atomic_write_refuses_mappings_above_limit(void **state)
+{
+    (void)state;
+    for (int locked = 0; locked < 2; locked++) {
+        struct core_fixture box;
+
+        fixture_open(&box);
+        put_large_template(&box);
+        if (locked)
+            lock_in(&box, "s", "other", "none");
+        struct command *command = create_indices(&box, 0, true, false);
+        assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_int_equal(index_count(&box), 0);
+        fixture_close(&box);
+    }
+}
+
 /*
  * An atomic write cannot be split: scripts above the limit of one command are refused, without
  * effect.
@@ -1235,6 +1357,10 @@ int main(void)
         cmocka_unit_test(test_update_fails_script_above_its_limit),
         cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
         cmocka_unit_test(test_bulk_postpones_scripts_above_command_limit),
+        cmocka_unit_test(test_bulk_postpones_indices_above_command_limit),
+        cmocka_unit_test(test_step_counts_mappings),
+        cmocka_unit_test(test_older_bulk_is_not_divided_by_mappings),
+        cmocka_unit_test(test_atomic_write_refuses_mappings_above_limit),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
         cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
         cmocka_unit_test(test_write_refuses_long_ids),
