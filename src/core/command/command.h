@@ -639,6 +639,11 @@ struct command {
      * (lock_request_undo()). Not encoded.
      */
     bool precedes_undo;
+    /*
+     * Decoded from a version before 8: dates that Elasticsearch 7.10 refuses are taken
+     * (DOCUMENT_DATES_ALL). Not encoded.
+     */
+    bool precedes_strict_dates;
     union {
         struct write_command write;
         struct index_command index;

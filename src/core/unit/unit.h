@@ -77,6 +77,7 @@ struct core {
     tl_ts must_sync_ts;            /* newest unit that must be durable before its reply is sent; 0: none */
     bool precedes_routing_marks;   /* as in the command of the current step */
     bool precedes_undo;            /* as in the command of the current step */
+    bool precedes_strict_dates;    /* as in the command of the current step */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 
