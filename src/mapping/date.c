@@ -518,13 +518,24 @@ void date_print_iso(struct buf *buf, int64_t millis)
                (long long)(p.year < 0 ? -p.year : p.year), p.month, p.day, p.hour, p.minute, p.second, p.millis);
 }
 
+/* Appends milliseconds as seconds, with a fraction if there is one: "12.25". */
+static void print_seconds(struct buf *buf, int64_t millis)
+{
+    uint64_t size = millis < 0 ? 0 - (uint64_t)millis : (uint64_t)millis;
+    buf_printf(buf, "%s%llu", millis < 0 ? "-" : "", (unsigned long long)(size / 1000));
+    unsigned fraction = (unsigned)(size % 1000);
+    int digits = fraction % 100 == 0 ? 1 : fraction % 10 == 0 ? 2 : 3;
+    if (fraction != 0)
+        buf_printf(buf, ".%0*u", digits, digits == 1 ? fraction / 100 : digits == 2 ? fraction / 10 : fraction);
+}
+
 void date_print(struct buf *buf, const struct date_format *format, int64_t millis)
 {
     const struct date_alternative *first = &format->alternatives[0];
     switch (first->kind) {
     case DATE_ISO: date_print_iso(buf, millis); break;
     case DATE_EPOCH_MILLIS: buf_i64(buf, millis); break;
-    case DATE_EPOCH_SECOND: buf_i64(buf, floor_div(millis, 1000)); break;
+    case DATE_EPOCH_SECOND: print_seconds(buf, millis); break;
     case DATE_PATTERN: date__print_pattern(buf, first, millis); break;
     }
 }

@@ -286,6 +286,37 @@ static void test_date_prints_in_format(void **state)
     arena_deinit(&arena);
 }
 
+/* Asked of 7.10; it takes no negative epoch numbers, but those are printed so that they can be parsed. */
+static void test_date_prints_signs_and_fractions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+        int64_t millis;
+    } rows[] = {
+        {DATE_FORMAT_DEFAULT, "+20220-01-01T00:00:00.000Z", 575914320000000},
+        {DATE_FORMAT_DEFAULT, "9999-12-31T00:00:00.000Z", 253402214400000},
+        {DATE_FORMAT_DEFAULT, "-2022-01-01T00:00:00.000Z", -125975347200000},
+        {"epoch_second", "1640995200", 1640995200000},
+        {"epoch_second", "1640995200.5", 1640995200500},
+        {"epoch_second", "12.25", 12250},
+        {"epoch_second", "0.007", 7},
+        {"epoch_second", "-0.5", -500},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        int64_t again;
+        date_print(&buf, format_of(&arena, rows[i].format), rows[i].millis);
+        if (!slice_is(buf_as_slice(&buf), rows[i].text))
+            fail_msg("%s: %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
+        assert_int_equal(date_parse(format_of(&arena, rows[i].format), buf_as_slice(&buf), false, &again), 0);
+        assert_true(again == rows[i].millis);
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
 /*
  * Goal: splitting and joining agree with a count day by day, and with each other for distant
  * years.
@@ -381,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_date_math_adds_and_rounds),
         cmocka_unit_test(test_date_math_uses_zone),
         cmocka_unit_test(test_date_prints_in_format),
+        cmocka_unit_test(test_date_prints_signs_and_fractions),
         cmocka_unit_test(test_date_split_and_join_equal_day_count),
         cmocka_unit_test(test_date_extremes_do_not_overflow),
     };
