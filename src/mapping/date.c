@@ -306,6 +306,88 @@ int date_parse(const struct date_format *format, struct slice text, bool round_u
     return parse_in_zone(format, text, round_up, NULL, ret_millis);
 }
 
+/* --- What 7.10 takes ---------------------------------------------------------------------------------------------- */
+
+bool date__take_strict_year(struct slice *text, bool strict)
+{
+    bool minus = slice_take_byte(text, '-'), plus = !minus && slice_take_byte(text, '+');
+    int64_t year;
+    size_t digits = text->len;
+    if (!date__take_digits(text, 1, 9, &year))
+        return false;
+    digits -= text->len;
+    if (minus && year == 0)
+        return false;
+    if (!strict)
+        return !plus && digits <= 5;
+    return minus || (plus ? digits > 4 : digits == 4);
+}
+
+bool date__is_valid_offset(struct slice offset)
+{
+    if (offset.len < 5 || (offset.data[0] != '+' && offset.data[0] != '-'))
+        return true;
+    return memcmp(offset.data + 1, "18", 2) != 0 || memcmp(offset.data + offset.len - 2, "00", 2) == 0;
+}
+
+/* Returns: whether the offset at the end of a text, "+18:00" or "+1800", is valid. */
+static bool has_valid_offset(struct slice text)
+{
+    struct slice end = text.len < 6 ? text : slice_from_offset(text, text.len - 6);
+    bool colon = end.len == 6 && end.data[3] == ':';
+    return date__is_valid_offset(colon || end.len < 6 ? end : slice_from_offset(end, 1));
+}
+
+/* Returns: whether the hour after the 'T' has no minutes but a zone, which only strict formats take. */
+static bool has_zone_after_hour(struct slice text)
+{
+    int64_t hour;
+    size_t time = slice_find_byte(text, 'T');
+    if (time == text.len)
+        return false;
+    text = slice_from_offset(text, time + 1);
+    return date__take_digits(&text, 1, 2, &hour) && text.len > 0 && text.data[0] != ':';
+}
+
+static bool is_strict_iso(struct slice text, bool strict)
+{
+    return date__take_strict_year(&text, strict) && has_valid_offset(text) && (strict || !has_zone_after_hour(text));
+}
+
+/* Returns: whether the fraction of a number of milliseconds has at most six digits. */
+static bool is_strict_epoch_millis(struct slice text)
+{
+    enum { FRACTION_DIGITS_MAX = 6 };
+    size_t mark = slice_find_byte(text, '.');
+    return mark == text.len || text.len - mark - 1 <= FRACTION_DIGITS_MAX;
+}
+
+static bool is_strict_alternative(const struct date_alternative *alternative, struct slice text)
+{
+    int64_t ignored;
+    size_t stop;
+    if (parse_alternative(alternative, text, false, NULL, &ignored) != 0)
+        return false;
+    switch (alternative->kind) {
+    case DATE_ISO: return is_strict_iso(text, alternative->strict);
+    case DATE_EPOCH_MILLIS: return is_strict_epoch_millis(text);
+    case DATE_EPOCH_SECOND: return true;
+    case DATE_PATTERN: break;
+    }
+    return alternative->named ? has_valid_offset(text) : date__is_strict_pattern(alternative, text, &stop);
+}
+
+bool date_is_strict(const struct date_format *format, struct slice text)
+{
+    for (size_t i = 0; i < format->count; i++) {
+        if (is_strict_alternative(&format->alternatives[i], text))
+            return true;
+    }
+    return false;
+}
+
+/* --- Date math ---------------------------------------------------------------------------------------------------- */
+
 /* Rounds down to a calendar unit. Returns: false for an unknown unit. */
 static bool round_down(struct date_parts *parts, char unit)
 {
@@ -429,8 +511,22 @@ void date_print_iso(struct buf *buf, int64_t millis)
 {
     struct date_parts p;
     date_split(millis, &p);
-    buf_printf(buf, "%s%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ", p.year < 0 ? "-" : "",
+    buf_printf(buf, "%s%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ",
+               p.year < 0      ? "-"
+               : p.year > 9999 ? "+"
+                               : "",
                (long long)(p.year < 0 ? -p.year : p.year), p.month, p.day, p.hour, p.minute, p.second, p.millis);
+}
+
+/* Appends milliseconds as seconds, with a fraction if there is one: "12.25". */
+static void print_seconds(struct buf *buf, int64_t millis)
+{
+    uint64_t size = millis < 0 ? 0 - (uint64_t)millis : (uint64_t)millis;
+    buf_printf(buf, "%s%llu", millis < 0 ? "-" : "", (unsigned long long)(size / 1000));
+    unsigned fraction = (unsigned)(size % 1000);
+    int digits = fraction % 100 == 0 ? 1 : fraction % 10 == 0 ? 2 : 3;
+    if (fraction != 0)
+        buf_printf(buf, ".%0*u", digits, digits == 1 ? fraction / 100 : digits == 2 ? fraction / 10 : fraction);
 }
 
 void date_print(struct buf *buf, const struct date_format *format, int64_t millis)
@@ -439,7 +535,7 @@ void date_print(struct buf *buf, const struct date_format *format, int64_t milli
     switch (first->kind) {
     case DATE_ISO: date_print_iso(buf, millis); break;
     case DATE_EPOCH_MILLIS: buf_i64(buf, millis); break;
-    case DATE_EPOCH_SECOND: buf_i64(buf, floor_div(millis, 1000)); break;
+    case DATE_EPOCH_SECOND: print_seconds(buf, millis); break;
     case DATE_PATTERN: date__print_pattern(buf, first, millis); break;
     }
 }

@@ -5,6 +5,11 @@
  * A format is one or more alternatives joined by "||". Each is the name of a format of
  * Elasticsearch (strict_date_optional_time, epoch_millis, basic_date …) or a pattern such as
  * "yyyy-MM-dd HH:mm:ss".
+ *
+ * Released versions took texts that Elasticsearch 7.10 refuses (`20220-01-01`). They are stored in
+ * documents, so date_parse() reads them for ever, and date_is_strict() says which of its texts 7.10
+ * takes too. Thus the strict rule only refuses: no text has two values, and the entries of a stored
+ * document are found whichever rule it was written by.
  */
 #ifndef TL_MAPPING_DATE_H
 #define TL_MAPPING_DATE_H
@@ -46,6 +51,11 @@ struct slice date_format_text(const struct date_format *format);
  * Returns: 0; DATE_INVALID.
  */
 int date_parse(const struct date_format *format, struct slice text, bool round_up, int64_t *ret_millis) TL_MUST_USE;
+
+/*
+ * Returns: whether 7.10 takes a text that date_parse() takes. Negative epoch numbers count as taken.
+ */
+bool date_is_strict(const struct date_format *format, struct slice text);
 
 /*
  * Parses a date or date math: "now-1d/d", "2020-01-01||+1M/d". `now` is in milliseconds. `zone`

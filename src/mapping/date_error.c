@@ -13,13 +13,23 @@
 static const struct date_fields unset = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
                                          DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
 
+/* Returns: whether the only parser of a format stops at the year, which has the wrong number of digits. */
+static bool stops_at_year(const struct date_format *format, struct slice text)
+{
+    const struct date_alternative *first = &format->alternatives[0];
+    return format->count == 1 && first->kind == DATE_ISO && first->strict && !date__take_strict_year(&text, true);
+}
+
 /* Returns: the length of the longest prefix of `text` that is a date of the format; 0: none. */
-static size_t longest_date(const struct date_format *format, struct slice text)
+static size_t longest_date(const struct date_format *format, struct slice text, bool strict)
 {
     enum { LOOKED_AT_MAX = 64 };
+    if (strict && stops_at_year(format, text))
+        return 0;
     for (size_t len = text.len < LOOKED_AT_MAX ? text.len : LOOKED_AT_MAX; len > 0; len--) {
         int64_t ignored;
-        if (date_parse(format, slice_make(text.data, len), false, &ignored) == 0)
+        struct slice prefix = slice_make(text.data, len);
+        if (date_parse(format, prefix, false, &ignored) == 0 && (!strict || date_is_strict(format, prefix)))
             return len;
     }
     return 0;
@@ -68,7 +78,7 @@ static void explain_as_joda(const struct date_format *format, struct slice text,
 {
     if (explain_part(text, arena, ret_problem))
         return;
-    size_t stop = longest_date(format, text);
+    size_t stop = longest_date(format, text, false);
     bool digits = text.len > 0 && text.data[0] >= '0' && text.data[0] <= '9';
     if (stop > 0)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\" is malformed at \"%.*s\"",
@@ -85,14 +95,17 @@ static void explain_parsers(const struct date_format *format, struct slice text,
                             struct problem *cause)
 {
     struct date_fields fields = unset;
-    size_t stop = longest_date(format, text), failed = 0;
-    if (format->count > 1)
+    size_t stop = longest_date(format, text, true), failed = 0;
+    const struct date_alternative *first = &format->alternatives[0];
+    /* Elasticsearch has several parsers of epoch numbers. */
+    bool epoch = first->kind == DATE_EPOCH_MILLIS || first->kind == DATE_EPOCH_SECOND;
+    if (format->count > 1 || epoch)
         problem_set(cause, arena, PROBLEM_PARSE, "Failed to parse with all enclosed parsers");
     else if (stop > 0 && stop < text.len)
         problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed, unparsed text found at index %zu",
                     SLICE_ARG(text), stop);
-    else if (format->alternatives[0].kind == DATE_PATTERN &&
-             date__parse_pattern(&format->alternatives[0], text, &fields, &failed) == 0)
+    else if (first->kind == DATE_PATTERN && date__parse_pattern(first, text, &fields, &failed) == 0 &&
+             (first->named || date__is_strict_pattern(first, text, &failed) || failed == text.len))
         problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed", SLICE_ARG(text));
     else
         problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index %zu", SLICE_ARG(text),

@@ -91,7 +91,7 @@ static int compile_pattern(struct arena *arena, struct slice pattern, struct dat
     }
     if (count == 0 || quoted)
         return DATE_INVALID;
-    *ret_alternative = (struct date_alternative){DATE_PATTERN, false, elements, count};
+    *ret_alternative = (struct date_alternative){.kind = DATE_PATTERN, .elements = elements, .element_count = count};
     return 0;
 }
 
@@ -109,8 +109,11 @@ static int compile_alternative(struct arena *arena, struct slice text, struct da
         return 0;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (slice_is(name, names[i].name))
-            return compile_pattern(arena, slice_from(names[i].pattern), ret_alternative);
+        if (slice_is(name, names[i].name)) {
+            int r = compile_pattern(arena, slice_from(names[i].pattern), ret_alternative);
+            ret_alternative->named = true;
+            return r;
+        }
     }
     /* In 6.x and 7.x a leading "8" selected the letters of java.time. */
     if (text.len > 1 && text.data[0] == '8' && is_letter(text.data[1]))
@@ -267,6 +270,60 @@ int date__parse_pattern(const struct date_alternative *alternative, struct slice
     }
     *ret_stop = whole - text.len;
     return text.len == 0 ? 0 : DATE_INVALID;
+}
+
+/*
+ * Returns: whether an offset has the form of its letters in java.time: Z +0100; XXX +01:00; XX +0100;
+ *          X +01 or +0100; x as X without "Z"; z a name or +01:00.
+ */
+static bool is_strict_offset(const struct date_element *element, struct slice offset)
+{
+    char letter = element->letter;
+    bool is_signed = offset.data[0] == '+' || offset.data[0] == '-';
+    bool colon = offset.len == 6;
+    if (!date__is_valid_offset(offset))
+        return false;
+    if (!is_signed)
+        return letter == 'z' || letter == 'X';
+    if (letter == 'z')
+        return colon;
+    if (letter == 'Z')
+        return element->count > 3 || offset.len == 5;
+    return element->count == 3 ? colon : element->count == 2 ? offset.len == 5 : !colon;
+}
+
+/* Returns: whether the text of one element, which gave a field, is as 7.10 wants it. */
+static bool is_strict_element(const struct date_element *element, struct slice text, const struct date_fields *fields)
+{
+    switch (element->letter) {
+    case 'y': return fields->year != 0;
+    case 'a': return text.data[1] == 'M' && (text.data[0] == 'A' || text.data[0] == 'P');
+    case 'h': return fields->hour >= 1 && fields->hour <= 12;
+    case 'K': return fields->hour < 12;
+    case 'k': return fields->hour >= 1;
+    case 'Z':
+    case 'X':
+    case 'x':
+    case 'z': return is_strict_offset(element, text);
+    default: return true;
+    }
+}
+
+bool date__is_strict_pattern(const struct date_alternative *alternative, struct slice text, size_t *ret_stop)
+{
+    struct date_fields fields = {0};
+    size_t whole = text.len;
+    for (size_t i = 0; i < alternative->element_count; i++) {
+        struct slice rest = text;
+        const struct date_element *element = &alternative->elements[i];
+        if (!take_element(&rest, element, &fields) ||
+            !is_strict_element(element, slice_make(text.data, text.len - rest.len), &fields)) {
+            *ret_stop = strchr("yhKk", element->letter) != NULL ? whole : whole - text.len;
+            return false;
+        }
+        text = rest;
+    }
+    return true;
 }
 
 static void print_padded(struct buf *buf, int64_t number, int width)

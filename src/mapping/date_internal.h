@@ -28,6 +28,7 @@ struct date_element {
 struct date_alternative {
     enum date_kind kind;
     bool strict;                         /* DATE_ISO only: each part has exactly two digits, the year at least four */
+    bool named;                          /* DATE_PATTERN only: the pattern of a named format */
     const struct date_element *elements; /* DATE_PATTERN only */
     size_t element_count;
 };
@@ -51,12 +52,23 @@ struct date_format {
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);
 /* Parses and removes "Z", "+01:00", "+0100" or "+01". Returns: false if there is no such offset. */
 bool date__take_zone(struct slice *text, int *ret_seconds);
+/* Returns: whether an offset that date__take_zone() took is at most 18 hours; true for "Z" and names. */
+bool date__is_valid_offset(struct slice offset);
 /*
  * Parses `text` by a pattern.
  * Returns: 0; DATE_INVALID. In both cases *ret_stop is the offset at which parsing stopped.
  */
 int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields,
                         size_t *ret_stop);
+/*
+ * Returns: whether 7.10 takes a text by a pattern that a client wrote: the year of an era is not 0, AM
+ *          and PM are in capitals, hours are in the range of their letter, and offsets have its form.
+ *          If not, *ret_stop is where it stops: the length of the text if a number is out of range.
+ * Requires: date__parse_pattern() takes the text.
+ */
+bool date__is_strict_pattern(const struct date_alternative *alternative, struct slice text, size_t *ret_stop);
+/* Returns: whether 7.10 takes the year at the front of an ISO 8601 text. Removes the year. */
+bool date__take_strict_year(struct slice *text, bool strict);
 /* Appends a date in a pattern. */
 void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis);
 

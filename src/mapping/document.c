@@ -33,6 +33,7 @@ struct document_walk {
     const struct mapping_field *only; /* not NULL: collect only values of this field */
     bool whole_texts;                 /* collect texts, not their tokens */
     bool lenient;                     /* skip values that do not fit the mapping */
+    bool strict_dates;                /* refuse dates that 7.10 refuses; not with `lenient` */
     bool copying;                     /* the value comes from copy_to */
     bool is_null_value;               /* the value is the field's null_value, not in the source */
     struct field_value *values;
@@ -183,7 +184,9 @@ static int index_scalar(struct document_walk *walk, const struct mapping_field *
 {
     struct field_value value;
     struct problem cause = {0};
-    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value, &cause);
+    bool strict_dates = walk->strict_dates && !walk->is_null_value; /* the mapping with its null_value may be older */
+    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, strict_dates, walk->arena,
+                         &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
         return 0;
     if (r == FIELD_VALUE_REFUSED)
@@ -549,7 +552,8 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(walk->mapping);
     struct type_record *record = mapping->types[walk->type->number];
-    struct merge merge = {mapping, record, walk->dialect, walk->arena, walk->problem};
+    struct merge merge = {mapping,     record,        walk->dialect,
+                          walk->arena, walk->problem, .strict_dates = walk->strict_dates};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
@@ -603,15 +607,17 @@ static void set_document(const struct document_walk *walk, struct mapping *updat
 }
 
 int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
-                        const struct json_doc *json, enum dialect dialect, struct arena *arena,
-                        struct document *ret_document, struct problem *ret_problem)
+                        const struct json_doc *json, enum dialect dialect, enum document_dates dates,
+                        struct arena *arena, struct document *ret_document, struct problem *ret_problem)
 {
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
+    bool strict_dates = dates == DOCUMENT_DATES_STRICT && dialect == DIALECT_7;
     struct document_walk walk = {.mapping = mapping,
                                  .type = type,
                                  .id = id,
                                  .json = json,
                                  .dialect = dialect,
+                                 .strict_dates = strict_dates,
                                  .arena = arena,
                                  .problem = ret_problem};
     int r = walk_root(&walk);
@@ -624,6 +630,7 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
                                       .id = id,
                                       .json = json,
                                       .dialect = dialect,
+                                      .strict_dates = strict_dates,
                                       .arena = arena,
                                       .problem = ret_problem};
         r = walk_root(&walk);
@@ -638,7 +645,7 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
 }
 
 int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
-                   enum dialect dialect, struct arena *arena, struct document *ret_document,
+                   enum dialect dialect, enum document_dates dates, struct arena *arena, struct document *ret_document,
                    struct problem *ret_problem)
 {
     struct json_doc json;
@@ -652,7 +659,7 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
         struct document_walk walk = {.arena = arena, .problem = ret_problem};
         return refuse_because(&walk, &cause, "failed to parse");
     }
-    return document_parse_json(mapping, type, id, &json, dialect, arena, ret_document, ret_problem);
+    return document_parse_json(mapping, type, id, &json, dialect, dates, arena, ret_document, ret_problem);
 }
 
 int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source,

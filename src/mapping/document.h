@@ -15,6 +15,12 @@ enum {
     DOCUMENT_REFUSED = 1, /* *ret_problem says why */
 };
 
+/* Which texts are dates in a new document, of those that date_parse() takes. */
+enum document_dates {
+    DOCUMENT_DATES_STRICT, /* those that 7.10 takes (date_is_strict()); in the dialect of 5.x all */
+    DOCUMENT_DATES_ALL,    /* all, as released versions took them */
+};
+
 /* A parsed document. Valid as long as the arena it was parsed into. */
 struct document {
     struct json_doc json;
@@ -45,13 +51,13 @@ struct document {
  *          `dialect`.
  */
 int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
-                   enum dialect dialect, struct arena *arena, struct document *ret_document,
+                   enum dialect dialect, enum document_dates dates, struct arena *arena, struct document *ret_document,
                    struct problem *ret_problem) TL_MUST_USE;
 
 /* As document_parse(), for JSON that is already parsed. */
 int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
-                        const struct json_doc *json, enum dialect dialect, struct arena *arena,
-                        struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
+                        const struct json_doc *json, enum dialect dialect, enum document_dates dates,
+                        struct arena *arena, struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Extracts the values of a stored document, to determine its entries. Values that do not fit the

@@ -43,11 +43,12 @@ static bool may_be_date(struct slice text, enum dialect dialect)
     return count_byte(text, ':') >= enough || count_byte(text, '-') >= enough || count_byte(text, '/') >= enough;
 }
 
-static bool is_date_of(struct slice pattern, struct slice text, struct arena *arena)
+static bool is_date_of(const struct merge *merge, struct slice pattern, struct slice text)
 {
     const struct date_format *format;
     int64_t ignored;
-    return date_format_parse(arena, pattern, &format) == 0 && date_parse(format, text, false, &ignored) == 0;
+    return date_format_parse(merge->arena, pattern, &format) == 0 && date_parse(format, text, false, &ignored) == 0 &&
+           (!merge->strict_dates || date_is_strict(format, text));
 }
 
 /* Returns: whether a text is a date; *ret_format is its format, SLICE_NONE for the default. */
@@ -59,7 +60,7 @@ static bool detect_date(struct merge *merge, struct slice text, struct slice *re
     size_t count = own != NULL ? yyjson_arr_size(own) : sizeof default_formats / sizeof *default_formats;
     for (size_t i = 0; i < count; i++) {
         struct slice pattern = own != NULL ? json_slice(yyjson_arr_get(own, i)) : default_formats[i];
-        if (is_date_of(pattern, text, merge->arena)) {
+        if (is_date_of(merge, pattern, text)) {
             *ret_format = own == NULL && i == 0 ? SLICE_NONE : pattern;
             return true;
         }

@@ -23,6 +23,7 @@ struct conversion {
     yyjson_val *scalar;
     const struct json_doc *doc; /* NULL for scalars of queries */
     enum dialect dialect;
+    bool strict_dates;
     struct arena *arena;
     struct problem *problem;
 };
@@ -400,7 +401,8 @@ static int read_date(struct conversion *conversion, struct field_value *value)
 {
     struct slice text = scalar_text(conversion);
     value->kind = FIELD_VALUE_I64;
-    if (date_parse(conversion->field->format, text, false, &value->i64) == 0)
+    if (date_parse(conversion->field->format, text, false, &value->i64) == 0 &&
+        (!conversion->strict_dates || date_is_strict(conversion->field->format, text)))
         return 0;
     date__explain(conversion->field->format, text, conversion->dialect, conversion->arena, conversion->problem);
     return FIELD_VALUE_REFUSED;
@@ -510,11 +512,12 @@ static int read_scalar(struct conversion *conversion, struct field_value *value)
 }
 
 int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
-                 enum dialect dialect, struct arena *arena, struct field_value *ret_value, struct problem *ret_problem)
+                 enum dialect dialect, bool strict_dates, struct arena *arena, struct field_value *ret_value,
+                 struct problem *ret_problem)
 {
     if (scalar == NULL || yyjson_is_null(scalar))
         return FIELD_VALUE_IGNORED;
-    struct conversion conversion = {field, scalar, doc, dialect, arena, ret_problem};
+    struct conversion conversion = {field, scalar, doc, dialect, strict_dates, arena, ret_problem};
     ret_value->field = field->number;
     int r = read_scalar(&conversion, ret_value);
     return r == FIELD_VALUE_REFUSED && field->ignore_malformed && !yyjson_is_obj(scalar) ? FIELD_VALUE_IGNORED : r;
@@ -523,5 +526,5 @@ int field__value(const struct mapping_field *field, yyjson_val *scalar, const st
 int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect, struct arena *arena,
                       struct field_value *ret_value, struct problem *ret_problem)
 {
-    return field__value(field, scalar, NULL, dialect, arena, ret_value, ret_problem);
+    return field__value(field, scalar, NULL, dialect, false, arena, ret_value, ret_problem);
 }

@@ -72,6 +72,7 @@ struct merge {
     bool incomplete; /* existing documents have no entries for added fields */
     bool type_is_new;
     bool stored; /* the text is from the catalog and was checked when it was first accepted */
+    bool strict_dates; /* a text is detected as a date only if date_is_strict() */
 };
 
 /*
@@ -200,10 +201,10 @@ int mapping__refuse_object_over_leaf(struct merge *merge, const struct mapping_f
 
 /*
  * As field_value_parse(), but `scalar` may be an object, which is refused. `doc` is the document of
- * the scalar, for positions in errors; NULL: unknown.
+ * the scalar, for positions in errors; NULL: unknown. `strict_dates`: date_is_strict() applies.
  */
 int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
-                 enum dialect dialect, struct arena *arena, struct field_value *ret_value,
+                 enum dialect dialect, bool strict_dates, struct arena *arena, struct field_value *ret_value,
                  struct problem *ret_problem) TL_MUST_USE;
 
 /*

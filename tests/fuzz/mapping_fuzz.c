@@ -45,7 +45,8 @@ static void try_document(struct arena *arena, struct mapping **mapping, struct s
     struct document document, stored;
     struct problem problem = {0};
     const struct mapping_type *type = mapping_type_at(*mapping, 0);
-    if (document_parse(*mapping, type, SLICE_LIT("1"), source, dialect, arena, &document, &problem) != 0) {
+    if (document_parse(*mapping, type, SLICE_LIT("1"), source, dialect, DOCUMENT_DATES_STRICT, arena, &document,
+                       &problem) != 0) {
         MUST(problem.type != PROBLEM_NONE && problem.reason.len > 0);
         return;
     }

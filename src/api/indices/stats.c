@@ -230,6 +230,9 @@ static int write_stats(struct request *request)
     struct slice level = request_param(request, "level");
     struct json_writer writer;
     struct index_figures all = {0};
+    struct stats_wanted of_all = job->wanted;
+    if (job->set.count == 0)
+        of_all.metrics = 0; /* as in Elasticsearch, whose sum over no shard is empty */
     for (size_t i = 0; i < job->set.count; i++)
         index_figures_add(request, job->set.targets[i].index, &all);
     reply_begin(request, 200, &writer);
@@ -237,7 +240,7 @@ static int write_stats(struct request *request)
     reply_shards(&writer, index_set_copies(&job->set), index_set_primaries(&job->set));
     json_key(&writer, "_all");
     json_begin(&writer, '{');
-    write_both(&writer, &job->wanted, &all);
+    write_both(&writer, &of_all, &all);
     json_end(&writer, '}');
     if (!slice_is(level, "cluster"))
         write_indices(request, &job->set, &job->wanted, slice_is(level, "shards"), &writer);

@@ -193,6 +193,18 @@ static void reach_by_alias(struct name_resolver *work, size_t position, const st
 static int refuse_missing(struct name_resolver *work, struct slice name)
 {
     catalog_problem_missing(work->arena, name, !work->options->names_only, work->dialect, work->problem);
+    if (work->options->names_only && slice_is(name, "_all") && work->dialect == DIALECT_7)
+        work->problem->reason = SLICE_LIT("no such index [_all] and no indices exist");
+    return CATALOG_REFUSED;
+}
+
+/* Refuses `_all` or `*` that is alone and has no index, in the words of 7.x. */
+static int refuse_all(struct name_resolver *work, struct slice name)
+{
+    problem_set(work->problem, work->arena, PROBLEM_INDEX_NOT_FOUND, "no such index [null]%s",
+                slice_is(name, "_all") ? " and no indices exist" : "");
+    problem_details(work->problem, work->arena, "\"resource.type\":\"index_expression\",\"resource.id\":\"%.*s\"",
+                    SLICE_ARG(name));
     return CATALOG_REFUSED;
 }
 
@@ -235,7 +247,8 @@ static bool alias_is_visible(const struct name_resolver *work, struct slice patt
     return is_visible(work, pattern, index->aliases[alias].hidden == CATALOG_FLAG_TRUE, index->aliases[alias].name);
 }
 
-static int expand(struct name_resolver *work, struct slice pattern)
+/* Returns: whether there is an index or alias of the pattern. */
+static bool expand(struct name_resolver *work, struct slice pattern)
 {
     bool any = false;
 
@@ -253,7 +266,7 @@ static int expand(struct name_resolver *work, struct slice pattern)
                 any = true;
             }
     }
-    return any || work->options->allow_no_indices ? 0 : refuse_missing(work, pattern);
+    return any;
 }
 
 static void exclude(struct name_resolver *work, struct slice pattern)
@@ -334,7 +347,10 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return skip_missing(work, part);
     if (slice_is(part, "_all") || slice_is(part, "*")) {
         work->has_wildcards = true;
-        return expand(work, SLICE_LIT("*"));
+        if (expand(work, SLICE_LIT("*")) || work->options->allow_no_indices)
+            return 0;
+        return work->is_list || work->dialect == DIALECT_5 ? refuse_missing(work, SLICE_LIT("*"))
+                                                           : refuse_all(work, part);
     }
     if (part.len > 1 && part.data[0] == '-' && work->has_wildcards) {
         exclude(work, slice_from_offset(part, 1));
@@ -344,7 +360,7 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return refuse_reserved(work, part);
     if (has_wildcard(part)) {
         work->has_wildcards = true;
-        return expand(work, part);
+        return expand(work, part) || work->options->allow_no_indices ? 0 : refuse_missing(work, part);
     }
     return use_name(work, part);
 }

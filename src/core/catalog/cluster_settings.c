@@ -272,8 +272,9 @@ int cluster_settings__check(const char *section, const struct settings *requeste
                         settings_find(current, setting->key) != NULL))
             continue;
         if (known == NULL) {
-            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s setting [%.*s], not recognized", section,
-                        SLICE_ARG(setting->key));
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s setting [%.*s], %s", section,
+                        SLICE_ARG(setting->key),
+                        cluster_settings__is_static(setting->key) ? "not dynamically updateable" : "not recognized");
             return SETTINGS_REFUSED;
         }
         int r = check_kind(known, setting, dialect, arena, ret_problem);

@@ -24,6 +24,9 @@ struct catalog;
 int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
                             enum dialect dialect, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
+/* Returns: whether a name is a setting of a node, which is not set by a call. */
+bool cluster_settings__is_static(struct slice key);
+
 /* Returns: the value of a setting, in `arena`, a list with commas; data NULL: not set. */
 struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena);
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena);

@@ -648,6 +648,11 @@ struct command {
      * (WRITE_MAPPING_WORK_MAX). Not encoded.
      */
     bool precedes_mapping_limit;
+    /*
+     * Decoded from a version before 8: dates that Elasticsearch 7.10 refuses are taken
+     * (DOCUMENT_DATES_ALL). Not encoded.
+     */
+    bool precedes_strict_dates;
     union {
         struct write_command write;
         struct index_command index;

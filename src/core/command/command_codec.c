@@ -488,6 +488,7 @@ int command_decode(struct slice bytes, struct command **ret_command)
     command->precedes_routing_marks = version < 7;
     command->precedes_undo = version < 8;
     command->precedes_mapping_limit = version < 8;
+    command->precedes_strict_dates = version < 8;
     *ret_command = command;
     return 0;
 }

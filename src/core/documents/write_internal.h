@@ -135,6 +135,20 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
 int write_executor__check_version(struct write_executor *exec, struct write_item_state *at, bool create) TL_MUST_USE;
 
 /*
+ * Parses the source that an item stores. `parsed`: its JSON, if that is parsed already, or NULL.
+ *
+ * Refuses dates that Elasticsearch 7.10 refuses. Exceptions: a command of a version before 8 takes
+ * them, and so does an update of a document that has some already, since the update may not be about
+ * them.
+ *
+ * Requires: for an update, at->old is loaded.
+ * Returns: 0; DOCUMENT_REFUSED with *ret_problem.
+ */
+int write_executor__parse(struct write_executor *exec, const struct write_item_state *at, struct slice source,
+                          const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
+                          struct problem *ret_problem) TL_MUST_USE;
+
+/*
  * Collects the changes of entries when `doc`, parsed as `document`, replaces at->old. Sets
  * doc->batch and doc->single_fields accordingly.
  *

@@ -375,16 +375,48 @@ static bool reuse_parsed(const struct write_executor *exec, const struct write_i
     return true;
 }
 
+static int parse_by(enum document_dates dates, const struct write_item_state *at, struct slice source,
+                    const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
+                    struct problem *ret_problem)
+{
+    const struct mapping *mapping = at->index->mapping;
+    const struct write_item *item = at->item;
+
+    return parsed != NULL ? document_parse_json(mapping, at->type, item->id, parsed, item->dialect, dates, arena,
+                                                ret_document, ret_problem)
+                          : document_parse(mapping, at->type, item->id, source, item->dialect, dates, arena,
+                                           ret_document, ret_problem);
+}
+
+/* Returns: whether the old document would be refused today. */
+static bool old_is_refused(const struct write_item_state *at, struct arena *arena)
+{
+    struct document document = {0};
+    struct problem ignored;
+    int r = parse_by(DOCUMENT_DATES_STRICT, at, at->old.source, NULL, arena, &document, &ignored);
+
+    document_release(&document);
+    return r != 0;
+}
+
+int write_executor__parse(struct write_executor *exec, const struct write_item_state *at, struct slice source,
+                          const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
+                          struct problem *ret_problem)
+{
+    enum document_dates dates = exec->core->precedes_strict_dates ? DOCUMENT_DATES_ALL : DOCUMENT_DATES_STRICT;
+    int r = parse_by(dates, at, source, parsed, arena, ret_document, ret_problem);
+
+    if (r != 0 && dates == DOCUMENT_DATES_STRICT && at->item->op == WRITE_UPDATE && at->state.live &&
+        old_is_refused(at, arena))
+        r = parse_by(DOCUMENT_DATES_ALL, at, source, parsed, arena, ret_document, ret_problem);
+    return r;
+}
+
 static int parse(struct write_executor *exec, struct write_item_state *at, struct slice source,
                  const struct json_doc *parsed, struct document *ret_document)
 {
-    const struct mapping *mapping = at->index->mapping;
-    struct arena *arena = &exec->core->scratch;
     struct problem problem;
-    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, at->item->dialect, arena,
-                                                 ret_document, &problem)
-                           : document_parse(mapping, at->type, at->item->id, source, at->item->dialect, arena,
-                                            ret_document, &problem);
+    int r = write_executor__parse(exec, at, source, parsed, &exec->core->scratch, ret_document, &problem);
 
     if (r != 0) {
         problem_copy(&at->result->problem, &problem, exec->run->arena);

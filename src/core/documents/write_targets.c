@@ -104,13 +104,9 @@ static struct slice path_after(struct target_finder *finder, const struct write_
     struct core *core = finder->exec.core;
     struct arena *arena = keep ? &core->arena : &core->scratch;
     const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
-    const struct mapping *mapping = at->index->mapping;
     struct document document = {0};
     struct problem problem;
-    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, at->item->dialect, arena,
-                                                 &document, &problem)
-                           : document_parse(mapping, at->type, at->item->id, source, at->item->dialect, arena,
-                                            &document, &problem);
+    int r = write_executor__parse(&finder->exec, at, source, parsed, arena, &document, &problem);
     struct slice path = r == 0 ? keep_path(core, document.lock_path, before) : SLICE_NONE;
 
     if (r == 0 && keep)

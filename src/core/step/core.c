@@ -233,6 +233,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->precedes_routing_marks = command->precedes_routing_marks;
     core->precedes_undo = command->precedes_undo;
     core->precedes_mapping_limit = command->precedes_mapping_limit;
+    core->precedes_strict_dates = command->precedes_strict_dates;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

@@ -148,6 +148,7 @@ static void test_command_codec_marks_older_versions(void **state)
         assert_int_equal(decoded->precedes_routing_marks, version < 7);
         assert_int_equal(decoded->precedes_undo, version < 8);
         assert_int_equal(decoded->precedes_mapping_limit, version < 8);
+        assert_int_equal(decoded->precedes_strict_dates, version < 8);
         command_free(decoded);
     }
     command_free(command);

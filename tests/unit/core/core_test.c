@@ -703,6 +703,44 @@ static void test_write_refuses_source_that_does_not_fit_mapping(void **state)
     fixture_close(&box);
 }
 
+/* Writes a document by a command of this version, or of one before 8. Returns: its result. */
+static struct write_result *index_date(struct core_fixture *box, bool older, const char *id, const char *source)
+{
+    struct command *command = fixture_write_command(box, 1);
+
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", id, source);
+    command->precedes_strict_dates = older;
+    return &fixture_run(box, command, 1)->write.results[0];
+}
+
+static void test_dates_of_released_commands_stay(void **state)
+{
+    static const struct write_update update = {.doc = {"{\"n\":1}", 7}, .single = true};
+    static const char *const date = "{\"at\":\"20220-01-01\"}";
+    struct core_fixture box;
+
+    (void)state;
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\"}}}}");
+    assert_int_equal(index_date(&box, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(index_date(&box, true, "1", date)->problem.type, PROBLEM_NONE);
+    /* An update of another field keeps the stored date; a new document, and a new date, are checked. */
+    assert_int_equal(fixture_update(&box, "fs", "1", update)->problem.type, PROBLEM_NONE);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"at\":\"20220-01-01\",\"n\":1}");
+    assert_int_equal(index_date(&box, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(index_date(&box, false, "2", "{\"at\":\"2022-01-01\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(
+        fixture_update(&box, "fs", "2", (struct write_update){.doc = slice_from(date), .single = true})->problem.type,
+        PROBLEM_MAPPER_PARSING);
+    /* An unmapped text is a date by the same rule. */
+    assert_int_equal(index_date(&box, false, "3", "{\"text\":\"20220-01-01\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(index_date(&box, false, "3", "{\"text\":\"no date\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(index_date(&box, true, "4", "{\"date\":\"20220-01-01\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(index_date(&box, false, "4", "{\"date\":\"no date\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    fixture_close(&box);
+}
+
 static void test_write_refuses_long_ids(void **state)
 {
     struct core_fixture box;
@@ -1363,6 +1401,7 @@ int main(void)
         cmocka_unit_test(test_atomic_write_refuses_mappings_above_limit),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
         cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
+        cmocka_unit_test(test_dates_of_released_commands_stay),
         cmocka_unit_test(test_write_refuses_long_ids),
         cmocka_unit_test(test_entries_follow_documents),
         cmocka_unit_test(test_closed_index_refuses_writes),

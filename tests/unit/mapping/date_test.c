@@ -107,6 +107,76 @@ static const struct parse_row parses[] = {
     {"yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis", "2020/01/02", "2020-01-02T00:00:00.000Z"},
 };
 
+/* Texts that date_parse() takes, and whether 7.10 takes them; asked of 7.10. */
+static const struct {
+    const char *format, *text;
+    bool strict;
+} strictness[] = {
+    {DATE_FORMAT_DEFAULT, "2022-01-01", true},
+    {DATE_FORMAT_DEFAULT, "20220-01-01", false},
+    {DATE_FORMAT_DEFAULT, "02022-01-01", false},
+    {DATE_FORMAT_DEFAULT, "+2022-01-01", false},
+    {DATE_FORMAT_DEFAULT, "+20220-01-01", true},
+    {DATE_FORMAT_DEFAULT, "-2022-01-01", true},
+    {DATE_FORMAT_DEFAULT, "-20220-01-01", true},
+    {DATE_FORMAT_DEFAULT, "-0000-01-01", false},
+    {DATE_FORMAT_DEFAULT, "0000-01-01", true},
+    {DATE_FORMAT_DEFAULT, "20220", true},
+    {"strict_date_optional_time", "20220", false},
+    {"strict_date_optional_time", "2022-01-01T12Z", true},
+    {"strict_date_optional_time", "2022-01-01T12:00:00+18:00", true},
+    {"strict_date_optional_time", "2022-01-01T12:00:00+18:01", false},
+    {"strict_date_optional_time", "2022-01-01T12:00:00-1801", false},
+    {"date_optional_time", "20220-01-01", true},
+    {"date_optional_time", "202201-01-01", false},
+    {"date_optional_time", "+20220-01-01", false},
+    {"date_optional_time", "-1-1-1", true},
+    {"date_optional_time", "-0000", false},
+    {"date_optional_time", "2022-01-01T12", true},
+    {"date_optional_time", "2022-01-01T12Z", false},
+    {"date_optional_time", "2022-01-01T12+01:00", false},
+    {"date_optional_time", "2022-01-01T12:00Z", true},
+    {"epoch_millis", "1640995200000.123456", true},
+    {"epoch_millis", "1640995200000.1234567", false},
+    {"epoch_second", "1640995200.1234567", true},
+    {"date", "0000-01-01", true},
+    {"yyyy-MM-dd", "0000-01-01", false},
+    {"uuuu-MM-dd", "0000-01-01", true},
+    {"date_time", "2022-01-01T12:00:00.123+18:01", false},
+    {"yyyy-MM-dd'T'HH:mm:ssZ", "2022-01-01T12:00:00+0100", true},
+    {"yyyy-MM-dd'T'HH:mm:ssZ", "2022-01-01T12:00:00+01:00", false},
+    {"yyyy-MM-dd'T'HH:mm:ssZ", "2022-01-01T12:00:00Z", false},
+    {"basic_date_time_no_millis", "20220101T120000Z", true},
+    {"yyyy-MM-dd'T'HH:mm:ssXXX", "2022-01-01T12:00:00+01:00", true},
+    {"yyyy-MM-dd'T'HH:mm:ssXXX", "2022-01-01T12:00:00Z", true},
+    {"yyyy-MM-dd'T'HH:mm:ssXXX", "2022-01-01T12:00:00+0100", false},
+    {"yyyy-MM-dd'T'HH:mm:ssXXX", "2022-01-01T12:00:00+18:01", false},
+    {"yyyy-MM-dd'T'HH:mm:ssX", "2022-01-01T12:00:00+01", true},
+    {"yyyy-MM-dd'T'HH:mm:ssX", "2022-01-01T12:00:00+0100", true},
+    {"yyyy-MM-dd'T'HH:mm:ssX", "2022-01-01T12:00:00+01:00", false},
+    {"HH:mm z", "12:00 UTC", true},
+    {"HH:mm z", "12:00 +01:00", true},
+    {"HH:mm z", "12:00 +0100", false},
+    {"hh:mm a", "01:00 PM", true},
+    {"hh:mm a", "01:00 pm", false},
+    {"KK:mm a", "12:00 PM", false},
+    {"kk:mm", "00:00", false},
+};
+
+static void test_date_knows_strict_texts(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof strictness / sizeof *strictness; i++) {
+        const struct date_format *format = format_of(&arena, strictness[i].format);
+        int64_t millis;
+        if (date_parse(format, slice_from(strictness[i].text), false, &millis) != 0 ||
+            date_is_strict(format, slice_from(strictness[i].text)) != strictness[i].strict)
+            fail_msg("%s by %s", strictness[i].text, strictness[i].format);
+    }
+    arena_deinit(&arena);
+}
+
 static void test_date_parses_texts(void **state)
 {
     (void)state;
@@ -216,6 +286,37 @@ static void test_date_prints_in_format(void **state)
     arena_deinit(&arena);
 }
 
+/* Asked of 7.10; it takes no negative epoch numbers, but those are printed so that they can be parsed. */
+static void test_date_prints_signs_and_fractions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+        int64_t millis;
+    } rows[] = {
+        {DATE_FORMAT_DEFAULT, "+20220-01-01T00:00:00.000Z", 575914320000000},
+        {DATE_FORMAT_DEFAULT, "9999-12-31T00:00:00.000Z", 253402214400000},
+        {DATE_FORMAT_DEFAULT, "-2022-01-01T00:00:00.000Z", -125975347200000},
+        {"epoch_second", "1640995200", 1640995200000},
+        {"epoch_second", "1640995200.5", 1640995200500},
+        {"epoch_second", "12.25", 12250},
+        {"epoch_second", "0.007", 7},
+        {"epoch_second", "-0.5", -500},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        int64_t again;
+        date_print(&buf, format_of(&arena, rows[i].format), rows[i].millis);
+        if (!slice_is(buf_as_slice(&buf), rows[i].text))
+            fail_msg("%s: %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
+        assert_int_equal(date_parse(format_of(&arena, rows[i].format), buf_as_slice(&buf), false, &again), 0);
+        assert_true(again == rows[i].millis);
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
 /*
  * Goal: splitting and joining agree with a count day by day, and with each other for distant
  * years.
@@ -306,10 +407,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_date_parses_texts),
+        cmocka_unit_test(test_date_knows_strict_texts),
         cmocka_unit_test(test_date_format_refuses_unknown_patterns),
         cmocka_unit_test(test_date_math_adds_and_rounds),
         cmocka_unit_test(test_date_math_uses_zone),
         cmocka_unit_test(test_date_prints_in_format),
+        cmocka_unit_test(test_date_prints_signs_and_fractions),
         cmocka_unit_test(test_date_split_and_join_equal_day_count),
         cmocka_unit_test(test_date_extremes_do_not_overflow),
     };

@@ -288,7 +288,8 @@ static void test_document_refuses_as_recorded(void **state)
             struct document document = {0};
             struct problem problem = {0};
             int r = document_parse(mapping, mapping_type(mapping, SLICE_LIT("t")), SLICE_LIT("1"),
-                                   slice_from(refusals[i].document), dialect, &arena, &document, &problem);
+                                   slice_from(refusals[i].document), dialect, DOCUMENT_DATES_STRICT, &arena, &document,
+                                   &problem);
             struct buf actual = BUF_INIT(BUF_UNLIMITED);
             if (r != 0)
                 describe_problem(&actual, &problem);
@@ -437,8 +438,8 @@ static void test_document_values_are_extracted(void **state)
         struct document document;
         struct problem problem = {0};
         const struct mapping_type *type = mapping_type_at(mapping, 0);
-        int r = document_parse(mapping, type, SLICE_LIT("1"), slice_from(rows[i].document), DIALECT_7, &arena,
-                               &document, &problem);
+        int r = document_parse(mapping, type, SLICE_LIT("1"), slice_from(rows[i].document), DIALECT_7,
+                               DOCUMENT_DATES_STRICT, &arena, &document, &problem);
         if (r != 0)
             fail_msg("%s: %.*s", rows[i].document, SLICE_ARG(problem.reason));
         assert_null(document.update);
@@ -508,7 +509,8 @@ static void test_document_lock_path_is_first_path(void **state)
         struct document document;
         struct problem problem = {0};
         assert_int_equal(document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"),
-                                        slice_from(rows[i].document), DIALECT_7, &arena, &document, &problem),
+                                        slice_from(rows[i].document), DIALECT_7, DOCUMENT_DATES_STRICT, &arena,
+                                        &document, &problem),
                          0);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);

@@ -40,8 +40,8 @@ static inline void index_document(struct arena *arena, struct mapping **mapping,
 {
     struct document document;
     struct problem problem = {0};
-    if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect, arena,
-                       &document, &problem) != 0)
+    if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect,
+                       DOCUMENT_DATES_STRICT, arena, &document, &problem) != 0)
         fail_msg("%s refused: %.*s", source, SLICE_ARG(problem.reason));
     if (document.update != NULL) {
         mapping_unref(*mapping);

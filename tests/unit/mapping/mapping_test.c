@@ -455,7 +455,7 @@ static void test_mapping_refuses_beyond_limits(void **state)
             buf_printf(&text, "%s\"f%d\":1", i == 0 ? "{" : ",", i);
         buf_byte(&text, '}');
         int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7,
-                               &arena, &document, &problem);
+                               DOCUMENT_DATES_STRICT, &arena, &document, &problem);
         assert_int_equal(r, count == 1000 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -470,7 +470,7 @@ static void test_mapping_refuses_beyond_limits(void **state)
         for (int i = 0; i < depth; i++)
             buf_byte(&text, '}');
         int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7,
-                               &arena, &document, &problem);
+                               DOCUMENT_DATES_STRICT, &arena, &document, &problem);
         assert_int_equal(r, depth == 19 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -482,7 +482,8 @@ static void test_mapping_refuses_beyond_limits(void **state)
     struct mapping *small =
         make_mapping(&arena, "{\"index.mapping.total_fields.limit\":\"2\"}", "_doc", NULL, DIALECT_7);
     assert_int_equal(document_parse(small, mapping_type_at(small, 0), SLICE_LIT("1"),
-                                    SLICE_LIT("{\"a\":1,\"b\":2,\"c\":3}"), DIALECT_7, &arena, &document, &problem),
+                                    SLICE_LIT("{\"a\":1,\"b\":2,\"c\":3}"), DIALECT_7, DOCUMENT_DATES_STRICT, &arena,
+                                    &document, &problem),
                      DOCUMENT_REFUSED);
     assert_slice_equal(problem.reason, "Limit of total fields [2] has been exceeded");
     mapping_unref(small);
