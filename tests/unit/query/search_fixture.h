@@ -80,8 +80,8 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
         struct doc old = {.batch = 0};
         char key_bytes[DOC_KEY_BYTES_MAX];
         *key = BUF_INIT(1024);
-        if (document_parse(f->mapping, type, slice_from(ids[i]), slice_from(sources[i]), DIALECT_7, &arena, &document,
-                           &problem) != 0)
+        if (document_parse(f->mapping, type, slice_from(ids[i]), slice_from(sources[i]), DIALECT_7, DOCUMENT_DATES_STRICT,
+                           &arena, &document, &problem) != 0)
             fail_msg("%s: %.*s", sources[i], SLICE_ARG(problem.reason));
         bool replaces = doc_get(&view, 1, type->number, slice_from(ids[i]), &old) == 0;
         if (replaces) {
