@@ -303,8 +303,8 @@ static int check_part(struct arena *arena, struct problem *problem, const char *
     if (number <= max)
         return 0;
     return refuse(arena, problem, DATE_TIME, "",
-                  arena_printf(arena, "Zone offset %s not in valid range: value %d is not in the range %s to %d", part, number,
-                               max == 18 ? "-18" : "0", max));
+                  arena_printf(arena, "Zone offset %s not in valid range: value %d is not in the range %s to %d", part,
+                               number, max == 18 ? "-18" : "0", max));
 }
 
 /* Parses "Z", "+h", "+hh", "+hh:mm", "+hhmm", "+hh:mm:ss", "+hhmmss". */
@@ -327,8 +327,10 @@ int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_secon
     if (hours < 0 || minutes < 0 || seconds < 0)
         return refuse(arena, problem, DATE_TIME, why, text);
     if (text.data[0] != '+' && text.data[0] != '-')
-        return refuse(arena, problem, DATE_TIME, "Invalid ID for ZoneOffset, plus/minus not found when expected: ", text);
-    if (check_part(arena, problem, "hours", hours, 18) != 0 || check_part(arena, problem, "minutes", minutes, 59) != 0 ||
+        return refuse(arena, problem, DATE_TIME,
+                      "Invalid ID for ZoneOffset, plus/minus not found when expected: ", text);
+    if (check_part(arena, problem, "hours", hours, 18) != 0 ||
+        check_part(arena, problem, "minutes", minutes, 59) != 0 ||
         check_part(arena, problem, "seconds", seconds, 59) != 0)
         return ZONE_REFUSED;
     if (hours == 18 && (minutes > 0 || seconds > 0))
@@ -352,7 +354,8 @@ void zone_write_offset(struct buf *buf, int32_t seconds)
 /*
  * Parses "GMT+2": a name of UTC of length `prefix`, with an offset. The zone is named "GMT+02:00".
  */
-static int parse_prefixed(struct slice text, size_t prefix, struct arena *arena, struct zone *ret_zone, struct problem *problem)
+static int parse_prefixed(struct slice text, size_t prefix, struct arena *arena, struct zone *ret_zone,
+                          struct problem *problem)
 {
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
     struct buf name = BUF_INIT(64);
@@ -410,7 +413,8 @@ const struct zone *zone_copy(const struct zone *zone, struct arena *arena)
 
 static bool find_zone(struct slice database, struct slice name, struct zone *ret_zone);
 
-int zone_parse(struct slice database, struct slice text, struct arena *arena, struct zone *ret_zone, struct problem *ret_problem)
+int zone_parse(struct slice database, struct slice text, struct arena *arena, struct zone *ret_zone,
+               struct problem *ret_problem)
 {
     *ret_zone = zone_fixed(0);
     if (text.len <= 1 || text.data[0] == '+' || text.data[0] == '-')

@@ -41,10 +41,10 @@ struct zone_transition {
 };
 
 struct zone {
-    struct slice name;     /* as Java's getId(): "Europe/Berlin", "UTC", "GMT+02:00"; empty: an offset */
-    int32_t first;         /* offset before the first transition, in seconds east of UTC */
-    size_t count;          /* of transitions; 0: none */
-    const uint8_t *times;  /* of transitions: 8 bytes each, ascending; in the database */
+    struct slice name;                 /* as Java's getId(): "Europe/Berlin", "UTC", "GMT+02:00"; empty: an offset */
+    int32_t first;                     /* offset before the first transition, in seconds east of UTC */
+    size_t count;                      /* of transitions; 0: none */
+    const uint8_t *times;              /* of transitions: 8 bytes each, ascending; in the database */
     const uint8_t *offsets;            /* after each transition: 4 bytes each; in the database */
     bool has_dst_rule;                 /* a daylight saving rule applies after the last transition */
     int32_t standard, daylight;        /* offsets of the rule */
@@ -63,7 +63,8 @@ int zone_parse(struct slice database, struct slice text, struct arena *arena, st
                struct problem *ret_problem) TL_MUST_USE;
 
 /* Parses an offset: "Z", "+01:00", "+1". Returns: 0; ZONE_REFUSED. */
-int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_seconds, struct problem *ret_problem) TL_MUST_USE;
+int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_seconds,
+                      struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: a copy that refers to nothing but `arena`. */
 const struct zone *zone_copy(const struct zone *zone, struct arena *arena);
@@ -77,10 +78,10 @@ int64_t zone_transition_before(const struct zone *zone, int64_t seconds);
 
 /* The instants of a local time. */
 struct zone_instants {
-    unsigned count;         /* 1; 0 in a gap; 2 in an overlap */
-    int64_t first, second;  /* earlier and later; equal if count is 1; see zone_instant() for a gap */
-    int32_t before, after;  /* offsets around the transition of a gap or an overlap */
-    int64_t transition;     /* its instant, in a gap only */
+    unsigned count;        /* 1; 0 in a gap; 2 in an overlap */
+    int64_t first, second; /* earlier and later; equal if count is 1; see zone_instant() for a gap */
+    int32_t before, after; /* offsets around the transition of a gap or an overlap */
+    int64_t transition;    /* its instant, in a gap only */
 };
 struct zone_instants zone_instants(const struct zone *zone, int64_t local);
 

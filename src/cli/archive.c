@@ -36,14 +36,17 @@ static int refuse(char **ret_reason, const char *path, const char *what)
     return TL_ERR_IO;
 }
 
-int archive_open(const struct archive_options *options, const char *log, struct archive **ret_archive, char **ret_reason)
+int archive_open(const struct archive_options *options, const char *log, struct archive **ret_archive,
+                 char **ret_reason)
 {
     struct stat here, there;
     const char *path = options->directory;
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return refuse(ret_reason, path, strerror(errno));
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0 || from < 0 || faccessat(directory, ".", W_OK | X_OK, 0) != 0 || fstat(directory, &there) != 0 || fstat(from, &here) != 0) {
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        from = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0 || from < 0 || faccessat(directory, ".", W_OK | X_OK, 0) != 0 || fstat(directory, &there) != 0 ||
+        fstat(from, &here) != 0) {
         int r = refuse(ret_reason, path, strerror(errno));
         if (directory >= 0)
             close(directory);
@@ -57,7 +60,8 @@ int archive_open(const struct archive_options *options, const char *log, struct 
         return refuse(ret_reason, path, "it is the folder of the log itself");
     }
     struct archive *archive = mem_zalloc(sizeof *archive);
-    *archive = (struct archive){.options = *options, .path = mem_strdup(path, strlen(path)), .log = from, .directory = directory};
+    *archive = (struct archive){
+        .options = *options, .path = mem_strdup(path, strlen(path)), .log = from, .directory = directory};
     *ret_archive = archive;
     return 0;
 }
@@ -149,12 +153,14 @@ static void prune(const struct archive *archive)
 int archive_keep(void *context, const char *name)
 {
     struct archive *archive = context;
-    bool moved = renameat(archive->log, name, archive->directory, name) == 0 ||
-                 (errno == ENOENT && faccessat(archive->directory, name, F_OK, 0) == 0); /* it is there, and the sync failed */
+    bool moved =
+        renameat(archive->log, name, archive->directory, name) == 0 ||
+        (errno == ENOENT && faccessat(archive->directory, name, F_OK, 0) == 0); /* it is there, and the sync failed */
     bool done = moved || (errno == EXDEV && copy_segment(archive, name) == 0);
     done = done && fsync(archive->directory) == 0;
     if (!done && !archive->failing)
-        log_error("the archive of the log takes nothing: %s: %s; the log grows until it does", archive->path, strerror(errno));
+        log_error("the archive of the log takes nothing: %s: %s; the log grows until it does", archive->path,
+                  strerror(errno));
     else if (done && archive->failing)
         log_info("the archive of the log takes segments again");
     archive->failing = !done;

@@ -182,16 +182,17 @@ static void check_options(const struct argp *argp, int argc, char **argv, unsign
     }
 }
 
-/* --- The ends of the process ---------------------------------------------------------------------------------------- */
+/* --- The ends of the process -------------------------------------------------------------------------------------- */
 
 /*
- * Neither argp nor a parser of ours ends the process inside argp_parse(): the thread sanitizer of GCC 14 reports an exit there
- * as a fault. The exit status is kept instead, and parsing stops with an error.
+ * Neither argp nor a parser of ours ends the process inside argp_parse(): the thread sanitizer of
+ * GCC 14 reports an exit there as a fault. The exit status is kept instead, and parsing stops with
+ * an error.
  */
 static bool arg_failed; /* the reason has been printed */
 static bool arg_helped;
-static const char *arg_file;                /* while it is parsed: a configuration file ... */
-static const struct config_line *arg_line;  /* ... and the current line */
+static const char *arg_file;               /* while it is parsed: a configuration file ... */
+static const struct config_line *arg_line; /* ... and the current line */
 
 enum { KEY_USAGE = -3 };
 
@@ -264,7 +265,7 @@ int arguments_end_output(const char *program, int status)
     return status != 0 ? status : 1;
 }
 
-/* --- Configuration files ------------------------------------------------------------------------------------------- */
+/* --- Configuration files ------------------------------------------------------------------------------------------ */
 
 /* The value of an option on the command line, the last one, as argp will find it; NULL: it is not there. */
 static const char *on_command_line(const struct argp *argp, int argc, char **argv, const struct argp_option *wanted)
@@ -315,7 +316,8 @@ static void parse_line(const struct argp *argp, struct argp_state *state, const 
 }
 
 /* Hands the parser what the file says. */
-static void parse_file(const struct argp *argp, int argc, char **argv, unsigned flags, void *input, struct config *config)
+static void parse_file(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
+                       struct config *config)
 {
     const struct argp_option *option = find_option(argp, SLICE_LIT("config"));
     struct argp_state state = own_state(argp, argc, argv, flags, input);
@@ -364,7 +366,7 @@ void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsi
         exit(argp_err_exit_status); /* the reason has been printed */
 }
 
-/* --- Values ------------------------------------------------------------------------------------------------------------ */
+/* --- Values ------------------------------------------------------------------------------------------------------- */
 
 /* A hundred years, and a size that can be added to another: nothing overflows that is reckoned with them. */
 #define DURATION_US_MAX (UINT64_C(36500) * 86400 * TL_SECOND)

@@ -20,9 +20,11 @@ struct config;
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
 /*
- * The same with a file that precedes the environment: the one that the option `config` names, on the command line or in the environment. Each of
- * its lines is an option that takes a value, by its whole long name; errors name their line. The option itself is passed to
- * the parser, too. Owns: the caller, *ret_config, config_free(), when what the parser kept of the values is no longer used.
+ * The same with a file that precedes the environment: the one that the option `config` names, on
+ * the command line or in the environment. Each of its lines is an option that takes a value, by its
+ * whole long name; errors name their line. The option itself is passed to the parser, too. Owns:
+ * the caller, *ret_config, config_free(), when what the parser kept of the values is no longer
+ * used.
  */
 void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
                             struct config *ret_config);
@@ -31,13 +33,15 @@ void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsi
 bool arguments_given(const struct argp *argp, int argc, char **argv, const char *option);
 
 /*
- * Prints an error of the command line, and a hint at --help, and has arguments_parse() end the process. It returns to its caller:
- * the parser continues to its end, and further errors are not printed.
+ * Prints an error of the command line, and a hint at --help, and has arguments_parse() end the
+ * process. It returns to its caller: the parser continues to its end, and further errors are not
+ * printed.
  */
 void arguments_error(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * To be asked at the end of a program that has printed something: what could not be written is a failure (`ls >/dev/full`).
+ * To be asked at the end of a program that has printed something: what could not be written is a
+ * failure (`ls >/dev/full`).
  * Returns: `status`, or 1 in place of 0 when something is missing, which it has said then.
  */
 int arguments_end_output(const char *program, int status);

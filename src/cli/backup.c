@@ -66,8 +66,9 @@ static void print_done(const struct backup_options *o, const struct client *clie
     if (o->json)
         printf("%.*s\n", SLICE_ARG(buf_as_slice(&client->body)));
     else
-        printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", shown(o->name), number(reply, "timestamp"),
-               (double)number(reply, "size_in_bytes") / 1e6, (double)number(reply, "took") / 1e3);
+        printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", shown(o->name),
+               number(reply, "timestamp"), (double)number(reply, "size_in_bytes") / 1e6,
+               (double)number(reply, "took") / 1e3);
 }
 
 int command_backup(int argc, char **argv)

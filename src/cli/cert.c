@@ -2,9 +2,9 @@
 /*
  * `tidelock cert`: a CA of one's own and certificates by it, for a first try of TLS, by GnuTLS.
  *
- * The CA stays once it is made; server and client certificates are made by it, and renewed with --renew. A file is written under a
- * temporary name and then renamed, so a server that reloads it finds the old or the new one; key before certificate. Only their owner
- * can read keys.
+ * The CA stays once it is made; server and client certificates are made by it, and renewed with
+ * --renew. A file is written under a temporary name and then renamed, so a server that reloads it
+ * finds the old or the new one; key before certificate. Only their owner can read keys.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +141,7 @@ static char *path_of(const struct cert_options *o, const char *name, const char 
     return buf_detach(&path, &len);
 }
 
-/* --- Files ---------------------------------------------------------------------------------------------------------- */
+/* --- Files -------------------------------------------------------------------------------------------------------- */
 
 static bool write_whole(int fd, const char *text, size_t len)
 {
@@ -205,7 +205,7 @@ static bool import(const char *cert_path, const char *key_path, struct pair *pai
                             "this or its key cannot be read, or is no PEM; without it there is nothing to sign with");
 }
 
-/* --- Certificates --------------------------------------------------------------------------------------------------- */
+/* --- Certificates ------------------------------------------------------------------------------------------------- */
 
 enum kind { KIND_CA, KIND_SERVER, KIND_CLIENT };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tidelock changes`: the feed on a terminal. Each answer says up to when it has everything, which is where the next one begins. */
+/*
+ * `tidelock changes`: the feed on a terminal. Each answer says up to when it has everything, which
+ * is where the next one begins.
+ */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,7 +93,8 @@ static void print_document(yyjson_val *change)
 {
     const char *type = text_of(change, "_type");
     bool usual = *type == '\0' || strcmp(type, "_doc") == 0;
-    printf("%s/%s%s%s", shown(text_of(change, "_index")), usual ? "" : shown(type), usual ? "" : "/", shown(text_of(change, "_id")));
+    printf("%s/%s%s%s", shown(text_of(change, "_index")), usual ? "" : shown(type), usual ? "" : "/",
+           shown(text_of(change, "_id")));
     yyjson_val *version = yyjson_obj_get(change, "_version");
     if (version != NULL)
         printf("  v%" PRIu64, yyjson_get_uint(version));
@@ -105,7 +109,8 @@ static void print_change(yyjson_val *change, const char *when)
     if (strcmp(op, "index") == 0 || strcmp(op, "delete") == 0)
         print_document(change);
     else if (strcmp(op, "rename") == 0)
-        printf("%s: %s -> %s", shown(text_of(change, "index")), shown(text_of(change, "from")), shown(text_of(change, "to")));
+        printf("%s: %s -> %s", shown(text_of(change, "index")), shown(text_of(change, "from")),
+               shown(text_of(change, "to")));
     else
         printf("%s", shown(text_of(change, "_index")));
     printf("\n");
@@ -124,7 +129,7 @@ static void print_commit(yyjson_val *commit)
     localtime_r(&seconds, &day);
     strftime(when, sizeof when, "%F %T", &day);
     snprintf(first, sizeof first, "%s.%06" PRIu64, when, ts % TL_SECOND);
-    json_arr_foreach(yyjson_obj_get(commit, "changes"), i, count, change)
+    json_arr_foreach (yyjson_obj_get(commit, "changes"), i, count, change)
         print_change(change, i == 0 ? first : "                          ");
     if (*transaction != '\0')
         printf("%26s  by transaction %s\n", "", shown(transaction));
@@ -168,7 +173,10 @@ static long ask(const struct changes_options *o, struct client *client, uint64_t
     return status;
 }
 
-/* Where to begin. So long ago there may have been no feed: then where it begins. Returns: the status of the last answer. */
+/*
+ * Where to begin. So long ago there may have been no feed: then where it begins. Returns: the
+ * status of the last answer.
+ */
 static long find_begin(const struct changes_options *o, struct client *client, uint64_t *ret_since)
 {
     *ret_since = o->since;

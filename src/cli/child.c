@@ -146,8 +146,9 @@ void child_reap(struct child *child)
 }
 
 /*
- * By SIGTSTP, to all processes that the terminal would have stopped: a script that waits for us, the rest of a pipeline. It does
- * nothing where no shell could continue us. Requires: SIGCONT is blocked. Returns: whether we were stopped.
+ * By SIGTSTP, to all processes that the terminal would have stopped: a script that waits for us,
+ * the rest of a pipeline. It does nothing where no shell could continue us. Requires: SIGCONT is
+ * blocked. Returns: whether we were stopped.
  */
 static bool stop_group(void)
 {

@@ -2,12 +2,14 @@
 /*
  * A command that must not outlive us: in a process group of its own, dying with us however we die.
  *
- * The command's own process is killed by the kernel when we are gone (PR_SET_PDEATHSIG). Processes that it has started are not; so a
- * guard, a second child that does nothing but wait for the end of a pipe that only we hold, kills the whole group.
+ * The command's own process is killed by the kernel when we are gone (PR_SET_PDEATHSIG). Processes
+ * that it has started are not; so a guard, a second child that does nothing but wait for the end of
+ * a pipe that only we hold, kills the whole group.
  *
- * On a terminal the group is the one in the foreground, so that keys go to the command. A shell that started us sees
- * only us: when the command is stopped (Ctrl-Z), we stop too, and when we are continued, so is the command. Without a shell
- * that controls us, a command that is stopped is stopped, and we continue.
+ * On a terminal the group is the one in the foreground, so that keys go to the command. A shell
+ * that started us sees only us: when the command is stopped (Ctrl-Z), we stop too, and when we are
+ * continued, so is the command. Without a shell that controls us, a command that is stopped is
+ * stopped, and we continue.
  */
 #ifndef TL_CLI_CHILD_H
 #define TL_CLI_CHILD_H

@@ -31,8 +31,8 @@ struct client {
 };
 
 /*
- * The TLS options of a client, the same in all commands: rows for a table of options, and their parser. They apply to all requests
- * of this process.
+ * The TLS options of a client, the same in all commands: rows for a table of options, and their
+ * parser. They apply to all requests of this process.
  */
 enum { CLIENT_OPTION_CACERT = 900, CLIENT_OPTION_CERT, CLIENT_OPTION_KEY };
 #define CLIENT_OPTIONS(group)                                                                                         \

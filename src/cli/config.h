@@ -6,8 +6,9 @@
  *     listen = 0.0.0.0:9200
  *     host-name = store.example.org, store
  *
- * Blanks around a name and a value do not count. A value is the rest of its line, as the command line would have it, but without quotes. A line whose
- * first character is '#' says nothing. An option is said once: the second time is a mistake, not a change of mind.
+ * Blanks around a name and a value do not count. A value is the rest of its line, as the command
+ * line would have it, but without quotes. A line whose first character is '#' says nothing. An
+ * option is said once: the second time is a mistake, not a change of mind.
  */
 #ifndef TL_CLI_CONFIG_H
 #define TL_CLI_CONFIG_H
@@ -34,8 +35,8 @@ struct config {
 
 /*
  * Reads a file; whether the options and their values exist is checked by the callers.
- * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT, *ret_reason then names the file, the line, and the error. Owns: the caller, *ret_config, config_free(),
- * and *ret_reason, mem_free().
+ * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT, *ret_reason then names the file, the line, and the error.
+ * Owns: the caller, *ret_config, config_free(), and *ret_reason, mem_free().
  */
 int config_read(const char *path, struct config *ret_config, char **ret_reason) TL_MUST_USE;
 void config_free(struct config *config);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All entries of a directory, without those of its subdirectories, in an index that has a tree, by `GET /{index}/_tree`, page by page.
+ * All entries of a directory, without those of its subdirectories, in an index that has a tree, by
+ * `GET /{index}/_tree`, page by page.
  */
 #ifndef TL_CLI_DIRECTORY_H
 #define TL_CLI_DIRECTORY_H
@@ -9,8 +10,9 @@
 #include "cli/client.h"
 
 /*
- * A name with its document, its directory, or a directory with its own document, as an imported one has. Several documents of one
- * name are as many adjacent entries; the last of them has the directory.
+ * A name with its document, its directory, or a directory with its own document, as an imported one
+ * has. Several documents of one name are as many adjacent entries; the last of them has the
+ * directory.
  */
 struct directory_entry {
     struct slice name;

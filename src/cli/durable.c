@@ -62,8 +62,8 @@ void durable_settle(struct slice directory)
     close(fd);
 }
 
-static int open_log(struct slice directory, bool read_only, const struct archive_options *archive, struct durable *durable,
-                    char **ret_reason)
+static int open_log(struct slice directory, bool read_only, const struct archive_options *archive,
+                    struct durable *durable, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_in(directory, "log");
     struct cmdlog_file_options options = {

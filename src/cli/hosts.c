@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tidelock hosts`: the hosts of a cluster, how far each has come and how far its clock is off; redrawn when asked to watch. */
+/*
+ * `tidelock hosts`: the hosts of a cluster, how far each has come and how far its clock is off;
+ * redrawn when asked to watch.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -2,12 +2,13 @@
 /*
  * `tidelock import`: walks a file tree and loads it into an index, a document a file or directory.
  *
- * The tree is walked twice, first only to count, so that the bar can show the progress. Documents are created, not overwritten: run again
- * after an interruption, it continues there.
+ * The tree is walked twice, first only to count, so that the bar can show the progress. Documents
+ * are created, not overwritten: run again after an interruption, it continues there.
  *
- * A file's document is the one that has its path. In an existing index, each batch is looked up by its paths first, since documents may
- * have been renamed: one that is found keeps its id. Any other has the id that comes from its path; unless a document elsewhere has that, which
- * was made from this path once and renamed since: then it gets one of this run.
+ * A file's document is the one that has its path. In an existing index, each batch is looked up by
+ * its paths first, since documents may have been renamed: one that is found keeps its id. Any other
+ * has the id that comes from its path; unless a document elsewhere has that, which was made from
+ * this path once and renamed since: then it gets one of this run.
  */
 #include <errno.h>
 #include <fts.h>

@@ -2,9 +2,10 @@
 /*
  * Inspecting a store; see inspect.h.
  *
- * Entries are compared both ways without a table of all: for each field, the entries that documents must have are counted
- * and their hashes added up, and so are those that are there. Equal sums of 128 bits mean equal sets; only for a field where
- * they differ is each entry looked for by itself, to say which one is missing.
+ * Entries are compared both ways without a table of all: for each field, the entries that documents
+ * must have are counted and their hashes added up, and so are those that are there. Equal sums of
+ * 128 bits mean equal sets; only for a field where they differ is each entry looked for by itself,
+ * to say which one is missing.
  */
 #include "cli/inspect.h"
 
@@ -224,8 +225,8 @@ static void check_numbers(struct index_inspection *in)
 }
 
 /*
- * Whether an entry belongs to the current version of its document. A field whose entries no query uses any more may have
- * entries of deleted values (mapping/README.md, invariant 8).
+ * Whether an entry belongs to the current version of its document. A field whose entries no query
+ * uses any more may have entries of deleted values (mapping/README.md, invariant 8).
  */
 static int judge_entry(struct index_inspection *in, const struct mapping_field *field, const struct entry_hit *hit,
                        bool *ret_current)

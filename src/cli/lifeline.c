@@ -13,9 +13,10 @@
 enum { RETRY_US = 200 * 1000, AWAIT_PARTS = 2 /* of the time to live */ };
 
 /*
- * A line was sent at some time before now, and after the previous one arrived: so it is certain only that the lease runs from the
- * previous line. The first counts from our request. Lines that arrive together count as one: when we were stopped for an hour they
- * were sent at any time in it, and the server may be gone since.
+ * A line was sent at some time before now, and after the previous one arrived: so it is certain
+ * only that the lease runs from the previous line. The first counts from our request. Lines that
+ * arrive together count as one: when we were stopped for an hour they were sent at any time in it,
+ * and the server may be gone since.
  */
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
 {

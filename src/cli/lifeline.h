@@ -2,9 +2,9 @@
 /*
  * A session's life line: the response of GET /_session/{id}/_attach, kept open.
  *
- * While it is open the session lives, and each line that arrives says that it does for another time to live. When it breaks
- * we try to attach again at once: a server that was restarted has kept the session, one that saw the connection break
- * has ended it.
+ * While it is open the session lives, and each line that arrives says that it does for another time
+ * to live. When it breaks we try to attach again at once: a server that was restarted has kept the
+ * session, one that saw the connection break has ended it.
  */
 #ifndef TL_CLI_LIFELINE_H
 #define TL_CLI_LIFELINE_H

@@ -2,9 +2,10 @@
 /*
  * `tidelock lock`: runs a command while it holds a lock, as flock(1) does for files.
  *
- * A session of our own holds the lock, and a life line (lifeline.h) keeps it alive. If the lease may be about to run out,
- * because the server cannot be reached, the command is stopped before: SIGTERM first, SIGKILL when time is short. Should
- * we die, the connection breaks and the session with it; the command dies with us (child.h).
+ * A session of our own holds the lock, and a life line (lifeline.h) keeps it alive. If the lease
+ * may be about to run out, because the server cannot be reached, the command is stopped before:
+ * SIGTERM first, SIGKILL when time is short. Should we die, the connection breaks and the session
+ * with it; the command dies with us (child.h).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -230,8 +231,8 @@ static int begin_transaction(struct client *client, const struct lock_options *o
 }
 
 /*
- * A commit whose answer was lost may have happened. It is asked again, which the server answers as it did the first time,
- * after a restart too.
+ * A commit whose answer was lost may have happened. It is asked again, which the server answers as
+ * it did the first time, after a restart too.
  */
 static long commit(struct client *client, const char *path, uint64_t patience_us)
 {
@@ -328,7 +329,10 @@ static void guard_lease(struct job *job)
         stop_command(job, JOB_KILLED);
 }
 
-/* The command was stopped on our terminal. We stop too; when continued, the command continues only if the lease still holds. */
+/*
+ * The command was stopped on our terminal. We stop too; when continued, the command continues only
+ * if the lease still holds.
+ */
 static void stop_too(struct job *job)
 {
     struct lifeline *line = job->line;

@@ -93,8 +93,8 @@ static void print_plain(struct client *client, struct buf *to)
 }
 
 /*
- * An index that does not exist may be locked, before it is created; if it is not locked, a mistyped name must not look like an
- * unlocked index.
+ * An index that does not exist may be locked, before it is created; if it is not locked, a mistyped
+ * name must not look like an unlocked index.
  */
 static bool is_missing(struct client *client, const char *index)
 {

@@ -103,9 +103,9 @@ static void print_doc(const struct ls_options *o, yyjson_val *source, struct sli
 /* --- Where the index has no tree ---------------------------------------------------------------------------------- */
 
 /*
- * Direct entries have the directory's path, a slash and a name. A regular expression over the path's hierarchy would find them, but
- * names may contain any character; so pages are read in order of path, and deeper entries are skipped by a query for paths after
- * them.
+ * Direct entries have the directory's path, a slash and a name. A regular expression over the
+ * path's hierarchy would find them, but names may contain any character; so pages are read in order
+ * of path, and deeper entries are skipped by a query for paths after them.
  */
 static void write_query(struct buf *to, const struct ls_options *o, struct slice after, struct slice skip)
 {

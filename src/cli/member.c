@@ -72,7 +72,7 @@ static void draw_id(char id[ID_BYTES])
     draw_digits(id, ID_BYTES);
 }
 
-/* --- DATA/cluster --------------------------------------------------------------------------------------------------- */
+/* --- DATA/cluster ------------------------------------------------------------------------------------------------- */
 
 static int sync_folder(const char *path)
 {
@@ -497,7 +497,8 @@ static int check_log(struct cluster_member *member)
 }
 
 /*
- * Opens the store of a member. If the log lacks entries after its checkpoint, another host's checkpoint takes its place first.
+ * Opens the store of a member. If the log lacks entries after its checkpoint, another host's
+ * checkpoint takes its place first.
  */
 static int open_member_store(const struct member_options *o, struct cluster_member *member, struct identity *identity,
                              const struct genesis *genesis, char **ret_reason)

@@ -19,14 +19,15 @@
  *  4. A document belongs to one lane. A lane has one request under way, which it repeats until its
  *     outcome is known.
  *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
- *     certain, the lanes wait. A program that finds the lock held ends the other session only if the
- *     process of that session has certainly ended: the session's name shows its process id, and the
- *     kernel and process namespace that the id is of, which must be our own; and no connection keeps
- *     the session alive, as one does in a machine that was resumed from the same snapshot of memory
- *     and so has equal ids. Such a process sends nothing more, and its last documents are suspects (6). This matters where the source and the
- *     copy were both killed: a restarted source keeps the session for the rest of its lease, since a
- *     process that exists may attach it again. Of a process elsewhere nothing is known, so its lease
- *     is waited for.
+ *     certain, the lanes wait. A program that finds the lock held ends the other session only if
+ *     the process of that session has certainly ended: the session's name shows its process id,
+ *     and the kernel and process namespace that the id is of, which must be our own; and no
+ *     connection keeps the session alive, as one does in a machine that was resumed from the
+ *     same snapshot of memory and so has equal ids. Such a process sends nothing more, and its
+ *     last documents are suspects (6). This matters where the source and the copy were both
+ *     killed: a restarted source keeps the session for the rest of its lease, since a process
+ *     that exists may attach it again. Of a process elsewhere nothing is known, so its lease is
+ *     waited for.
  *  6. A document of a request whose outcome was unknown at some time is a suspect: the target may
  *     execute a request that was given up late, after it has forgotten the version of a delete
  *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
@@ -119,7 +120,7 @@ void replica_stop(void);
  */
 void replica_print(const char *format, ...) TL_PRINTF(1, 2);
 
-/* --- The lock (replica_guard.c) ------------------------------------------------------------------------------------- */
+/* --- The lock (replica_guard.c) ----------------------------------------------------------------------------------- */
 
 struct guard;
 struct source_hosts;
@@ -135,7 +136,7 @@ const char *guard_session(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false: the session is lost. */
 bool guard_await(struct guard *guard);
 
-/* --- The process that holds the lock (replica_holder.c); invariant 5 -------------------------------------------------- */
+/* --- The process that holds the lock (replica_holder.c); invariant 5 ---------------------------------------------- */
 
 /* Appends the name of this program's session: the copy's, and how to find the process. */
 void holder_write(const char *name, struct buf *to);
@@ -145,7 +146,7 @@ void holder_write(const char *name, struct buf *to);
  */
 bool holder_is_gone(const char *name, struct slice holder, long *ret_process);
 
-/* --- The source's hosts (replica_hosts.c), from any thread; invariants 11 and 12 ------------------------------------------ */
+/* --- The source's hosts (replica_hosts.c), from any thread; invariants 11 and 12 ---------------------------------- */
 
 struct source_hosts;
 /*
@@ -192,7 +193,7 @@ struct replica_key {
     bool vacates;         /* only deletes the version under `routing`, if that is not the present one */
 };
 
-/* --- Suspects (replica_suspects.c), from any thread; invariant 6 ------------------------------------------------------------ */
+/* --- Suspects (replica_suspects.c), from any thread; invariant 6 -------------------------------------------------- */
 
 struct suspects;
 struct suspects_state {
@@ -226,7 +227,7 @@ bool suspects_take_whole(struct suspects *suspects);
 void suspects_acquit_whole(struct suspects *suspects, uint64_t begun_us);
 struct suspects_state suspects_state(struct suspects *suspects);
 
-/* --- The target (replica_target.c) ---------------------------------------------------------------------------------- */
+/* --- The target (replica_target.c) -------------------------------------------------------------------------------- */
 
 /*
  * Largest answers: to documents that were sent and to reads of several documents; to a read of one
@@ -320,7 +321,7 @@ bool replica_is_blocked(yyjson_val *error);
 /* Sleeps, longer with each try. */
 void replica_pause(unsigned tries);
 
-/* --- Tombstones (replica_tombstones.c) ------------------------------------------------------------------------------ */
+/* --- Tombstones (replica_tombstones.c) ---------------------------------------------------------------------------- */
 
 #define TOMBSTONE_COPY "-copy" /* suffix of the names of indices with tombstones */
 struct replica;
@@ -342,7 +343,7 @@ int tombstone_check_name(const struct replica *replica, const char *name);
 /* Deletes expired tombstones, at intervals. Failures are tried again later. */
 void tombstones_end(struct replica *replica);
 
-/* --- Lanes (replica_lanes.c) ---------------------------------------------------------------------------------------- */
+/* --- Lanes (replica_lanes.c) -------------------------------------------------------------------------------------- */
 
 struct lanes;
 struct lanes_figures {
@@ -380,7 +381,7 @@ int lanes_drain(struct lanes *lanes);
 int lanes_state(struct lanes *lanes);
 struct lanes_figures lanes_figures(struct lanes *lanes);
 
-/* --- A copy ------------------------------------------------------------------------------------------------------------- */
+/* --- A copy ------------------------------------------------------------------------------------------------------- */
 
 /* A known index of the source. */
 struct replica_index {
@@ -421,7 +422,9 @@ struct replica {
     struct progress progress;
 };
 
-/* --- Reads of the source (replica_source.c). All return 0, or the result that ends the program; errors are reported. --- */
+/* --- Reads of the source (replica_source.c) ----------------------------------------------------------------------- */
+
+/* All return 0, or the result that ends the program; errors are reported. */
 
 /* Sends a request until a host answers. Returns: the status; 0: the program is to stop. */
 long source_ask(struct client *client, const char *method, const char *path, struct slice body);

@@ -21,7 +21,7 @@ static void index_path(const char *name, const char *more, struct buf *to)
     buf_byte(to, '\0');
 }
 
-/* --- Known indices ------------------------------------------------------------------------------------------------------ */
+/* --- Known indices ------------------------------------------------------------------------------------------------ */
 
 static void free_index(struct replica_index *index)
 {
@@ -86,7 +86,7 @@ static int drop_index(struct replica *replica, const char *name)
     return r;
 }
 
-/* --- Its documents -------------------------------------------------------------------------------------------------------- */
+/* --- Its documents ------------------------------------------------------------------------------------------------ */
 
 /* Appends the next request of a scroll. */
 static void next_page(yyjson_val *reply, struct buf *to)
@@ -294,7 +294,7 @@ int copy_see_index(struct replica *replica, struct slice index)
     return see_index(replica, index, &had);
 }
 
-/* --- Documents only in the target ------------------------------------------------------------------------------------------ */
+/* --- Documents only in the target --------------------------------------------------------------------------------- */
 
 struct hit_sweep {
     struct replica *replica;
@@ -344,7 +344,7 @@ static int sweep(struct replica *replica, const char *index, size_t at)
                                     .context = &sweep});
 }
 
-/* --- All of it -------------------------------------------------------------------------------------------------------------- */
+/* --- All of it ---------------------------------------------------------------------------------------------------- */
 
 /* *ret_names: the names of the source's indices, NULL after the last; the caller's. */
 static int list_indices(struct replica *replica, char ***ret_names)
@@ -454,7 +454,7 @@ int copy_drop_gone(struct replica *replica)
     return r;
 }
 
-/* --- The first copy ------------------------------------------------------------------------------------------------------- */
+/* --- The first copy ----------------------------------------------------------------------------------------------- */
 
 /*
  * Begins the transaction. Its session's end ends it, so it may be idle for as long as a transaction

@@ -11,7 +11,7 @@
 enum {
     PAGE_CHANGES = 1000,
     SUSPECTS_SOME = 256, /* that are looked at at a time */
-    SENT_MAX = 100000, /* documents of which is known when they were sent last */
+    SENT_MAX = 100000,   /* documents of which is known when they were sent last */
 };
 
 #define PLACE_EVERY_US TL_SECOND
@@ -198,7 +198,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
     while (r == 0 && map_next(&page->indices, &at, &name, &value))
         r = copy_see_index(replica, name);
     for (size_t i = 0; r == 0 && i < page->count; i++)
-        if (map_get(&replica->indices, page->keys[i].index) == NULL && map_get(&page->indices, page->keys[i].index) == NULL)
+        if (map_get(&replica->indices, page->keys[i].index) == NULL &&
+            map_get(&page->indices, page->keys[i].index) == NULL)
             r = copy_see_index(replica, page->keys[i].index);
     if (page->indices.count > 0) {
         map_deinit(&sent->times);
@@ -239,12 +240,13 @@ static int write_place(struct replica *replica, tl_ts ts, bool clean)
     struct suspects_state suspects = suspects_state(replica->suspects);
     bool inheriting = replica->inheriting && replica->before.suspects < suspects.since; /* there are more to come */
     tl_ts since = inheriting ? replica->before.suspects : suspects.since;
-    return target_write_place(&replica->target, replica->source_uuid,
-                              &(struct place){.ts = ts,
-                                              .clean = clean && !replica->inheriting,
-                                              .suspects = since < ts ? since : ts,
-                                              .whole = suspects.whole,
-                                              .suspects_left_us = inheriting ? replica->options->suspect_us : suspects.left_us});
+    return target_write_place(
+        &replica->target, replica->source_uuid,
+        &(struct place){.ts = ts,
+                        .clean = clean && !replica->inheriting,
+                        .suspects = since < ts ? since : ts,
+                        .whole = suspects.whole,
+                        .suspects_left_us = inheriting ? replica->options->suspect_us : suspects.left_us});
 }
 
 static int keep_place(struct replica *replica, struct progress_of_place *place, bool now, bool clean)
@@ -255,7 +257,8 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
     suspects_set_place(replica->suspects, place->reached);
     tell_source(replica, "following", place->reached);
     uint64_t since = clock_boot_us() - place->written_us;
-    if (!clean && (place->reached <= place->written || (!now && since < (place->moved ? PLACE_EVERY_US : PLACE_IDLE_US))))
+    if (!clean &&
+        (place->reached <= place->written || (!now && since < (place->moved ? PLACE_EVERY_US : PLACE_IDLE_US))))
         return 0;
     int r = write_place(replica, place->reached, clean);
     place->written = place->reached;
@@ -264,7 +267,7 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
     return r;
 }
 
-/* --- Suspects; see replica.h, invariant 6 ----------------------------------------------------------------------------------- */
+/* --- Suspects; see replica.h, invariant 6 ------------------------------------------------------------------------- */
 
 /*
  * Takes over the suspects of the previous run. The feed names them: up to the place, if that run

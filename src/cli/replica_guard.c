@@ -133,7 +133,10 @@ static void end_gone_holder(struct guard *guard, const char *name)
 static int take_lock(struct guard *guard, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&body, "{\"session\":\"%s\",\"wait\":\"0s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\".tidelock-replicate\",\"id\":", guard->session);
+    buf_printf(&body,
+               "{\"session\":\"%s\",\"wait\":\"0s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\".tidelock-"
+               "replicate\",\"id\":",
+               guard->session);
     buf_json_string(&body, slice_from(name));
     buf_lit(&body, "}]}");
     long status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));

@@ -73,7 +73,7 @@ struct lanes {
     struct lanes_figures figures;
 };
 
-/* --- One batch ------------------------------------------------------------------------------------------------------ */
+/* --- One batch ---------------------------------------------------------------------------------------------------- */
 
 static void batch_clear(struct batch *batch)
 {
@@ -155,7 +155,7 @@ static void batch_add(struct batch *batch, const struct lanes_document *document
     put_key_part(&batch->keys, document->routing);
 }
 
-/* --- Outcomes ------------------------------------------------------------------------------------------------------- */
+/* --- Outcomes ----------------------------------------------------------------------------------------------------- */
 
 enum outcome { DONE, AGAIN, REFUSED };
 
@@ -285,7 +285,7 @@ static size_t take_reply(struct lane *lane)
     return refused;
 }
 
-/* --- Sending -------------------------------------------------------------------------------------------------------- */
+/* --- Sending ------------------------------------------------------------------------------------------------------ */
 
 static bool is_ending(struct lanes *lanes)
 {
@@ -462,7 +462,7 @@ void lanes_free(struct lanes *lanes)
     mem_free(lanes);
 }
 
-/* --- The caller's side ------------------------------------------------------------------------------------------------ */
+/* --- The caller's side -------------------------------------------------------------------------------------------- */
 
 /* Hands the filled batch to its lane, after the lane has sent the previous one. */
 static void give(struct lane *lane)

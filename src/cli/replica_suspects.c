@@ -18,10 +18,10 @@ enum { SUSPECTS_MAX = 100000 };
 
 struct suspect {
     struct list link;
-    struct buf name; /* under which it is in the map */
-    uint64_t due_us; /* by clock_boot_us() */
-    tl_ts since;     /* its change comes after this place */
-    uint64_t number; /* when it was added last */
+    struct buf name;        /* under which it is in the map */
+    uint64_t due_us;        /* by clock_boot_us() */
+    tl_ts since;            /* its change comes after this place */
+    uint64_t number;        /* when it was added last */
     struct replica_key key; /* in `bytes` */
     char bytes[];
 };
@@ -86,7 +86,8 @@ static struct slice copy(char **to, struct slice text)
 
 static struct suspect *make(const struct replica_key *key)
 {
-    struct suspect *suspect = mem_zalloc(sizeof *suspect + key->index.len + key->type.len + key->id.len + key->routing.len + 4);
+    struct suspect *suspect =
+        mem_zalloc(sizeof *suspect + key->index.len + key->type.len + key->id.len + key->routing.len + 4);
     char *at = suspect->bytes;
     suspect->key = (struct replica_key){copy(&at, key->index), copy(&at, key->type), copy(&at, key->id),
                                         copy(&at, key->routing), .placed = true};

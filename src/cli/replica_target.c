@@ -16,7 +16,7 @@ enum { PAUSE_FIRST_US = 50 * 1000, PAUSE_DOUBLINGS = 6 };
 #define GC_DELETES "1h" /* see replica.h, invariant 7 */
 #define GC_DELETES_US (3600 * TL_SECOND)
 
-/* --- Asking ----------------------------------------------------------------------------------------------------------- */
+/* --- Asking ------------------------------------------------------------------------------------------------------- */
 
 bool replica_is_passing(long status)
 {
@@ -133,7 +133,7 @@ void target_name(const struct target *target, const char *index, const char *typ
         buf_lit(to, TOMBSTONE_COPY);
 }
 
-/* --- The place ---------------------------------------------------------------------------------------------------------- */
+/* --- The place ---------------------------------------------------------------------------------------------------- */
 
 static void place_path(const struct target *target, struct buf *to)
 {
@@ -233,7 +233,7 @@ int target_claim_place(struct target *target, const char *source)
     return status == 201 ? 0 : complain(target, "cannot keep the place in the target", "", status);
 }
 
-/* --- Indices ------------------------------------------------------------------------------------------------------------ */
+/* --- Indices ------------------------------------------------------------------------------------------------------ */
 
 /*
  * The source's settings that a target gets: the others are specific to the source, or mean

@@ -12,8 +12,8 @@
 #include "cli/shown.h"
 #include "json/write.h"
 
-#define TELL_EVERY_US TL_SECOND         /* where something has changed */
-#define TELL_IDLE_US (30 * TL_SECOND)   /* the source takes one for gone that is silent for 90 s */
+#define TELL_EVERY_US TL_SECOND       /* where something has changed */
+#define TELL_IDLE_US (30 * TL_SECOND) /* the source takes one for gone that is silent for 90 s */
 #define TELL_ANSWER_US (2 * TL_SECOND)
 
 static void put_number(struct json_writer *writer, const char *key, uint64_t value)
@@ -40,13 +40,18 @@ static struct told figures_of(struct replica *replica, tl_ts place)
 {
     struct lanes_figures figures = lanes_figures(replica->lanes);
     struct suspects_state suspects = suspects_state(replica->suspects);
-    return (struct told){.place = place, .sent = figures.sent, .refused = figures.refused, .suspects = suspects.count, .mended = replica->mended};
+    return (struct told){.place = place,
+                         .sent = figures.sent,
+                         .refused = figures.refused,
+                         .suspects = suspects.count,
+                         .mended = replica->mended};
 }
 
 static bool is_due(const struct told *told, const struct told *now, const char *state)
 {
     uint64_t since = clock_boot_us() - told->at_us;
-    bool same = told->place == now->place && told->sent == now->sent && told->refused == now->refused && told->suspects == now->suspects;
+    bool same = told->place == now->place && told->sent == now->sent && told->refused == now->refused &&
+                told->suspects == now->suspects;
     return told->state == NULL || strcmp(told->state, state) != 0 || since >= (same ? TELL_IDLE_US : TELL_EVERY_US);
 }
 

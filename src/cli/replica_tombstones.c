@@ -47,7 +47,8 @@ void tombstone_map(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
 /* {"bool": {"must": [what an alias has], "must_not": [tombstones]}} */
 void tombstone_filter(yyjson_mut_doc *doc, yyjson_mut_val *alias)
 {
-    yyjson_mut_val *must = yyjson_mut_arr(doc), *must_not = yyjson_mut_arr(doc), *both = yyjson_mut_obj(doc), *filter = yyjson_mut_obj(doc);
+    yyjson_mut_val *must = yyjson_mut_arr(doc), *must_not = yyjson_mut_arr(doc), *both = yyjson_mut_obj(doc),
+                   *filter = yyjson_mut_obj(doc);
     yyjson_mut_val *exists = yyjson_mut_obj(doc), *field = yyjson_mut_obj(doc);
     yyjson_mut_val *before = yyjson_mut_obj_remove_key(alias, "filter");
     if (before != NULL)
@@ -62,7 +63,7 @@ void tombstone_filter(yyjson_mut_doc *doc, yyjson_mut_val *alias)
     yyjson_mut_obj_add_val(doc, alias, "filter", filter);
 }
 
-/* --- Names ---------------------------------------------------------------------------------------------------------- */
+/* --- Names -------------------------------------------------------------------------------------------------------- */
 
 int tombstone_check_name(const struct replica *replica, const char *name)
 {
@@ -83,7 +84,7 @@ int tombstone_check_name(const struct replica *replica, const char *name)
     return REPLICA_FAILED;
 }
 
-/* --- Their end ------------------------------------------------------------------------------------------------------ */
+/* --- Their end ---------------------------------------------------------------------------------------------------- */
 
 static void add_delete(const struct target *target, yyjson_val *hit, struct buf *to)
 {
@@ -115,7 +116,8 @@ static bool end_some(struct replica *replica, const char *name, tl_ts before)
     size_t base = path.len;
     buf_lit(&path, "/_search?version=true");
     buf_byte(&path, '\0');
-    buf_printf(&body, "{\"size\":%d,\"query\":{\"range\":{\"" FIELD "\":{\"lt\":%" PRIu64 "}}},\"sort\":[\"_doc\"]}", SOME, before);
+    buf_printf(&body, "{\"size\":%d,\"query\":{\"range\":{\"" FIELD "\":{\"lt\":%" PRIu64 "}}},\"sort\":[\"_doc\"]}",
+               SOME, before);
     if (target_ask(&replica->target, "POST", path.data, buf_as_slice(&body)) != 200)
         return false;
     yyjson_val *hits = yyjson_obj_get(yyjson_obj_get(client_json(client), "hits"), "hits");

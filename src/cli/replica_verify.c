@@ -114,7 +114,7 @@ static void rest(struct verification *v)
     v->page_us = clock_boot_us();
 }
 
-/* --- Sums --------------------------------------------------------------------------------------------------------------- */
+/* --- Sums --------------------------------------------------------------------------------------------------------- */
 
 static int sum_hits(void *context, yyjson_val *hits, tl_ts version)
 {
@@ -156,7 +156,7 @@ static void end_sums(struct verification *v)
     begin_sums(v);
 }
 
-/* --- Doubts --------------------------------------------------------------------------------------------------------------- */
+/* --- Doubts ------------------------------------------------------------------------------------------------------- */
 
 static struct slice copy_text(struct slice text)
 {
@@ -298,9 +298,9 @@ static tl_ts version_of(yyjson_val *document)
 }
 
 /*
- * Compares the two sides' answers; the source's is as of `read`. The target was asked for the document under the doubt's routing.
- * If the source has another routing by now, the target has no document there, or the document
- * itself, if both routings lead to one shard.
+ * Compares the two sides' answers; the source's is as of `read`. The target was asked for the
+ * document under the doubt's routing. If the source has another routing by now, the target has no
+ * document there, or the document itself, if both routings lead to one shard.
  */
 static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_ts read)
 {
@@ -407,7 +407,7 @@ static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
     return r;
 }
 
-/* --- Walks ------------------------------------------------------------------------------------------------------------------ */
+/* --- Walks -------------------------------------------------------------------------------------------------------- */
 
 static void begin_doubts(void *context)
 {
@@ -473,7 +473,7 @@ static int look_again(struct verification *v)
     return r;
 }
 
-/* --- Results ------------------------------------------------------------------------------------------------------------------ */
+/* --- Results ------------------------------------------------------------------------------------------------------ */
 
 static int repair(struct verification *v)
 {

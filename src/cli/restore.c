@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tidelock restore`: makes a data directory as of a timestamp, from an earlier backup and the log since then (relog.h). */
+/*
+ * `tidelock restore`: makes a data directory as of a timestamp, from an earlier backup and the log
+ * since then (relog.h).
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -315,7 +315,8 @@ static void check_tls(const struct argp_state *state, const struct tls_files *tl
     if (tls->cert != NULL && tls->key == NULL)
         arguments_error(state, "--tls-cert needs --tls-key, the certificate's private key");
     else if (tls->cert == NULL && (tls->key != NULL || tls->ca != NULL))
-        arguments_error(state, "--%s needs --tls-cert; without a certificate there is no TLS", tls->key != NULL ? "tls-key" : "tls-ca");
+        arguments_error(state, "--%s needs --tls-cert; without a certificate there is no TLS",
+                        tls->key != NULL ? "tls-key" : "tls-ca");
 }
 
 static void set_insecure(const struct argp_state *state, struct serve_options *o, const char *text)
@@ -530,7 +531,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const char doc[] =
     "Run the server until SIGTERM or SIGINT, which let requests in flight end.\v"
-    "Once it answers, one line goes to standard output: ready on http://HOST:PORT (https:// with --tls-cert). The log goes to standard "
+    "Once it answers, one line goes to standard output: ready on http://HOST:PORT (https:// with --tls-cert). The log "
+    "goes to standard "
     "error. SIGHUP has it read the files of TLS and the configuration again.\n\n"
     "Examples:\n"
     "  tidelock serve --data /var/lib/tidelock --listen 127.0.0.1:9200\n"
@@ -781,7 +783,10 @@ static int open_alone(struct server *server, struct serve_options *o)
     return 0;
 }
 
-/* Requires: `server` is zeroed. Returns: 0, or a fatal code that has been logged; server_close() and server_close_store() in both cases. */
+/*
+ * Requires: `server` is zeroed. Returns: 0, or a fatal code that has been logged; server_close()
+ * and server_close_store() in both cases.
+ */
 static int server_open(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
@@ -921,7 +926,8 @@ static void change_level(const struct serve_options *o, const struct config_line
     if (o->level_given)
         log_info("SIGHUP: log-level is set by the environment or the command line");
     else if (!try_log_level(line == NULL ? level_names[LOG_INFO] : line->value))
-        log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number, line->value);
+        log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number,
+                  line->value);
 }
 
 /*
@@ -1089,7 +1095,8 @@ static void stopper_end(struct stopper *stopper)
 static void announce(const struct server *server, const char *host)
 {
     bool v6 = strchr(host, ':') != NULL;
-    printf("ready on %s://%s%s%s:%u\n", server->tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", http_port(server->http));
+    printf("ready on %s://%s%s%s:%u\n", server->tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
+           http_port(server->http));
     if (fflush(stdout) == 0)
         return;
     log_warning("cannot write to standard output that port %u is ready: %s", http_port(server->http), strerror(errno));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of others on a terminal: names of files, of sessions and of indices, reasons of errors. What a terminal would obey
- * (escape sequences, directions of writing, line breaks) is spelled out, as `ls -b` does: \033, \n, \\.
+ * Texts of others on a terminal: names of files, of sessions and of indices, reasons of errors.
+ * What a terminal would obey (escape sequences, directions of writing, line breaks) is spelled out,
+ * as `ls -b` does: \033, \n, \\.
  */
 #ifndef TL_CLI_SHOWN_H
 #define TL_CLI_SHOWN_H

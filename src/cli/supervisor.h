@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports the server's state to its supervisor: systemd's protocol of one datagram (sd_notify(3)), for units of Type=notify. */
+/*
+ * Reports the server's state to its supervisor: systemd's protocol of one datagram (sd_notify(3)),
+ * for units of Type=notify.
+ */
 #ifndef TL_CLI_SUPERVISOR_H
 #define TL_CLI_SUPERVISOR_H
 
 /*
- * Sends a state, such as "READY=1", to the socket that NOTIFY_SOCKET names. Without one it does nothing; a socket that does not
- * accept it is logged.
+ * Sends a state, such as "READY=1", to the socket that NOTIFY_SOCKET names. Without one it does
+ * nothing; a socket that does not accept it is logged.
  */
 void supervisor_tell(const char *state);
 

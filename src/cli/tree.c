@@ -2,7 +2,8 @@
 /*
  * `tidelock tree`: a directory and all below it, drawn as tree(1) does, at one timestamp.
  *
- * Directories are listed one after another, each when it is drawn: only the listings on the path to the current one are kept.
+ * Directories are listed one after another, each when it is drawn: only the listings on the path to
+ * the current one are kept.
  */
 #include <langinfo.h>
 #include <locale.h>
@@ -75,7 +76,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* --- Drawing ------------------------------------------------------------------------------------------------------ */
 
-/* The lines drawn before a name: for a level above that has no further name, and for one that has; for the last name of a level, and for others. */
+/*
+ * The lines drawn before a name: for a level above that has no further name, and for one that has;
+ * for the last name of a level, and for others.
+ */
 struct strokes {
     const char *blank, *bar, *last, *next;
 };

@@ -77,7 +77,7 @@ struct cmdlog_file {
     struct cmdlog_checkpoint checkpoints[2]; /* newest first; owns the locators */
 };
 
-/* --- Reading (cmdlog_reader.c) --------------------------------------------------------------------------------------- */
+/* --- Reading (cmdlog_reader.c) ------------------------------------------------------------------------------------ */
 
 /* Reads the records of one segment in order, through a window of its bytes. */
 struct cmdlog_reader {
@@ -119,7 +119,7 @@ int cmdlog_reader_next(struct cmdlog_reader *reader, struct record *ret_record, 
  */
 int cmdlog_reader_search(struct cmdlog_reader *reader, struct record *ret_record) TL_MUST_USE;
 
-/* --- Segments (cmdlog_file.c) ---------------------------------------------------------------------------------------- */
+/* --- Segments (cmdlog_file.c) ------------------------------------------------------------------------------------- */
 
 void cmdlog_segment_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
 void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
@@ -129,7 +129,7 @@ void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
  */
 struct cmdlog_segment *cmdlog_file_add_segment(struct cmdlog_file *log);
 
-/* --- Opening (cmdlog_recover.c) -------------------------------------------------------------------------------------- */
+/* --- Opening (cmdlog_recover.c) ----------------------------------------------------------------------------------- */
 
 /*
  * Finds the segments, the end of the log and its durable position. Creates a log if the disk has no

@@ -423,7 +423,7 @@ struct cmdlog *cmdlog_memory_open(struct cmdlog_medium *medium)
     return &log->log;
 }
 
-/* --- Shared logs -------------------------------------------------------------------------------------------------------- */
+/* --- Shared logs -------------------------------------------------------------------------------------------------- */
 
 static struct cmdlog_memory *memory_of(struct cmdlog *log)
 {

@@ -224,10 +224,12 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
  * Never used: libmicrohttpd requires a certificate callback, but handshake_setup() sets
  * credentials.
  */
-static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int name_count, const gnutls_pk_algorithm_t *algorithms,
-                          int algorithm_count, gnutls_pcert_st **ret_certs, unsigned *ret_cert_count, gnutls_privkey_t *ret_key)
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int name_count,
+                          const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **ret_certs,
+                          unsigned *ret_cert_count, gnutls_privkey_t *ret_key)
 {
-    (void)session, (void)names, (void)name_count, (void)algorithms, (void)algorithm_count, (void)ret_certs, (void)ret_cert_count, (void)ret_key;
+    (void)session, (void)names, (void)name_count, (void)algorithms, (void)algorithm_count, (void)ret_certs,
+        (void)ret_cert_count, (void)ret_key;
     return -1;
 }
 

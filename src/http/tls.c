@@ -28,7 +28,7 @@ struct tls {
     struct tls_credentials *current; /* under lock */
 };
 
-/* --- Reading ------------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static int fail(char **ret_reason, const char *option, const char *file, const char *why)
 {
@@ -150,7 +150,7 @@ int tls_reload(struct tls *tls, char **ret_reason)
     return 0;
 }
 
-/* --- Sessions ------------------------------------------------------------------------------------------------------- */
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 /* Returns: the alert for the verification status of a client certificate. */
 static gnutls_alert_description_t alert_of(unsigned status)

@@ -93,8 +93,8 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
  *          (mem_free; may be NULL); TL_ERR_CORRUPT: the log was trimmed beyond `cmdlog_position`, with
  *          *ret_reason.
  */
-int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options, struct journal **ret_journal,
-                         char **ret_reason) TL_MUST_USE;
+int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options,
+                         struct journal **ret_journal, char **ret_reason) TL_MUST_USE;
 
 /* A host of the cluster, as known to this one. */
 struct journal_host {

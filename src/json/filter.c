@@ -31,7 +31,8 @@ bool json_wildcard(struct slice pattern, struct slice text)
         struct slice piece = slice_make(pattern.data, star);
         if (star == pattern.len) /* the last literal must end the text */
             return piece.len <= text.len - at && has_at(text, text.len - piece.len, piece);
-        const char *found = piece.len == 0 ? text.data + at : memmem(text.data + at, text.len - at, piece.data, piece.len);
+        const char *found =
+            piece.len == 0 ? text.data + at : memmem(text.data + at, text.len - at, piece.data, piece.len);
         if (found == NULL)
             return false;
         at = (size_t)(found - text.data) + piece.len;

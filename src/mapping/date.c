@@ -436,7 +436,8 @@ static bool add_units(const struct zone *zone, int64_t *millis, int64_t count, c
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         if (fixed[i].unit == unit) {
-            *millis = i < 2 ? date_of_local(zone, local + count * fixed[i].millis, ahead) : *millis + count * fixed[i].millis;
+            *millis =
+                i < 2 ? date_of_local(zone, local + count * fixed[i].millis, ahead) : *millis + count * fixed[i].millis;
             return true;
         }
     }

@@ -505,8 +505,8 @@ static struct slice list_text(struct merge *merge, const struct slice *items, si
     return text;
 }
 
-static int read_source_patterns(struct merge *merge, struct slice name, yyjson_val *list, const struct slice **ret_items,
-                                size_t *ret_count)
+static int read_source_patterns(struct merge *merge, struct slice name, yyjson_val *list,
+                                const struct slice **ret_items, size_t *ret_count)
 {
     size_t i, max;
     yyjson_val *item;

@@ -381,7 +381,8 @@ static void resolve_scores(struct mapping_field *field)
     field->positions = text && !slice_is(options, "docs") && !slice_is(options, "freqs");
     field->scored = !slice_is(parameter_text(field, "similarity"), "boolean");
     field->boost = slice_to_double(field__parameter(field, "boost"), &boost) ? boost : 1;
-    field->position_gap = slice_to_u64(field__parameter(field, "position_increment_gap"), &gap) ? (uint32_t)gap : FIELD_POSITION_GAP;
+    field->position_gap =
+        slice_to_u64(field__parameter(field, "position_increment_gap"), &gap) ? (uint32_t)gap : FIELD_POSITION_GAP;
 }
 
 static int resolve_keyword(struct merge *merge, struct mapping_field *field)
@@ -415,8 +416,8 @@ static int refuse_format(struct merge *merge, const struct mapping_field *field,
                                SLICE_ARG(pattern), bad);
     struct problem fault;
     date_format_describe_error(&merge->mapping->arena, pattern, &fault);
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Error parsing [format] on field [%.*s]: %.*s", SLICE_ARG(field->name),
-                           SLICE_ARG(fault.reason));
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Error parsing [format] on field [%.*s]: %.*s",
+                           SLICE_ARG(field->name), SLICE_ARG(fault.reason));
 }
 
 static int resolve_date(struct merge *merge, struct mapping_field *field)

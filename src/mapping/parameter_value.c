@@ -30,8 +30,9 @@ static bool in_7(const struct parameter_at *at)
 
 static int refuse_word(const struct parameter_at *at, const char *name, const char *accepted)
 {
-    return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING, "Unknown value [%.*s] for field [%s] - accepted values are [%s]",
-                           SLICE_ARG(at->shown), name, accepted);
+    return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
+                           "Unknown value [%.*s] for field [%s] - accepted values are [%s]", SLICE_ARG(at->shown), name,
+                           accepted);
 }
 
 /* Returns: whether the value is in a list that ends with NULL. */
@@ -53,11 +54,18 @@ static int check_index_options(const struct parameter_at *at)
 
 static int check_term_vector(const struct parameter_at *at)
 {
-    static const char *const words[] = {"no", "yes", "with_positions", "with_offsets", "with_positions_offsets",
-                                        "with_positions_payloads", "with_positions_offsets_payloads", NULL};
+    static const char *const words[] = {"no",
+                                        "yes",
+                                        "with_positions",
+                                        "with_offsets",
+                                        "with_positions_offsets",
+                                        "with_positions_payloads",
+                                        "with_positions_offsets_payloads",
+                                        NULL};
     return is_word(at, words) ? 0
-                              : refuse_word(at, "term_vector", "no, yes, with_positions, with_offsets, with_positions_offsets, "
-                                                               "with_positions_payloads, with_positions_offsets_payloads");
+                              : refuse_word(at, "term_vector",
+                                            "no, yes, with_positions, with_offsets, with_positions_offsets, "
+                                            "with_positions_payloads, with_positions_offsets_payloads");
 }
 
 static int check_similarity(const struct parameter_at *at)
@@ -66,9 +74,10 @@ static int check_similarity(const struct parameter_at *at)
     if (is_word(at, words))
         return 0;
     if (slice_is(at->shown, "classic") && in_7(at))
-        return mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "The [classic] similarity may not be used anymore. Please use the [BM25] similarity or build a "
-                               "custom [scripted] similarity instead.");
+        return mapping__refuse(
+            at->merge, PROBLEM_ILLEGAL_ARGUMENT,
+            "The [classic] similarity may not be used anymore. Please use the [BM25] similarity or build a "
+            "custom [scripted] similarity instead.");
     return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING, "Unknown Similarity type [%.*s] for field [%.*s]",
                            SLICE_ARG(at->shown), SLICE_ARG(at->field));
 }
@@ -80,10 +89,12 @@ static const char *java_class(yyjson_val *value)
 {
     if (yyjson_is_obj(value))
         return "HashMap";
-    return yyjson_is_arr(value) ? "ArrayList" : yyjson_is_str(value) ? "String" : yyjson_is_bool(value) ? "Boolean"
-           : yyjson_is_real(value)                                                                      ? "Double"
-           : yyjson_is_sint(value) || yyjson_get_uint(value) <= INT32_MAX                               ? "Integer"
-                                                                                                        : "Long";
+    return yyjson_is_arr(value)                                           ? "ArrayList"
+           : yyjson_is_str(value)                                         ? "String"
+           : yyjson_is_bool(value)                                        ? "Boolean"
+           : yyjson_is_real(value)                                        ? "Double"
+           : yyjson_is_sint(value) || yyjson_get_uint(value) <= INT32_MAX ? "Integer"
+                                                                          : "Long";
 }
 
 /* Returns: the length in UTF-16 code units, as Java counts. */
@@ -121,16 +132,18 @@ static int check_meta(const struct parameter_at *at)
     size_t index, count;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(at->value))
-        return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING, "[meta] must be an object, got %s[%.*s] for field [%.*s]",
-                               java_class(at->value), SLICE_ARG(at->shown), SLICE_ARG(at->field));
+        return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
+                               "[meta] must be an object, got %s[%.*s] for field [%.*s]", java_class(at->value),
+                               SLICE_ARG(at->shown), SLICE_ARG(at->field));
     if (yyjson_obj_size(at->value) > META_ENTRIES_MAX)
-        return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING, "[meta] can't have more than %d entries, but got %zu on field [%.*s]",
-                               META_ENTRIES_MAX, yyjson_obj_size(at->value), SLICE_ARG(at->field));
+        return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
+                               "[meta] can't have more than %d entries, but got %zu on field [%.*s]", META_ENTRIES_MAX,
+                               yyjson_obj_size(at->value), SLICE_ARG(at->field));
     json_obj_foreach (at->value, index, count, key, value) {
         if (java_length(json_slice(key)) > META_KEY_MAX)
             return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
-                                   "[meta] keys can't be longer than %d chars, but got [%.*s] for field [%.*s]", META_KEY_MAX,
-                                   SLICE_ARG(json_slice(key)), SLICE_ARG(at->field));
+                                   "[meta] keys can't be longer than %d chars, but got [%.*s] for field [%.*s]",
+                                   META_KEY_MAX, SLICE_ARG(json_slice(key)), SLICE_ARG(at->field));
     }
     json_obj_foreach (at->value, index, count, key, value) {
         if (!yyjson_is_str(value) || java_length(json_slice(value)) > META_VALUE_MAX)
@@ -141,8 +154,8 @@ static int check_meta(const struct parameter_at *at)
 
 static int refuse_no_map(const struct parameter_at *at)
 {
-    return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING, "[%.*s] is no object, for field [%.*s]", SLICE_ARG(at->shown),
-                           SLICE_ARG(at->field));
+    return mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING, "[%.*s] is no object, for field [%.*s]",
+                           SLICE_ARG(at->shown), SLICE_ARG(at->field));
 }
 
 static int check_index_prefixes(const struct parameter_at *at)
@@ -171,13 +184,15 @@ static int check_index_prefixes(const struct parameter_at *at)
         *(low ? &least : &most) = number;
     }
     if (least > most)
-        return mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT, "min_chars [%lld] must be less than max_chars [%lld]",
-                               (long long)least, (long long)most);
+        return mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "min_chars [%lld] must be less than max_chars [%lld]", (long long)least,
+                               (long long)most);
     if (least < 1)
-        return mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT, "min_chars [%lld] must be greater than zero", (long long)least);
+        return mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT, "min_chars [%lld] must be greater than zero",
+                               (long long)least);
     return most < PREFIX_CHARS_END ? 0
-                                   : mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT, "max_chars [%lld] must be less than 20",
-                                                     (long long)most);
+                                   : mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT,
+                                                     "max_chars [%lld] must be less than 20", (long long)most);
 }
 
 /* --- Parameters without effect -------------------------------------------------------------------- */
@@ -208,7 +223,8 @@ static int check_locale(const struct parameter_at *at)
                     (at->shown.len == 2 || at->shown.data[2] == '-' || at->shown.data[2] == '_'));
     return english ? 0
                    : mapping__refuse(at->merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                     "[locale] [%.*s] is not supported here: names in dates are English", SLICE_ARG(at->shown));
+                                     "[locale] [%.*s] is not supported here: names in dates are English",
+                                     SLICE_ARG(at->shown));
 }
 
 /* Refuses a parameter of 5.x and before, which 7.x does not know. */
@@ -216,8 +232,8 @@ static int check_legacy(const struct parameter_at *at, const struct mapping_fiel
 {
     return !in_7(at) ? 0
                      : mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
-                                       "unknown parameter [%s] on mapper [%.*s] of type [%.*s]", name, SLICE_ARG(field->name),
-                                       SLICE_ARG(field->type_name));
+                                       "unknown parameter [%s] on mapper [%.*s] of type [%.*s]", name,
+                                       SLICE_ARG(field->name), SLICE_ARG(field->type_name));
 }
 
 int field__check_parameter(struct merge *merge, const struct mapping_field *field, const char *name, yyjson_val *value)

@@ -372,9 +372,10 @@ static int apply_settings(const struct mapping *base, const struct mapping *empt
         return tl_trace(r);
     bool kept = contains_all(json_get_lit(before.root, "analysis"), json_get_lit(after.root, "analysis"));
     if (!kept && base->path_name.data != NULL) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "the analysis of an index whose field [%.*s] places documents in a tree cannot be changed, only added to",
-                    SLICE_ARG(base->path_name));
+        problem_set(
+            ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+            "the analysis of an index whose field [%.*s] places documents in a tree cannot be changed, only added to",
+            SLICE_ARG(base->path_name));
         return MAPPING_REFUSED;
     }
     if (decode_on(empty, doc.root, arena, &mapping, ret_problem) != 0)

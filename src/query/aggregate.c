@@ -141,7 +141,8 @@ static int bind_bounds(struct binder *binder, const struct aggregation *aggregat
 }
 
 /* Checks bounds of a date_histogram. Those of a histogram are checked by the parser. */
-static int check_order(struct binder *binder, const struct aggregation *aggregation, const struct bounds *bounds, const char *name)
+static int check_order(struct binder *binder, const struct aggregation *aggregation, const struct bounds *bounds,
+                       const char *name)
 {
     if (bounds->low_json == NULL || bounds->high_json == NULL || bounds->low <= bounds->high)
         return 0;
@@ -207,10 +208,12 @@ static int bind_inclusion(struct binder *binder, const struct aggregation *aggre
     yyjson_val *item;
     if (inclusion->regexp.data != NULL) {
         if (!text)
-            return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
-                          "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can "
-                          "only be applied to string fields. Use an array of numeric values for include/exclude clauses used "
-                          "to filter numeric fields", SLICE_ARG(aggregation->name));
+            return refuse(
+                binder, PROBLEM_AGGREGATION_EXECUTION,
+                "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can "
+                "only be applied to string fields. Use an array of numeric values for include/exclude clauses used "
+                "to filter numeric fields",
+                SLICE_ARG(aggregation->name));
         *ret_pattern = term_pattern_new_regexp(binder->arena, inclusion->regexp, false, &reason);
         return *ret_pattern != NULL ? 0 : refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     }
@@ -253,7 +256,8 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
     if (r == 0 && field_value_kind(field) == FIELD_VALUE_BYTES && aggregation->hint.data != NULL &&
         !slice_is(aggregation->hint, "map") && !slice_is(aggregation->hint, "global_ordinals"))
         return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                      "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]", SLICE_ARG(aggregation->hint));
+                      "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]",
+                      SLICE_ARG(aggregation->hint));
     return r == 0 && numeric && field_value_kind(field) == FIELD_VALUE_BYTES
                ? refuse_type(binder, aggregation, field->type_name)
                : r;
@@ -314,7 +318,8 @@ static int bind_field(struct binder *binder, struct aggregation *aggregation, st
 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
-static int refuse_path(struct binder *binder, const struct bucket_order *order, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_path(struct binder *binder, const struct bucket_order *order, const char *format, ...)
+    TL_PRINTF(3, 4);
 static int refuse_path(struct binder *binder, const struct bucket_order *order, const char *format, ...)
 {
     va_list arguments;
@@ -329,8 +334,8 @@ static int refuse_path(struct binder *binder, const struct bucket_order *order, 
     return r;
 }
 
-#define PATH_RULE                                                                                                    \
-    "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more single-bucket "            \
+#define PATH_RULE                                                                                          \
+    "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more single-bucket " \
     "aggregations within the path and a final single-bucket or a metrics aggregation at the path end."
 
 /* Returns: the only part of a single-value metric. */
@@ -347,16 +352,19 @@ static enum result_part only_part(enum aggregation_kind kind)
 }
 
 /* Resolves the part of an order's path, for the last aggregation of the path. */
-static int bind_part(struct binder *binder, const struct aggregation *last, struct slice part, struct bucket_order *order)
+static int bind_part(struct binder *binder, const struct aggregation *last, struct slice part,
+                     struct bucket_order *order)
 {
     static const char *const parts[] = {"count", "min", "max", "avg", "sum"};
     if (is_one_of(last, KINDS_SINGLE)) {
         order->part = PART_DOCUMENTS;
         if (part.data == NULL || slice_is(part, "doc_count"))
             return 0;
-        return refuse_path(binder, order, "Ordering on a single-bucket aggregation can only be done on its doc_count. Either drop "
-                           "the key (a la \"%.*s\") or change it to \"doc_count\" (a la \"%.*s.doc_count\") or \"key\".",
-                           SLICE_ARG(last->name), SLICE_ARG(last->name));
+        return refuse_path(
+            binder, order,
+            "Ordering on a single-bucket aggregation can only be done on its doc_count. Either drop "
+            "the key (a la \"%.*s\") or change it to \"doc_count\" (a la \"%.*s.doc_count\") or \"key\".",
+            SLICE_ARG(last->name), SLICE_ARG(last->name));
     }
     if (!is_one_of(last, KINDS_METRIC))
         return refuse_path(binder, order, PATH_RULE);
@@ -364,19 +372,21 @@ static int bind_part(struct binder *binder, const struct aggregation *last, stru
         order->part = only_part(last->kind);
         if (part.data == NULL || slice_is(part, "value"))
             return 0;
-        return refuse_path(binder, order, "Ordering on a single-value metrics aggregation can only be done on its value. Either drop "
+        return refuse_path(binder, order,
+                           "Ordering on a single-value metrics aggregation can only be done on its value. Either drop "
                            "the key (a la \"%.*s\") or change it to \"value\" (a la \"%.*s.value\")",
                            SLICE_ARG(last->name), SLICE_ARG(last->name));
     }
     if (part.data == NULL)
-        return refuse_path(binder, order, "When ordering on a multi-value metrics aggregation a metric name must be specified.");
+        return refuse_path(binder, order,
+                           "When ordering on a multi-value metrics aggregation a metric name must be specified.");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         order->part = (enum result_part)(PART_COUNT + i);
         if (slice_is(part, parts[i]))
             return 0;
     }
-    return refuse_path(binder, order, "Unknown metric name [%.*s] on multi-value metrics aggregation [%.*s]", SLICE_ARG(part),
-                       SLICE_ARG(last->name));
+    return refuse_path(binder, order, "Unknown metric name [%.*s] on multi-value metrics aggregation [%.*s]",
+                       SLICE_ARG(part), SLICE_ARG(last->name));
 }
 
 struct slice aggregation__next_path_step(struct slice *path, struct slice *ret_part)
@@ -401,8 +411,10 @@ static int bind_order(struct binder *binder, const struct aggregation *aggregati
         struct slice step = aggregation__next_path_step(&path, &part);
         const struct aggregation *found = find(list, step);
         if (found == NULL)
-            return refuse_path(binder, order, "The provided aggregation [%.*s] either does not exist, or is a pipeline aggregation "
-                               "and cannot be used to sort the buckets.", SLICE_ARG(step));
+            return refuse_path(binder, order,
+                               "The provided aggregation [%.*s] either does not exist, or is a pipeline aggregation "
+                               "and cannot be used to sort the buckets.",
+                               SLICE_ARG(step));
         if (path.len == 0)
             return bind_part(binder, found, part, order);
         if (!is_one_of(found, KINDS_SINGLE))
@@ -426,8 +438,10 @@ static int refuse_inner_global(struct binder *binder, const struct aggregation *
     for (const struct aggregation *a = aggregation->children; a != NULL; a = a->next)
         if (a->kind == AGGREGATION_GLOBAL)
             return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
-                          "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can only be defined as top "
-                          "level aggregations", SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
+                          "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can "
+                          "only be defined as top "
+                          "level aggregations",
+                          SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
     return 0;
 }
 
@@ -435,7 +449,8 @@ static int bind_one(struct binder *binder, struct aggregation *aggregation, cons
 {
     size_t position = (size_t)(binder->index - binder->context->indices);
     if (aggregation->bound == NULL)
-        aggregation->bound = arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
+        aggregation->bound =
+            arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
     struct bound_aggregation *bound = &aggregation->bound[position];
     int r = refuse_inner_global(binder, aggregation);
     if (r == 0)
@@ -510,7 +525,8 @@ static struct aggregator *new_aggregator(const struct search_context *context, c
     return aggregator;
 }
 
-struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list, struct account *account)
+struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list,
+                                  struct account *account)
 {
     return new_aggregator(context, list, account, NULL);
 }
@@ -675,7 +691,8 @@ static size_t value_keys(const struct aggregation *aggregation, const struct bou
                          struct match_doc *match_doc, const struct field_value *values, size_t value_count,
                          const struct field_value **ret_keys)
 {
-    bool round = is_one_of(aggregation, KINDS_HISTOGRAM), choose = aggregation->include.given || aggregation->exclude.given;
+    bool round = is_one_of(aggregation, KINDS_HISTOGRAM),
+         choose = aggregation->include.given || aggregation->exclude.given;
     size_t count = 0;
     *ret_keys = values;
     if (!round && !choose)

@@ -61,7 +61,8 @@ bool aggregation_is_global(const struct aggregation *list);
  * context, the list and the account outlive it. Owns: the caller; aggregator_free, which accepts
  * NULL.
  */
-struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list, struct account *account);
+struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list,
+                                  struct account *account);
 void aggregator_free(struct aggregator *aggregator);
 /*
  * Adds a document to all aggregations that are not global: one that the query matched, with

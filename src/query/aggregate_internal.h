@@ -44,8 +44,9 @@ static inline unsigned kind_bit(enum aggregation_kind kind)
     return 1u << kind;
 }
 
-#define KINDS_NUMERIC \
-    (1u << AGGREGATION_MIN | 1u << AGGREGATION_MAX | 1u << AGGREGATION_SUM | 1u << AGGREGATION_AVG | 1u << AGGREGATION_STATS)
+#define KINDS_NUMERIC                                                                                \
+    (1u << AGGREGATION_MIN | 1u << AGGREGATION_MAX | 1u << AGGREGATION_SUM | 1u << AGGREGATION_AVG | \
+     1u << AGGREGATION_STATS)
 #define KINDS_METRIC (KINDS_NUMERIC | 1u << AGGREGATION_VALUE_COUNT | 1u << AGGREGATION_CARDINALITY)
 #define KINDS_LEAF (KINDS_METRIC | 1u << AGGREGATION_TOP_HITS) /* take no sub-aggregations */
 #define KINDS_HISTOGRAM (1u << AGGREGATION_HISTOGRAM | 1u << AGGREGATION_DATE_HISTOGRAM)
@@ -115,8 +116,8 @@ struct aggregation {
     struct slice name;
     enum aggregation_kind kind;
     struct slice field;
-    yyjson_val *missing; /* NULL: none */
-    struct slice meta;   /* JSON returned with the result; empty: none */
+    yyjson_val *missing;          /* NULL: none */
+    struct slice meta;            /* JSON returned with the result; empty: none */
     bool has_rewritten_filter;    /* 7.10 rewrites one for the first index; meta then defaults to {} */
     struct aggregation *children; /* list of the sub-aggregations; NULL: none */
 
@@ -198,14 +199,16 @@ struct aggregator {
  * top_hits.c. aggregator__offer_hit() adds a document to a bucket's hits and returns the bytes of
  * memory it took.
  */
-int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation) TL_MUST_USE;
-int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation, const struct named_list *named,
-                               struct bound_aggregation *bound) TL_MUST_USE;
+int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value,
+                                struct aggregation *aggregation) TL_MUST_USE;
+int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation,
+                               const struct named_list *named, struct bound_aggregation *bound) TL_MUST_USE;
 size_t aggregator__offer_hit(const struct aggregation *aggregation, struct metric *metric,
                              const struct bound_aggregation *bound, struct match_doc *match_doc, size_t index);
 void aggregator__drop_hits(struct metric *metric);
-int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct metric *metric,
-                               struct json_writer *w, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                               const struct metric *metric, struct json_writer *w, struct arena *arena,
+                               struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: whether the limits of ranges over a field (NULL: unmapped) are dates. */
 bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field);

@@ -23,9 +23,10 @@ enum { A_TEXT = 1, A_NUMBER = 2, A_FLAG = 4, A_OBJECT = 8, A_LIST = 16 };
 #define OFFSET_MS_MAX INT64_C(1000000000000000000)
 
 const char *const aggregation__names[AGGREGATION_KIND_COUNT] = {
-    "min",   "max",       "sum",            "avg",   "stats",      "value_count", "cardinality",
-    "terms", "histogram", "date_histogram", "range", "date_range", "filter",      "filters", "missing",
-    "global", "top_hits"};
+    "min",         "max",         "sum",    "avg",       "stats",
+    "value_count", "cardinality", "terms",  "histogram", "date_histogram",
+    "range",       "date_range",  "filter", "filters",   "missing",
+    "global",      "top_hits"};
 
 static const char *kind_name(const struct aggregation *aggregation)
 {
@@ -47,8 +48,9 @@ static int refuse_value(struct query_parser *parser, struct slice option, yyjson
                         const struct aggregation *aggregation)
 {
     query_location(parser->doc, value, false, &parser->line, &parser->column);
-    return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s doesn't support values of type: %s",
-                         parser->line, parser->column, kind_name(aggregation), SLICE_ARG(option), json_token(value));
+    return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
+                         "[%zu:%zu] [%s] %.*s doesn't support values of type: %s", parser->line, parser->column,
+                         kind_name(aggregation), SLICE_ARG(option), json_token(value));
 }
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -83,7 +85,8 @@ static int take_precision(struct query_parser *parser, struct slice option, yyjs
     if (!slice_to_double(text, &number))
         return refuse_argument(parser, value, "For input string: \"%.*s\"", SLICE_ARG(text));
     if (number < 0)
-        return refuse_argument(parser, value, "[precisionThreshold] must be greater than or equal to 0. Found [%.0f] in [%.*s]",
+        return refuse_argument(parser, value,
+                               "[precisionThreshold] must be greater than or equal to 0. Found [%.0f] in [%.*s]",
                                number, SLICE_ARG(aggregation->name));
     return 0;
 }
@@ -144,10 +147,12 @@ static int take_min_doc_count(struct query_parser *parser, struct slice option, 
         r = refuse_argument(parser, value, "[%s] must be greater than or equal to 0. Found [%.0f] in [%.*s]",
                             shard ? "shardMinDocCount" : "minDocCount", number, SLICE_ARG(aggregation->name));
     if (r == 0 && number < 1 && !shard && aggregation->kind == AGGREGATION_TERMS)
-        return query__refuse(parser, value, false, PROBLEM_PARSING,
-                             "[terms] aggregation does not support [min_doc_count] 0 here: terms that no hit has are not looked for");
-    return r == 0 ? query__take_u32(parser, value, shard ? &aggregation->shard_min_doc_count : &aggregation->min_doc_count)
-                  : r;
+        return query__refuse(
+            parser, value, false, PROBLEM_PARSING,
+            "[terms] aggregation does not support [min_doc_count] 0 here: terms that no hit has are not looked for");
+    return r == 0
+               ? query__take_u32(parser, value, shard ? &aggregation->shard_min_doc_count : &aggregation->min_doc_count)
+               : r;
 }
 
 static int take_flag(struct query_parser *parser, struct slice option, yyjson_val *value,
@@ -172,11 +177,12 @@ static int take_one_order(struct query_parser *parser, yyjson_val *value, struct
     struct slice name = json_slice(key), text = query__scalar_text(parser->arena, direction);
     bool descending = slice_is(text, "desc") || slice_is(text, "DESC");
     if (!descending && !slice_is(text, "asc") && !slice_is(text, "ASC"))
-        return query__refuse(parser, direction, false, PROBLEM_PARSING, "Unknown order direction [%.*s]", SLICE_ARG(text));
-    enum bucket_order_by by = slice_is(name, "_count")                              ? BY_COUNT
-                              : slice_is(name, "_key") || slice_is(name, "_term")
-                                      || slice_is(name, "_time")                    ? BY_KEY
-                                                                                    : BY_RESULT;
+        return query__refuse(parser, direction, false, PROBLEM_PARSING, "Unknown order direction [%.*s]",
+                             SLICE_ARG(text));
+    enum bucket_order_by by = slice_is(name, "_count") ? BY_COUNT
+                              : slice_is(name, "_key") || slice_is(name, "_term") || slice_is(name, "_time")
+                                  ? BY_KEY
+                                  : BY_RESULT;
     aggregation->orders[aggregation->order_count++] = (struct bucket_order){by, descending, name, PART_COUNT};
     return 0;
 }
@@ -263,7 +269,8 @@ static bool take_millis(struct slice text, int64_t *ret_millis, struct slice *re
     return *ret_unit;
 }
 
-static int take_fixed(struct query_parser *parser, struct slice text, yyjson_val *value, struct aggregation *aggregation)
+static int take_fixed(struct query_parser *parser, struct slice text, yyjson_val *value,
+                      struct aggregation *aggregation)
 {
     struct slice number;
     bool unit;
@@ -271,9 +278,11 @@ static int take_fixed(struct query_parser *parser, struct slice text, yyjson_val
     if (take_millis(text, &aggregation->rounding.millis, &number, &unit))
         return 0;
     if (!unit)
-        return refuse_argument(parser, value,
-                               "failed to parse setting [date_histogram.fixedInterval] with value [%.*s] as a time value: "
-                               "unit is missing or unrecognized", SLICE_ARG(text));
+        return refuse_argument(
+            parser, value,
+            "failed to parse setting [date_histogram.fixedInterval] with value [%.*s] as a time value: "
+            "unit is missing or unrecognized",
+            SLICE_ARG(text));
     refuse_argument(parser, value, "failed to parse [%.*s]", SLICE_ARG(text));
     parser->problem->caused_by = arena_zalloc(parser->arena, sizeof *parser->problem->caused_by);
     problem_set(parser->problem->caused_by, parser->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
@@ -286,8 +295,8 @@ static int take_date_interval(struct query_parser *parser, struct slice option, 
 {
     bool calendar = rounding_parse_calendar_unit(text, &aggregation->rounding);
     if (slice_is(option, "calendar_interval") && !calendar)
-        return refuse_argument(parser, value, "The supplied interval [%.*s] could not be parsed as a calendar interval.",
-                               SLICE_ARG(text));
+        return refuse_argument(
+            parser, value, "The supplied interval [%.*s] could not be parsed as a calendar interval.", SLICE_ARG(text));
     return slice_is(option, "fixed_interval") || !calendar ? take_fixed(parser, text, value, aggregation) : 0;
 }
 
@@ -296,7 +305,8 @@ static int take_interval(struct query_parser *parser, struct slice option, yyjso
 {
     struct slice text = query__scalar_text(parser->arena, value);
     if (aggregation->interval_given && slice_is(option, "interval"))
-        return refuse_argument(parser, value, "Cannot use [interval] with [fixed_interval] or [calendar_interval] configuration options.");
+        return refuse_argument(
+            parser, value, "Cannot use [interval] with [fixed_interval] or [calendar_interval] configuration options.");
     if (aggregation->interval_given)
         return refuse_argument(parser, value, "Cannot use [%.*s] with [%s] configuration option.", SLICE_ARG(option),
                                slice_is(option, "fixed_interval") ? "calendar_interval" : "fixed_interval");
@@ -321,9 +331,11 @@ static int take_offset(struct query_parser *parser, struct slice option, yyjson_
     bool millis = slice_to_i64(text, &aggregation->rounding.offset) && aggregation->rounding.offset < OFFSET_MS_MAX &&
                   aggregation->rounding.offset > -OFFSET_MS_MAX;
     if (!millis && !take_millis(text, &aggregation->rounding.offset, &number, &unit))
-        return refuse_argument(parser, value,
-                               "failed to parse setting [DateHistogramAggregationBuilder.parseOffset] with value [%.*s] as a "
-                               "time value: unit is missing or unrecognized", SLICE_ARG(text));
+        return refuse_argument(
+            parser, value,
+            "failed to parse setting [DateHistogramAggregationBuilder.parseOffset] with value [%.*s] as a "
+            "time value: unit is missing or unrecognized",
+            SLICE_ARG(text));
     return 0;
 }
 
@@ -338,8 +350,8 @@ static int take_bounds(struct query_parser *parser, struct slice option, yyjson_
     json_obj_foreach (value, index, count, key, member) {
         if (slice_is(json_slice(key), "min") || slice_is(json_slice(key), "max"))
             continue;
-        int unknown = query__refuse_unknown_of(parser, date_histogram(aggregation) ? SLICE_LIT("bounds") : SLICE_LIT("double_bounds"),
-                                               key, known, 2);
+        int unknown = query__refuse_unknown_of(
+            parser, date_histogram(aggregation) ? SLICE_LIT("bounds") : SLICE_LIT("double_bounds"), key, known, 2);
         /* For the problem that wraps this one. */
         query_location(parser->doc, member, false, &parser->line, &parser->column);
         return unknown;
@@ -369,12 +381,15 @@ static int take_time_zone(struct query_parser *parser, struct slice option, yyjs
     struct zone zone = zone_fixed(0);
     int64_t hours;
     (void)option;
-    if (yyjson_is_num(value) && slice_to_i64(query__scalar_text(parser->arena, value), &hours)) { /* as ZoneOffset.ofHours() */
+    if (yyjson_is_num(value) &&
+        slice_to_i64(query__scalar_text(parser->arena, value), &hours)) { /* as ZoneOffset.ofHours() */
         if (hours > 18 || hours < -18)
-            return refuse_argument(parser, value, "Zone offset hours not in valid range: value %lld is not in the range -18 to 18",
+            return refuse_argument(parser, value,
+                                   "Zone offset hours not in valid range: value %lld is not in the range -18 to 18",
                                    (long long)hours);
         zone = zone_fixed((int32_t)hours * 3600);
-    } else if (zone_parse(parser->zones, query__scalar_text(parser->arena, value), parser->arena, &zone, parser->problem) != 0) {
+    } else if (zone_parse(parser->zones, query__scalar_text(parser->arena, value), parser->arena, &zone,
+                          parser->problem) != 0) {
         query_location(parser->doc, value, false, &parser->line, &parser->column);
         return QUERY_REFUSED;
     }
@@ -617,7 +632,8 @@ static int parse_global(struct query_parser *parser, yyjson_val *value, const st
     size_t index, count;
     yyjson_val *key, *member;
     json_obj_foreach (value, index, count, key, member)
-        return query__refuse(parser, member, false, PROBLEM_PARSING, "Expected [FIELD_NAME] under a [START_OBJECT], but got a [%s] in [%.*s]",
+        return query__refuse(parser, member, false, PROBLEM_PARSING,
+                             "Expected [FIELD_NAME] under a [START_OBJECT], but got a [%s] in [%.*s]",
                              json_token(member), SLICE_ARG(aggregation->name));
     return 0;
 }
@@ -676,8 +692,8 @@ static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjs
     size_t line, column;
     query_location(parser->doc, value, false, &line, &column);
     parser->problem->caused_by = arena_zalloc(parser->arena, sizeof *parser->problem->caused_by);
-    problem_set(parser->problem->caused_by, parser->arena, PROBLEM_PARSING, "[%zu:%zu] unknown field [%.*s]", line, column,
-                SLICE_ARG(name));
+    problem_set(parser->problem->caused_by, parser->arena, PROBLEM_PARSING, "[%zu:%zu] unknown field [%.*s]", line,
+                column, SLICE_ARG(name));
     parser->problem->caused_by->name = SLICE_LIT("named_object_not_found_exception");
     return r;
 }
@@ -691,8 +707,9 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
     if (kind == AGGREGATION_KIND_COUNT)
         return refuse_kind_name(parser, name, value);
     if (!yyjson_is_obj(value) && parser->dialect == DIALECT_7)
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "Expected [START_OBJECT] under [%.*s], but got a [%s] in [%.*s]",
-                             SLICE_ARG(name), json_token(value), SLICE_ARG(aggregation->name));
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "Expected [START_OBJECT] under [%.*s], but got a [%s] in [%.*s]", SLICE_ARG(name),
+                             json_token(value), SLICE_ARG(aggregation->name));
     aggregation->kind = (enum aggregation_kind)kind;
     if ((kind_bit(aggregation->kind) & KINDS_HISTOGRAM) != 0)
         aggregation->min_doc_count = 0;

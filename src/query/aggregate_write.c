@@ -116,9 +116,12 @@ static void print_date(struct buf *text, const struct date_format *format, const
 /*
  * Prints a number as a value of the field: in the format of the aggregation, or else of the field.
  */
-static void print_text(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field, double number)
+static void print_text(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field,
+                       double number)
 {
-    const struct date_format *format = aggregation->format != NULL ? aggregation->format : field != NULL ? field->format : NULL;
+    const struct date_format *format = aggregation->format != NULL ? aggregation->format
+                                       : field != NULL             ? field->format
+                                                                   : NULL;
     if (is_of_numbers(aggregation, field))
         number_print_double(text, aggregation->numbers, number);
     else if (field != NULL && field->type == FIELD_BOOLEAN)
@@ -270,7 +273,8 @@ static int by_order(const void *left, const void *right, void *context)
     static const struct bucket_order most_first = {.by = BY_COUNT, .descending = true};
     const struct agg_bucket *a = *(struct agg_bucket *const *)left, *b = *(struct agg_bucket *const *)right;
     const struct aggregation *aggregation = context;
-    int r = aggregation->order_count == 0 && aggregation->kind == AGGREGATION_TERMS ? by_one_order(a, b, &most_first) : 0;
+    int r =
+        aggregation->order_count == 0 && aggregation->kind == AGGREGATION_TERMS ? by_one_order(a, b, &most_first) : 0;
     for (size_t i = 0; i < aggregation->order_count && r == 0; i++)
         r = by_one_order(a, b, &aggregation->orders[i]);
     return r != 0 ? r : by_key(a, b);
@@ -561,8 +565,9 @@ static void write_interval(struct output *out, const struct aggregator *aggregat
     json_end(&out->w, '}');
 }
 
-static void write_histogram(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
-                            const struct metric *metric, const struct mapping_field *field)
+static void write_histogram(struct output *out, const struct aggregator *aggregator,
+                            const struct aggregation *aggregation, const struct metric *metric,
+                            const struct mapping_field *field)
 {
     size_t count;
     struct agg_bucket **buckets = all_buckets(metric, aggregation->min_doc_count, &count);
@@ -583,8 +588,8 @@ static void write_histogram(struct output *out, const struct aggregator *aggrega
 
 /* --- Ranges and filters ------------------------------------------------------------------------------------------- */
 
-static void print_end(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field, bool own_text,
-                      double end)
+static void print_end(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field,
+                      bool own_text, double end)
 {
     if (isinf(end))
         buf_byte(text, '*');
@@ -594,8 +599,9 @@ static void print_end(struct buf *text, const struct aggregation *aggregation, c
         json_double_text(text, end);
 }
 
-static void write_end(struct json_writer *w, const char *key, const char *text_key, const struct aggregation *aggregation,
-                      const struct mapping_field *field, bool own_text, double end)
+static void write_end(struct json_writer *w, const char *key, const char *text_key,
+                      const struct aggregation *aggregation, const struct mapping_field *field, bool own_text,
+                      double end)
 {
     if (isinf(end))
         return;
@@ -643,15 +649,16 @@ static void write_ranges(struct output *out, const struct aggregator *aggregator
     json_end(&out->w, aggregation->keyed ? '}' : ']');
 }
 
-static void write_filters(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
-                          const struct metric *metric)
+static void write_filters(struct output *out, const struct aggregator *aggregator,
+                          const struct aggregation *aggregation, const struct metric *metric)
 {
     json_key(&out->w, "buckets");
     json_begin(&out->w, aggregation->keyed ? '{' : '[');
     size_t count = aggregation->filter_count + aggregation->other;
     for (size_t i = 0; i < count && may_write(out); i++) {
         if (aggregation->keyed)
-            json_key_slice(&out->w, i < aggregation->filter_count ? aggregation->filters[i].key : aggregation->other_key);
+            json_key_slice(&out->w,
+                           i < aggregation->filter_count ? aggregation->filters[i].key : aggregation->other_key);
         json_begin(&out->w, '{');
         write_inside(out, aggregator, aggregation, bucket_at(metric, i));
         json_end(&out->w, '}');
@@ -746,7 +753,8 @@ static void write_list(struct output *out, const struct aggregator *aggregator)
     }
 }
 
-int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena, struct problem *ret_problem)
+int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena,
+                     struct problem *ret_problem)
 {
     struct output out = {.account = aggregator->account, .arena = arena, .problem = ret_problem};
     json_writer_init(&out.w, buf);

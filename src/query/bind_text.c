@@ -131,7 +131,8 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
     }
     if (!field->positions)
         return bind__refuse(binder, PROBLEM_ILLEGAL_STATE,
-                            "field:[%.*s] was indexed without position data; cannot run PhraseQuery", SLICE_ARG(field->path));
+                            "field:[%.*s] was indexed without position data; cannot run PhraseQuery",
+                            SLICE_ARG(field->path));
     struct bound_query *matcher = bind__new(binder, BOUND_PHRASE, query->boost);
     matcher->field = field;
     matcher->phrase.tokens = arena_alloc(binder->arena, tokens->count * sizeof(struct slice));
@@ -147,7 +148,8 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
     phrase_bind(matcher, binder->arena);
     if (binder->scores && field->scored) {
         for (size_t i = 0; i < tokens->count; i++)
-            matcher->phrase.weights[i] = (struct term_weight){.scored = true, .norms = field->norms, .frequencies = true};
+            matcher->phrase.weights[i] =
+                (struct term_weight){.scored = true, .norms = field->norms, .frequencies = true};
         bind__list_add(binder, &binder->terms, matcher);
     }
     *ret_matcher = matcher;
@@ -364,8 +366,7 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct b
     matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
     for (size_t i = 0; i < chosen.count; i++) {
         struct bound_query *one;
-        int r =
-            match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
+        int r = match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
         if (r != 0)
             return r;
         bind__list_add(binder, &matcher->compound.queries, one);

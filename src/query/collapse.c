@@ -7,7 +7,7 @@
 #include "query/node.h"
 #include "query/request.h"
 
-/* --- Parsing ------------------------------------------------------------------------------------------------------- */
+/* --- Parsing ------------------------------------------------------------------------------------------------------ */
 
 static int refuse_kind(struct query_parser *parser, struct slice option, yyjson_val *value)
 {
@@ -70,7 +70,7 @@ int collapse_parse(struct query_parser *parser, yyjson_val *value, struct search
     return 0;
 }
 
-/* --- Binding and reading ------------------------------------------------------------------------------------------- */
+/* --- Binding and reading ------------------------------------------------------------------------------------------ */
 
 static bool is_groupable(const struct mapping_field *field)
 {

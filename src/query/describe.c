@@ -77,7 +77,8 @@ static void put_terms(struct buf *buf, const struct bound_query *matcher)
 
 static int64_t extreme(const struct mapping_field *field, bool high)
 {
-    bool small = field != NULL && (field->type == FIELD_INTEGER || field->type == FIELD_SHORT || field->type == FIELD_BYTE);
+    bool small =
+        field != NULL && (field->type == FIELD_INTEGER || field->type == FIELD_SHORT || field->type == FIELD_BYTE);
     int64_t most = small ? INT32_MAX : INT64_MAX;
     return high ? most : -most - 1;
 }
@@ -108,7 +109,8 @@ static void put_whole_range(struct buf *buf, const struct bound_query *matcher)
 static void put_end(struct buf *buf, const struct mapping_field *field, double number, bool exclusive, double beyond)
 {
     if (exclusive)
-        number = field->type == FIELD_DOUBLE ? nextafter(number, beyond) : (double)nextafterf((float)number, (float)beyond);
+        number =
+            field->type == FIELD_DOUBLE ? nextafter(number, beyond) : (double)nextafterf((float)number, (float)beyond);
     if (field->type == FIELD_DOUBLE)
         json_double_text(buf, number);
     else
@@ -228,7 +230,8 @@ static void put_clauses(struct buf *buf, const char *mark, const struct bound_qu
 static bool is_empty(const struct bound_query *matcher)
 {
     return matcher->boolean.must.count + matcher->boolean.filter.count + matcher->boolean.should.count +
-               matcher->boolean.must_not.count == 0;
+               matcher->boolean.must_not.count ==
+           0;
 }
 
 /*

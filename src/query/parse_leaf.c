@@ -468,9 +468,11 @@ static int check_relation(struct query_parser *parser, yyjson_val *value)
     while (i < 4 && (text.len != strlen(relations[i]) || strncasecmp(text.data, relations[i], text.len) != 0))
         i++;
     if (i == 3)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[range] query does not support relation [%.*s]",
-                             SLICE_ARG(text));
-    return i < 3 ? 0 : query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "%.*s is not a valid relation", SLICE_ARG(text));
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[range] query does not support relation [%.*s]", SLICE_ARG(text));
+    return i < 3 ? 0
+                 : query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "%.*s is not a valid relation",
+                                 SLICE_ARG(text));
 }
 
 static int take_range(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,

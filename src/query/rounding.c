@@ -17,8 +17,8 @@ bool rounding_parse_calendar_unit(struct slice text, struct rounding *rounding)
         int64_t millis;
     } units[] = {{"second", "1s", ROUND_TIME, SECOND_MS}, {"minute", "1m", ROUND_TIME, MINUTE_MS},
                  {"hour", "1h", ROUND_TIME, HOUR_MS},     {"day", "1d", ROUND_DAY, DAY_MS},
-                 {"week", "1w", ROUND_WEEK, 0},            {"month", "1M", ROUND_MONTH, 0},
-                 {"quarter", "1q", ROUND_QUARTER, 0},      {"year", "1y", ROUND_YEAR, 0}};
+                 {"week", "1w", ROUND_WEEK, 0},           {"month", "1M", ROUND_MONTH, 0},
+                 {"quarter", "1q", ROUND_QUARTER, 0},     {"year", "1y", ROUND_YEAR, 0}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (slice_is(text, units[i].name) || slice_is(text, units[i].sign)) {
             rounding->unit = units[i].unit;
@@ -171,7 +171,8 @@ int64_t rounding_next(const struct rounding *rounding, int64_t begin)
      * Maximum length of each unit, in days. Added to the start of a unit it reaches the next one,
      * never the one after that.
      */
-    static const int days[] = {[ROUND_DAY] = 1, [ROUND_WEEK] = 7, [ROUND_MONTH] = 31, [ROUND_QUARTER] = 92, [ROUND_YEAR] = 366};
+    static const int days[] = {
+        [ROUND_DAY] = 1, [ROUND_WEEK] = 7, [ROUND_MONTH] = 31, [ROUND_QUARTER] = 92, [ROUND_YEAR] = 366};
     int64_t shifted = begin - rounding->offset, next;
     if (rounding->unit == ROUND_TIME)
         next = next_time(rounding, shifted);

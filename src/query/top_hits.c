@@ -21,19 +21,23 @@ enum { HITS_DEFAULT = 3, HITS_MAX = 100 };
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
 
-static int check_number(struct query_parser *parser, const struct aggregation *aggregation, const char *name, int32_t number)
+static int check_number(struct query_parser *parser, const struct aggregation *aggregation, const char *name,
+                        int32_t number)
 {
     if (number >= 0)
         return 0;
     return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-                         "[%s] must be greater than or equal to 0. Found [%d] in [%.*s]", name, number, SLICE_ARG(aggregation->name));
+                         "[%s] must be greater than or equal to 0. Found [%d] in [%.*s]", name, number,
+                         SLICE_ARG(aggregation->name));
 }
 
 /* Returns: whether a member of a search body concerns its hits, so that top_hits accepts it. */
 static bool is_about_hits(struct slice name)
 {
-    static const char *const names[] = {"from",          "size",           "sort",   "_source", "stored_fields", "docvalue_fields", "fields",
-                                        "script_fields", "version",        "explain", "seq_no_primary_term", "track_scores", "highlight"};
+    static const char *const names[] = {
+        "from",     "size",          "sort",    "_source", "stored_fields",       "docvalue_fields",
+        "fields",   "script_fields", "version", "explain", "seq_no_primary_term", "track_scores",
+        "highlight"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_is(name, names[i]))
             return true;
@@ -52,8 +56,8 @@ int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value, 
         bool list = !slice_is(json_slice(key), "fields") || yyjson_is_arr(member);
         if (is_about_hits(json_slice(key)) && list)
             continue;
-        return query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].", json_token(member),
-                             SLICE_ARG(json_slice(key)));
+        return query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
+                             json_token(member), SLICE_ARG(json_slice(key)));
     }
     int r = search_request_parse(parser, value, hits);
     if (r == 0)
@@ -97,23 +101,27 @@ static int refuse(struct binder *binder, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = arena_vprintf(binder->arena, format, arguments)};
+    *binder->problem =
+        (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = arena_vprintf(binder->arena, format, arguments)};
     va_end(arguments);
     return QUERY_REFUSED;
 }
 
-int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation, const struct named_list *named,
-                               struct bound_aggregation *bound)
+int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation,
+                               const struct named_list *named, struct bound_aggregation *bound)
 {
     const struct search_request *hits = aggregation->hits;
     unsigned max = binder->index->hits_max != 0 ? binder->index->hits_max : HITS_MAX;
     if ((size_t)hits->from + (size_t)hits->size > max)
         return refuse(binder,
-                      "Top hits result window is too large, the top hits aggregator [%.*s]'s from + size must be less than or equal to: "
-                      "[%u] but was [%zu]. This limit can be set by changing the [index.max_inner_result_window] index level setting.",
+                      "Top hits result window is too large, the top hits aggregator [%.*s]'s from + size must be less "
+                      "than or equal to: "
+                      "[%u] but was [%zu]. This limit can be set by changing the [index.max_inner_result_window] index "
+                      "level setting.",
                       SLICE_ARG(aggregation->name), max, (size_t)hits->from + (size_t)hits->size);
     if (hits->from + hits->size == 0)
-        return refuse(binder, "numHits must be > 0; please use TotalHitCountCollector if you just need the total hit count");
+        return refuse(binder,
+                      "numHits must be > 0; please use TotalHitCountCollector if you just need the total hit count");
     bound->fetcher = arena_zalloc(binder->arena, sizeof *bound->fetcher);
     int r = sort_bind(binder, hits, &bound->keys);
     return r == 0 ? fetcher_init(bound->fetcher, binder, hits, named) : r;
@@ -214,8 +222,9 @@ static void write_score(struct json_writer *w, float score)
     buf_deinit(&text);
 }
 
-int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct metric *metric,
-                               struct json_writer *w, struct arena *arena, struct problem *ret_problem)
+int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                               const struct metric *metric, struct json_writer *w, struct arena *arena,
+                               struct problem *ret_problem)
 {
     const struct search_request *hits = aggregation->hits;
     struct hit_queue *queue = metric->top_hits;

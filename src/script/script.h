@@ -193,8 +193,11 @@ struct script_eval {
     script_doc_function *doc; /* NULL: no field is known */
     void *doc_user;
     double score;
-    struct account *
-        account; /* polled every few milliseconds; the run fails when it has ended. NULL: none. Always NULL in the core */
+    /*
+     * Polled every few milliseconds; the run fails when it has ended. NULL: none. Always NULL in the
+     * core
+     */
+    struct account *account;
 
     /* out, in the arena */
     uint64_t steps;       /* taken by the run; always set */

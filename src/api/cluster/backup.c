@@ -177,7 +177,10 @@ static int copy_file(const char *from, const char *to)
     return r;
 }
 
-/* DATA/scripts, which is the administrator's; a script that was run is in the log in any case. Returns: 0; -1 with errno. */
+/*
+ * DATA/scripts, which is the administrator's; a script that was run is in the log in any case.
+ * Returns: 0; -1 with errno.
+ */
 static int copy_scripts(struct slice data, const char *copy)
 {
     tl_cleanup(mem_freep) char *from = path_of(data, SLICE_LIT("scripts"));
@@ -299,7 +302,8 @@ int handle_backup(struct request *request)
                               "there is nowhere to put a backup: the server was started without [--backups DIR]");
     if (!is_name(name))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] can be no backup's name: letters, digits, '-', '_' and '.', a letter or digit first, %d bytes at most",
+                              "[%.*s] can be no backup's name: letters, digits, '-', '_' and '.', a letter or digit "
+                              "first, %d bytes at most",
                               SLICE_ARG(name), NAME_BYTES_MAX);
     tl_cleanup(mem_freep) char *path = path_of(folder, name);
     struct stat status;

@@ -2,8 +2,8 @@
 /*
  * breakers of _nodes/stats, and _cat/memory: the budget of memory for operators.
  *
- * Elasticsearch's names are used where they mean the same: `parent` is the budget itself, with the bytes really held; the others are
- * its counted parts, compared with the limit of one request.
+ * Elasticsearch's names are used where they mean the same: `parent` is the budget itself, with the
+ * bytes really held; the others are its counted parts, compared with the limit of one request.
  */
 #include "api/cluster/cluster_state.h"
 #include "api/request/cat_table.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health and sizes, as Elasticsearch counts them. Each host holds a copy of every shard: the keeper's is the primary, those of the
- * other live hosts are replicas, as many as an index asks for; the replicas that it asks for beyond them are unassigned.
+ * Health and sizes, as Elasticsearch counts them. Each host holds a copy of every shard: the
+ * keeper's is the primary, those of the other live hosts are replicas, as many as an index asks
+ * for; the replicas that it asks for beyond them are unassigned.
  */
 #ifndef TL_API_CLUSTER_STATE_H
 #define TL_API_CLUSTER_STATE_H
@@ -20,8 +21,8 @@ struct cluster_health {
 };
 
 /*
- * Returns: the health of the cluster without any index. It is red where this host refuses changes or is cut off from the
- * log, and yellow while not all hosts are current.
+ * Returns: the health of the cluster without any index. It is red where this host refuses changes
+ * or is cut off from the log, and yellow while not all hosts are current.
  */
 struct cluster_health cluster_health_begin(struct request *request);
 
@@ -36,8 +37,8 @@ const char *index_health(const struct cluster_nodes *nodes, const struct catalog
 const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, uint32_t copy);
 
 /*
- * Returns: an index's bytes on disk: documents with their history, and entries, estimated. As in Elasticsearch, documents in the
- * log alone are not counted: all of them until the first flush.
+ * Returns: an index's bytes on disk: documents with their history, and entries, estimated. As in
+ * Elasticsearch, documents in the log alone are not counted: all of them until the first flush.
  */
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index);
 
@@ -53,7 +54,10 @@ enum figures_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, ME
 /* Writes the object of one. */
 void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *figures);
 
-/* Writes metrics of _stats that are zeros, all but those of enum figures_metric, or those that a list names. Of stats.c. */
+/*
+ * Writes metrics of _stats that are zeros, all but those of enum figures_metric, or those that a
+ * list names. Of stats.c.
+ */
 void stats_write_zeros(struct json_writer *writer, struct slice names);
 
 /* Returns: how many files and sockets the process has open. */
@@ -71,7 +75,10 @@ void breakers_write(struct request *request, struct json_writer *writer);
 /* The indices that calls about the cluster are about: also the closed and hidden ones; missing ones are passed over. */
 extern const struct catalog_options cluster_every_index;
 
-/* Writes "_nodes", of as many as were asked for and answered, and "cluster_name", with which calls about nodes begin their replies. */
+/*
+ * Writes "_nodes", of as many as were asked for and answered, and "cluster_name", with which calls
+ * about nodes begin their replies.
+ */
 void cluster_write_head(struct request *request, size_t total, struct json_writer *writer);
 
 /* Writes what every call that lists nodes says of one: its name, addresses, roles and attributes, as members. */

@@ -4,8 +4,9 @@
  *
  *     PUT /_changes/_consumers/{name} ─▶ COPY_TOLD, in the catalog ─▶ GET /_changes/_consumers, GET /_cat/copies
  *
- * The lag is not reported by the copy, but read from the feed: the changes after its place, and the age of the oldest of them. So it
- * is right for a copy that makes no progress, too, and for one that has ended.
+ * The lag is not reported by the copy, but read from the feed: the changes after its place, and the
+ * age of the oldest of them. So it is right for a copy that makes no progress, too, and for one
+ * that has ended.
  */
 #include <inttypes.h>
 
@@ -35,7 +36,7 @@ static tl_ts present(struct request *request)
     return clock > stable ? clock : stable;
 }
 
-/* --- Reports -------------------------------------------------------------------------------------------------------- */
+/* --- Reports ------------------------------------------------------------------------------------------------------ */
 
 static const struct own_form copy_form = {
     "a copy's", "target state place sent refused suspects mended verified_at verified_differences",
@@ -147,7 +148,7 @@ int handle_copy_forget(struct request *request)
     return request_submit(request, command, copy_done);
 }
 
-/* --- Lists ---------------------------------------------------------------------------------------------------------- */
+/* --- Lists -------------------------------------------------------------------------------------------------------- */
 
 /* The reported state of a copy, and its lag. */
 struct copy {

@@ -3,7 +3,8 @@
  * The hosts of a cluster, and checkpoints for those that are new:
  *
  *     GET /_cluster/hosts, /_cat/hosts, DELETE /_cluster/hosts/{name}
- *     POST /_cluster/_checkpoint ─▶ its files; GET /_cluster/_checkpoint/{name}?file=F&from=N ─▶ bytes; DELETE when they are there
+ *     POST /_cluster/_checkpoint ─▶ its files
+ *     GET /_cluster/_checkpoint/{name}?file=F&from=N ─▶ bytes; DELETE when they are there
  *
  * A checkpoint is in DATA/copies/NAME, most of it as links, until it is deleted or the server starts again.
  */

@@ -2,8 +2,8 @@
 /*
  * GET / and GET /_timestamp: the server's name and version, and the newest timestamp.
  *
- * Clients of Elasticsearch read the version and the tagline before they send anything else, and refuse servers that they do not
- * recognize by them; the member "tidelock" has the real version.
+ * Clients of Elasticsearch read the version and the tagline before they send anything else, and
+ * refuse servers that they do not recognize by them; the member "tidelock" has the real version.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -22,7 +22,10 @@ static const char version_8[] = "{\"number\":\"8.0.0\",\"build_flavor\":\"defaul
                                 "\"lucene_version\":\"9.0.0\",\"minimum_wire_compatibility_version\":\"7.17.0\","
                                 "\"minimum_index_compatibility_version\":\"7.0.0\"}";
 
-/* OpenSearch's libraries name themselves, and expect OpenSearch's version. Its 1.x reported 7.10.2 to other libraries. */
+/*
+ * OpenSearch's libraries name themselves, and expect OpenSearch's version. Its 1.x reported 7.10.2
+ * to other libraries.
+ */
 static const char version_opensearch[] =
     "{\"distribution\":\"opensearch\",\"number\":\"2.19.1\",\"build_type\":\"tar\","
     "\"build_hash\":\"unknown\",\"build_date\":\"unknown\",\"build_snapshot\":false,"

@@ -16,7 +16,8 @@ static enum log_level level_of(struct slice text)
     static const struct {
         const char *name;
         enum log_level level;
-    } levels[] = {{"trace", LOG_DEBUG}, {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARNING}, {"error", LOG_ERROR}};
+    } levels[] = {
+        {"trace", LOG_DEBUG}, {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARNING}, {"error", LOG_ERROR}};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (text.len == strlen(levels[i].name) && strncasecmp(text.data, levels[i].name, text.len) == 0)
             return levels[i].level;

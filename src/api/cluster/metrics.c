@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_metrics: the server's metrics for Prometheus. docs/monitoring.md lists them; src/metrics/README.md has the rules: no request
- * waits for the page, and its cost does not depend on data of clients.
+ * GET /_metrics: the server's metrics for Prometheus. docs/monitoring.md lists them;
+ * src/metrics/README.md has the rules: no request waits for the page, and its cost does not depend
+ * on data of clients.
  */
 #include <inttypes.h>
 #include <stdio.h>

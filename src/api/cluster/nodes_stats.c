@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _nodes/stats: the measured ones of the metrics that clients read. Metrics that do not exist here are refused by name: invented
- * numbers of a Java machine would be believed.
+ * _nodes/stats: the measured ones of the metrics that clients read. Metrics that do not exist here
+ * are refused by name: invented numbers of a Java machine would be believed.
  */
 #include <dirent.h>
 #include <sys/resource.h>

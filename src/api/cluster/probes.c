@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes for supervisors and load balancers (docs/monitoring.md, "Probes"). They read two flags: no command, no lock, no disk, and
- * they are answered when memory is short.
+ * Probes for supervisors and load balancers (docs/monitoring.md, "Probes"). They read two flags: no
+ * command, no lock, no disk, and they are answered when memory is short.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"

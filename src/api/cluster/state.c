@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_cluster/state and /_cluster/stats: what clients read of them before they work, and nothing made up: what only a cluster
- * of Elasticsearch has is left out.
+ * GET /_cluster/state and /_cluster/stats: what clients read of them before they work, and nothing
+ * made up: what only a cluster of Elasticsearch has is left out.
  */
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_state.h"

@@ -30,7 +30,8 @@ struct folder {
 /* Copies of all zones in other forms, and names that are no places, which Java does not have either. */
 static bool is_left_out(const char *name)
 {
-    static const char *const names[] = {"posix", "right", "localtime", "posixrules", "Factory", "EST", "MST", "HST", "ROC"};
+    static const char *const names[] = {"posix", "right", "localtime", "posixrules", "Factory",
+                                        "EST",   "MST",   "HST",       "ROC"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -83,7 +84,10 @@ static void read_folder(struct folder *folder, struct slice inside, unsigned dep
     closedir(directory);
 }
 
-/* The first line of tzdata.zi, "# version 2025b", or all of +VERSION. Returns: the release; empty where nothing says it. */
+/*
+ * The first line of tzdata.zi, "# version 2025b", or all of +VERSION. Returns: the release; empty
+ * where nothing says it.
+ */
 static struct slice read_version(struct folder *folder)
 {
     static const char prefix[] = "# version ";
@@ -96,7 +100,8 @@ static struct slice read_version(struct folder *folder)
     text = slice_make(line, got > 0 ? (size_t)got : 0);
     if (slice_starts_with(text, slice_from(prefix)))
         text = slice_from_offset(text, sizeof prefix - 1);
-    else if (!read_file(folder->arena, arena_printf(folder->arena, "%.*s/+VERSION", SLICE_ARG(folder->root)).data, &text))
+    else if (!read_file(folder->arena, arena_printf(folder->arena, "%.*s/+VERSION", SLICE_ARG(folder->root)).data,
+                        &text))
         text = SLICE_LIT("");
     text.len = slice_find_byte(text, '\n');
     return arena_copy(folder->arena, slice_make(text.data, text.len < 32 ? text.len : 32));
@@ -138,11 +143,13 @@ void zones_offer(struct journal *journal, struct slice root)
 {
     struct arena arena = ARENA_INIT;
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
-    struct folder folder = {.arena = &arena, .root = root, .files = arena_alloc(&arena, (ZONES_MAX + 1) * sizeof(struct zone_file))};
+    struct folder folder = {
+        .arena = &arena, .root = root, .files = arena_alloc(&arena, (ZONES_MAX + 1) * sizeof(struct zone_file))};
     read_folder(&folder, SLICE_LIT(""), FOLDERS_MAX);
     zones_write(&zones, read_version(&folder), folder.files, folder.count);
     if (zones_count(buf_as_slice(&zones)) == 0)
-        log_warning("time zones: there are none in %.*s (Debian's package tzdata); their names are unknown", SLICE_ARG(root));
+        log_warning("time zones: there are none in %.*s (Debian's package tzdata); their names are unknown",
+                    SLICE_ARG(root));
     else if (!is_kept(journal, buf_as_slice(&zones)))
         offer(journal, buf_as_slice(&zones));
     buf_deinit(&zones);

@@ -8,8 +8,9 @@
 struct journal;
 
 /*
- * Reads a folder of TZif files and hands them to the core, which keeps the newest release that any host has offered. An unreadable
- * folder is logged: the names of zones are unknown then, except those that another host has offered.
+ * Reads a folder of TZif files and hands them to the core, which keeps the newest release that any
+ * host has offered. An unreadable folder is logged: the names of zones are unknown then, except
+ * those that another host has offered.
  */
 void zones_offer(struct journal *journal, struct slice folder);
 

@@ -2,8 +2,9 @@
 /*
  * _bulk: many writes in one request, each by itself or, with ?atomic=true, all or none.
  *
- * A large body of writes that are each by themselves goes to the core in pieces, one after the other, so that the writes of
- * others have their turn in between; its reply is written piece by piece too.
+ * A large body of writes that are each by themselves goes to the core in pieces, one after the
+ * other, so that the writes of others have their turn in between; its reply is written piece by
+ * piece too.
  */
 
 #include "api/request/api_internal.h"
@@ -99,8 +100,8 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
 }
 
 /*
- * What became of each action of the piece: the core's results (NULL: it was not asked), between them those that it never
- * saw; where it refused the piece as a whole, that.
+ * What became of each action of the piece: the core's results (NULL: it was not asked), between
+ * them those that it never saw; where it refused the piece as a whole, that.
  */
 static struct write_result *piece_results(struct request *request, const struct bulk_request *bulk,
                                           const struct write_result *results, const struct problem *refusal)

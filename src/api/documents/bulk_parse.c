@@ -171,7 +171,10 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     return 0;
 }
 
-/* An item is 5.x's where it names a type, or its path does, and no client of 7.x can have done so. Other items do not matter. */
+/*
+ * An item is 5.x's where it names a type, or its path does, and no client of 7.x can have done so.
+ * Other items do not matter.
+ */
 static enum dialect dialect_of_item(struct request *request, const struct write_item *item, yyjson_val *metadata)
 {
     yyjson_val *type = json_get_lit(metadata, "_type");
@@ -348,7 +351,10 @@ static int read_source(struct bulk_parser *parser, struct write_item *item, stru
     return 0;
 }
 
-/* What 7.10 takes and does not look at: a condition on a document that has no id yet, and that a name to delete from is an alias. */
+/*
+ * What 7.10 takes and does not look at: a condition on a document that has no id yet, and that a
+ * name to delete from is an alias.
+ */
 static void pass_over(struct write_item *item)
 {
     if (item->dialect == DIALECT_5)

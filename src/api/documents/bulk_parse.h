@@ -2,8 +2,8 @@
 /*
  * Bulk bodies: lines of an action with its metadata, each followed by a line of source but for deletes.
  *
- * Read as Elasticsearch's BulkRequestParser does, oddities included: a line without a token is passed over, and the source of
- * an unknown action is skipped with it.
+ * Read as Elasticsearch's BulkRequestParser does, oddities included: a line without a token is
+ * passed over, and the source of an unknown action is skipped with it.
  */
 #ifndef TL_API_BULK_PARSE_H
 #define TL_API_BULK_PARSE_H
@@ -12,11 +12,17 @@
 
 /* Actions of one body. */
 #define BULK_ITEMS_MAX 1000000
-/* Larger bodies, where not atomic, go to the core in pieces of at most so many actions, or a little more than so many bytes. */
+/*
+ * Larger bodies, where not atomic, go to the core in pieces of at most so many actions, or a little
+ * more than so many bytes.
+ */
 #define BULK_WHOLE_BYTES_MAX ((size_t)2 << 20)
 #define BULK_PIECE_ITEMS_MAX 2000
 #define BULK_PIECE_BYTES_MAX ((size_t)1 << 20)
-/* Sources of a whole body are parsed ahead of the core only up to this size of a body: parsed forms are several times larger. */
+/*
+ * Sources of a whole body are parsed ahead of the core only up to this size of a body: parsed forms
+ * are several times larger.
+ */
 #define BULK_PARSE_BYTES_MAX ((size_t)8 << 20)
 
 /* The members of an action that the core does not need. */

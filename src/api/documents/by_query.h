@@ -80,8 +80,8 @@ void by_query_work(struct by_query *by);
 /* The same in a transaction of its own: all or nothing (by_query_atomic.c). */
 void by_query_work_atomic(struct by_query *by);
 /*
- * Submits a command and waits until it is durable. It is the caller's again. Once the task is cancelled its wait for locks ends, and what does not
- * relieve is refused.
+ * Submits a command and waits until it is durable. It is the caller's again. Once the task is
+ * cancelled its wait for locks ends, and what does not relieve is refused.
  */
 void by_query_submit(struct by_query *by, struct command *command);
 /* Lets go of what the call reads. */

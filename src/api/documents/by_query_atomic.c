@@ -2,9 +2,9 @@
 /*
  * By-query calls with ?atomic=true: all that they change is in one transaction of their own.
  *
- * The indices that the search covers are locked first, so that no document enters or leaves them until the commit. When a wait
- * for a lock would close a cycle, the transaction is rolled back and the call starts anew: none of its changes was visible,
- * and the client need not repeat anything.
+ * The indices that the search covers are locked first, so that no document enters or leaves them
+ * until the commit. When a wait for a lock would close a cycle, the transaction is rolled back and
+ * the call starts anew: none of its changes was visible, and the client need not repeat anything.
  */
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
@@ -16,7 +16,10 @@
 #define ROLLBACK_AGAIN_US (200 * TL_MS)
 #define TRANSACTION_IDLE_US (24 * 3600 * TL_SECOND) /* a search between two batches may take long */
 
-/* Submits a command of the transaction. Returns: 0; 1 with by->problem, unless the task was cancelled. The command is still the caller's. */
+/*
+ * Submits a command of the transaction. Returns: 0; 1 with by->problem, unless the task was
+ * cancelled. The command is still the caller's.
+ */
 static int carry_out(struct by_query *by, struct command *command)
 {
     by_query_submit(by, command);
@@ -84,8 +87,9 @@ static bool is_passing(enum problem_type type)
 }
 
 /*
- * It may have ended by itself, or never have begun: both are fine. No client can end this transaction, and it holds locks: so the
- * rollback is submitted until it is accepted, or the server stops, which ends the transaction, too.
+ * It may have ended by itself, or never have begun: both are fine. No client can end this
+ * transaction, and it holds locks: so the rollback is submitted until it is accepted, or the server
+ * stops, which ends the transaction, too.
  */
 static void roll_back(struct by_query *by)
 {

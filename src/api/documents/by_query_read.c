@@ -193,9 +193,11 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
 
 static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *source)
 {
-    struct query_parser parser = {
-        .arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem,
-        .zones = request_zones(request)};
+    struct query_parser parser = {.arena = by->call.arena,
+                                  .dialect = by->call.dialect,
+                                  .doc = doc,
+                                  .problem = &request->problem,
+                                  .zones = request_zones(request)};
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct json_doc *rest = arena_zalloc(by->call.arena, sizeof *rest);
     size_t index, count;
@@ -294,8 +296,9 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
     if (slice_is(name, "script") && !yyjson_is_obj(value) && by->call.dialect == DIALECT_7) {
         size_t line, column;
         place_line(doc, place_of_member(doc, key), &line, &column);
-        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] script doesn't support values of type: %s", line,
-                              column, json_token(value));
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
+                              "[%zu:%zu] [reindex] script doesn't support values of type: %s", line, column,
+                              json_token(value));
     }
     if (slice_is(name, "script"))
         return read_script(request, by, doc, key, value);
@@ -410,7 +413,8 @@ static int read_params(struct request *request, struct by_query *by)
         (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
         (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
         (r = request_bool(request, "version", &ignored)) != 0 ||
-        (r = request_time(request, "search_timeout", &search_timeout)) != 0 || (r = write_options_read(request, &by->options)) != 0)
+        (r = request_time(request, "search_timeout", &search_timeout)) != 0 ||
+        (r = write_options_read(request, &by->options)) != 0)
         return r;
     if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
         return r;

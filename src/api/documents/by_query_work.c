@@ -15,7 +15,10 @@
 #include "mapping/mapping.h"
 #include "script/script.h"
 
-/* A batch is cut here: large documents are not all to lie in memory at once, and others are to write between two batches. */
+/*
+ * A batch is cut here: large documents are not all to lie in memory at once, and others are to
+ * write between two batches.
+ */
 #define BATCH_BYTES_MAX ((size_t)2 << 20)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -396,13 +399,14 @@ static int write_batch(struct batch *batch)
 }
 
 /*
- * A batch has the time that a request has, so that the call may run for as long as there are documents; a client ends it by
- * cancelling the task.
+ * A batch has the time that a request has, so that the call may run for as long as there are
+ * documents; a client ends it by cancelling the task.
  */
 static void open_account(struct by_query *by)
 {
     uint64_t time_us = by->api->options.request_us;
-    by->account = (struct account){.clock_us = clock_boot_us, .deadline_us = time_us == 0 ? 0 : clock_boot_us() + time_us};
+    by->account =
+        (struct account){.clock_us = clock_boot_us, .deadline_us = time_us == 0 ? 0 : clock_boot_us() + time_us};
     by->account.flags[ACCOUNT_FLAG_CANCELLED] = &by->task->cancelled;
     by->call.context.account = &by->account;
 }
@@ -410,7 +414,8 @@ static void open_account(struct by_query *by)
 static int refuse_late(struct by_query *by)
 {
     problem_set(&by->problem, &by->task->arena, PROBLEM_TIMEOUT,
-                "a batch took longer than [%" PRIu64 "ms], the [--request-time] of this server: ask for smaller ones by "
+                "a batch took longer than [%" PRIu64
+                "ms], the [--request-time] of this server: ask for smaller ones by "
                 "[scroll_size], or raise it",
                 by->api->options.request_us / TL_MS);
     return SEARCH_REFUSED;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_changes: the feed, a commit a line (core/feed/README.md). A request that waits for changes, or keeps its response open,
- * needs no thread meanwhile (request/followers.h). An open response is filled only as fast as the client reads: the next lines
- * are read from the feed when the previous ones were sent.
+ * GET /_changes: the feed, a commit a line (core/feed/README.md). A request that waits for changes,
+ * or keeps its response open, needs no thread meanwhile (request/followers.h). An open response is
+ * filled only as fast as the client reads: the next lines are read from the feed when the previous
+ * ones were sent.
  *
- * The feed names the changed documents; their contents are read from their versions at the commit's timestamp. Where the history
- * no longer reaches back to it, the newest version takes its place, marked "later", with its own timestamp: the renames up to
- * that timestamp have moved it already.
+ * The feed names the changed documents; their contents are read from their versions at the commit's
+ * timestamp. Where the history no longer reaches back to it, the newest version takes its place,
+ * marked "later", with its own timestamp: the renames up to that timestamp have moved it already.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@
 enum {
     LIMIT_DEFAULT = 1000,
     LIMIT_MAX = 100000,
-    CHANGE_STEPS = 500, /* of the account: what finding a document costs */
+    CHANGE_STEPS = 500,      /* of the account: what finding a document costs */
     ENOUGH_BYTES = 16 << 20, /* an answer that is so long ends with the commit that it is at */
     SOME_BYTES = 1 << 20,    /* ... and what goes into a stream at once */
     BEHIND_BYTES = 1 << 20,  /* a stream that has so much to send gets no more */
@@ -53,16 +54,16 @@ struct changes {
     int64_t wait_us;          /* for the first change; 0: not at all */
     struct follower follower; /* while it waits */
 
-    bool continuous;     /* the answer stays open */
-    struct buf lines;    /* that are to go into it, ... */
-    size_t sent;         /* ... of which so much has been handed over */
-    uint64_t beat_us;    /* when it says that there is nothing, by clock_boot_us() */
+    bool continuous;  /* the answer stays open */
+    struct buf lines; /* that are to go into it, ... */
+    size_t sent;      /* ... of which so much has been handed over */
+    uint64_t beat_us; /* when it says that there is nothing, by clock_boot_us() */
 
     uint64_t told;  /* changes, */
     size_t in_line; /* ... and in the line that is being written */
 };
 
-/* --- Which changes belong to the indices of the request ------------------------------------------------------------- */
+/* --- Which changes belong to the indices of the request ----------------------------------------------------------- */
 
 /* By name, of an index that was made and deleted since. After a pattern a '-' excludes names. */
 static bool is_named(const struct changes *changes, struct slice name)
@@ -196,13 +197,16 @@ static int put_document(struct request *request, struct changes *changes, const 
     bool later;
     int r = read_document(request, previous_routing, change, ts, &doc, &later);
     if (r < 0 || r == DOC_TOO_OLD)
-        return r < 0 ? tl_trace(r) : request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history was cut while it was read: ask again");
+        return r < 0 ? tl_trace(r)
+                     : request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                                      "the history was cut while it was read: ask again");
     buf_printf(to, "{\"op\":\"%s\"", r == 0 ? "index" : "delete");
     put_text(to, "_index", index->name);
     put_text(to, "_type", type != NULL ? type->name : SLICE_LIT("_doc"));
     put_text(to, "_id", change->name);
     if (r == 0) {
-        buf_printf(to, ",\"_version\":%" PRId64 ",\"_seq_no\":%" PRId64 ",\"_primary_term\":1", doc.version, doc.seq_no);
+        buf_printf(to, ",\"_version\":%" PRId64 ",\"_seq_no\":%" PRId64 ",\"_primary_term\":1", doc.version,
+                   doc.seq_no);
         if (doc.routing.data != NULL)
             put_text(to, "_routing", doc.routing);
         if (previous_routing && !later)
@@ -226,13 +230,16 @@ static int put_document(struct request *request, struct changes *changes, const 
 
 /* --- Renames, document by document -------------------------------------------------------------------------------- */
 
-/* Directories that are still to be listed, each a length and its text: a queue, so that at any depth one listing is open. */
+/*
+ * Directories that are still to be listed, each a length and its text: a queue, so that at any
+ * depth one listing is open.
+ */
 struct expansion {
     struct request *request;
     struct changes *changes;
     const struct catalog_index *index;
-    tl_ts ts;          /* of the commit */
-    struct view view;  /* as of then, or as of now where the history does not reach back */
+    tl_ts ts;         /* of the commit */
+    struct view view; /* as of then, or as of now where the history does not reach back */
     struct buf queue;
     size_t taken;
     struct buf *to;
@@ -254,7 +261,8 @@ static int put_moved(const struct expansion *expansion, struct slice key)
     if (memory_stops(expansion->request, CHANGE_STEPS))
         return memory_refuse(expansion->request);
     separate(expansion->changes, expansion->to);
-    return put_document(expansion->request, expansion->changes, expansion->index, &change, expansion->ts, expansion->to);
+    return put_document(expansion->request, expansion->changes, expansion->index, &change, expansion->ts,
+                        expansion->to);
 }
 
 /* Returns: 0; REQUEST_REFUSED: there is no room for so many. */
@@ -297,8 +305,9 @@ static int put_at(struct expansion *expansion, struct slice path)
     while (slash > 0 && path.data[slash - 1] != '/')
         slash--;
     struct slice name = slice_from_offset(path, slash), before = slice_make(name.data, name.len - 1);
-    tl_cleanup(listing_freep) struct listing *listing = listing_new(
-        &expansion->view, expansion->index->number, expansion->index->mapping, slice_make(path.data, slash > 0 ? slash - 1 : 0), before);
+    tl_cleanup(listing_freep) struct listing *listing =
+        listing_new(&expansion->view, expansion->index->number, expansion->index->mapping,
+                    slice_make(path.data, slash > 0 ? slash - 1 : 0), before);
     struct listing_item item;
     int r;
     listing_set_account(listing, &expansion->request->account);
@@ -309,11 +318,11 @@ static int put_at(struct expansion *expansion, struct slice path)
 }
 
 /*
- * The documents that a rename moved are below its destination, as of its commit. Where later renames, of the same commit or of
- * others, have moved them again, the lines of those list them.
+ * The documents that a rename moved are below its destination, as of its commit. Where later
+ * renames, of the same commit or of others, have moved them again, the lines of those list them.
  */
-static int put_expanded(struct request *request, struct changes *changes, const struct catalog_index *index, const struct feed_change *change,
-                        tl_ts ts, struct buf *to)
+static int put_expanded(struct request *request, struct changes *changes, const struct catalog_index *index,
+                        const struct feed_change *change, tl_ts ts, struct buf *to)
 {
     struct expansion expansion = {request, changes, index, ts, request->view, BUF_INIT(BUF_UNLIMITED), 0, to};
     expansion.view.ts = ts;
@@ -356,7 +365,8 @@ static void put_index_change(const struct catalog_index *index, const struct fee
 }
 
 /* Of a deleted index only its deletion is listed. */
-static int put_change(struct request *request, struct changes *changes, const struct feed_change *change, tl_ts ts, struct buf *to)
+static int put_change(struct request *request, struct changes *changes, const struct feed_change *change, tl_ts ts,
+                      struct buf *to)
 {
     const struct catalog_index *index = catalog_index_by_number(request->catalog, change->index);
     bool by_name = change->kind == FEED_INDEX_CREATED || change->kind == FEED_INDEX_DELETED;
@@ -371,7 +381,8 @@ static int put_change(struct request *request, struct changes *changes, const st
     return 0;
 }
 
-static int put_record(struct request *request, struct changes *changes, const struct feed_record *record, struct buf *to)
+static int put_record(struct request *request, struct changes *changes, const struct feed_record *record,
+                      struct buf *to)
 {
     struct slice rest = record->changes;
     struct feed_change change;
@@ -401,21 +412,26 @@ static void begin_line(struct changes *changes, const struct feed_record *record
 static int refuse_reach(struct request *request, int outcome, tl_ts from)
 {
     if (outcome == FEED_OFF)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "the feed of changes is off: start the server with [--feed] and a time");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "the feed of changes is off: start the server with [--feed] and a time");
     if (from == TL_TS_MAX)
-        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the feed of changes has not begun: nothing was changed since there is one");
-    int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
-                           "the changes since then are no longer known: the oldest [since] that can be asked for is %" PRIu64
-                           "; compare what you have with the documents, and follow from there", from);
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                              "the feed of changes has not begun: nothing was changed since there is one");
+    int r = request_refuse(
+        request, PROBLEM_TIMESTAMP_TOO_OLD,
+        "the changes since then are no longer known: the oldest [since] that can be asked for is %" PRIu64
+        "; compare what you have with the documents, and follow from there",
+        from);
     problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, from);
     return r;
 }
 
 /*
- * Writes a line for each commit, as long as there is room: a commit is never cut. *ret_covered is the timestamp up to which the answer has
- * everything.
+ * Writes a line for each commit, as long as there is room: a commit is never cut. *ret_covered is
+ * the timestamp up to which the answer has everything.
  */
-static int put_lines(struct request *request, struct changes *changes, struct feed_scan *scan, struct buf *to, tl_ts *ret_covered)
+static int put_lines(struct request *request, struct changes *changes, struct feed_scan *scan, struct buf *to,
+                     tl_ts *ret_covered)
 {
     struct feed_record record;
     tl_ts open = 0; /* the commit whose line is being written; 0: none */
@@ -429,7 +445,8 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
                 buf_truncate(to, line_at);
             *ret_covered = open != 0 ? open : *ret_covered;
             open = 0;
-            if (changes->told >= (uint64_t)changes->limit || to->len >= (changes->continuous ? SOME_BYTES : ENOUGH_BYTES))
+            if (changes->told >= (uint64_t)changes->limit ||
+                to->len >= (changes->continuous ? SOME_BYTES : ENOUGH_BYTES))
                 return 0;
             line_at = to->len;
             open = record.ts;
@@ -447,22 +464,31 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
     return r == FEED_END ? 0 : r;
 }
 
-/* Adds the indices that the expression names in a catalog. A waiting request does so repeatedly: its memory is released each time. */
+/*
+ * Adds the indices that the expression names in a catalog. A waiting request does so repeatedly:
+ * its memory is released each time.
+ */
 static int add_indices(struct request *request, struct changes *changes, const struct catalog *catalog)
 {
     struct arena arena = ARENA_INIT;
-    static const struct catalog_options all = {.ignore_unavailable = true, .allow_no_indices = true, .expand_open = true,
-                                               .expand_closed = true, .expand_hidden = true, .allow_closed = true};
+    static const struct catalog_options all = {.ignore_unavailable = true,
+                                               .allow_no_indices = true,
+                                               .expand_open = true,
+                                               .expand_closed = true,
+                                               .expand_hidden = true,
+                                               .allow_closed = true};
     struct catalog_target *targets;
     size_t count;
-    int r = catalog_resolve(catalog, changes->expression, &all, request->dialect, &arena, &targets, &count, &request->problem);
+    int r = catalog_resolve(catalog, changes->expression, &all, request->dialect, &arena, &targets, &count,
+                            &request->problem);
     if (r > 0) { /* the refusal lives as long as the request */
-        r = catalog_resolve(catalog, changes->expression, &all, request->dialect, request->arena, &targets, &count, &request->problem);
+        r = catalog_resolve(catalog, changes->expression, &all, request->dialect, request->arena, &targets, &count,
+                            &request->problem);
         r = r > 0 ? REQUEST_REFUSED : r;
     }
     for (size_t i = 0; r == 0 && i < count; i++) {
-        changes->numbers = arena_grow(request->arena, changes->numbers, changes->number_count, &changes->number_capacity,
-                                      sizeof *changes->numbers);
+        changes->numbers = arena_grow(request->arena, changes->numbers, changes->number_count,
+                                      &changes->number_capacity, sizeof *changes->numbers);
         changes->numbers[changes->number_count++] = targets[i].index->number;
     }
     arena_deinit(&arena);
@@ -556,7 +582,8 @@ static int end_with_problem(struct request *request, struct changes *changes, in
     const struct problem *problem = &request->problem;
     struct buf line = BUF_INIT(BUF_UNLIMITED);
     if (code < 0) {
-        buf_lit(&line, "{\"error\":{\"type\":\"illegal_state_exception\",\"reason\":\"the changes cannot be read\"},\"status\":500}\n");
+        buf_lit(&line, "{\"error\":{\"type\":\"illegal_state_exception\",\"reason\":\"the changes cannot be "
+                       "read\"},\"status\":500}\n");
     } else {
         buf_printf(&line, "{\"error\":{\"type\":\"%s\",\"reason\":", problem_name(problem->type));
         buf_json_string(&line, problem->reason);
@@ -620,7 +647,9 @@ static int go_on(struct request *request)
     bool behind = !all_sent(changes);
     changes->follower.seen = behind ? TL_TS_MAX : changes->since;
     changes->follower.until_us = behind ? clock_boot_us() + BEHIND_US : more ? 0 : changes->beat_us;
-    return followers_wait(request->api->followers, &changes->follower) == REQUEST_PENDING ? REQUEST_PENDING : end_stream(request, changes);
+    return followers_wait(request->api->followers, &changes->follower) == REQUEST_PENDING
+               ? REQUEST_PENDING
+               : end_stream(request, changes);
 }
 
 /* A refusal of its first position is an ordinary response; after that the response is open. */
@@ -650,10 +679,12 @@ static int begin(struct request *request)
 {
     struct changes *changes = request->context;
     if (changes->since > request->view.ts)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[since] is in the future: it is %" PRIu64 " now", request->view.ts);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[since] is in the future: it is %" PRIu64 " now",
+                              request->view.ts);
     if (request_param(request, "since").data == NULL)
         changes->since = request->view.ts;
-    changes->follower = (struct follower){.request = request, .then = changes->continuous ? go_on : look_again,
+    changes->follower = (struct follower){.request = request,
+                                          .then = changes->continuous ? go_on : look_again,
                                           .until_us = clock_boot_us() + (uint64_t)changes->wait_us};
     return request_work(request, changes->continuous ? open_stream : run);
 }
@@ -675,19 +706,23 @@ int handle_changes(struct request *request)
     if (changes->wait_us < 0 || changes->wait_us > WAIT_US_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[wait] is how long to wait for a change, 1h at most");
     if (since < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[since] is a timestamp in microseconds: [GET /_timestamp] tells the present one");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[since] is a timestamp in microseconds: [GET /_timestamp] tells the present one");
     struct slice feed = request_param(request, "feed");
     changes->continuous = slice_is(feed, "continuous");
     if (feed.data != NULL && !changes->continuous)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[feed] can be [continuous], where the answer stays open");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[feed] can be [continuous], where the answer stays open");
     if (changes->continuous && request_param(request, "wait").data != NULL)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[wait] is for an answer that ends; with [feed=continuous] it stays open");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[wait] is for an answer that ends; with [feed=continuous] it stays open");
     if (changes->continuous && request_param(request, "limit").data != NULL)
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "[limit] is for a response that ends; with [feed=continuous] it stays open and has all changes");
     if (changes->limit < 1 || changes->limit > LIMIT_MAX)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[limit] is how many changes may be told, from 1 to %d", LIMIT_MAX);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[limit] is how many changes may be told, from 1 to %d", LIMIT_MAX);
     changes->since = (tl_ts)since;
     r = request_accept(request);
     return r == 0 ? request_read(request, NULL, 0, begin) : r;

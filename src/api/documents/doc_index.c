@@ -95,8 +95,8 @@ uint32_t write_item_shard(struct request *request, const struct write_item *item
 }
 
 /*
- * Each document has one copy. A request that waits for more would wait in vain: it gets at once the error that Elasticsearch
- * returns after its timeout.
+ * Each document has one copy. A request that waits for more would wait in vain: it gets at once the
+ * error that Elasticsearch returns after its timeout.
  */
 int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item,
                        size_t siblings)

@@ -133,8 +133,8 @@ void doc_conflict_problem(struct arena *arena, enum dialect dialect, const struc
 }
 
 /*
- * A document written with a routing is found only by requests that lead to the same shard, as in Elasticsearch; with one
- * shard all do.
+ * A document written with a routing is found only by requests that lead to the same shard, as in
+ * Elasticsearch; with one shard all do.
  */
 static bool routing_leads_there(const struct doc_query *query, const struct catalog_index *index, const struct doc *doc)
 {
@@ -235,7 +235,10 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-/* Of a request in 7.10's form: the type that its path names; _mget shows the type that the index really has, and null where it has none yet. */
+/*
+ * Of a request in 7.10's form: the type that its path names; _mget shows the type that the index
+ * really has, and null where it has none yet.
+ */
 static void write_type(const struct doc_query *query, const struct doc_found *found, struct buf *buf)
 {
     if (!query->in_mget)

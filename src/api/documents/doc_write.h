@@ -61,12 +61,15 @@ struct write_asked {
 /* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */
 void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation);
 
-/* Reads the parts of the path and the parameters that describe a single write, which has the request's dialect. Returns: 0, REQUEST_REFUSED. */
+/*
+ * Reads the parts of the path and the parameters that describe a single write, which has the
+ * request's dialect. Returns: 0, REQUEST_REFUSED.
+ */
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
 
 /*
- * Reads `if_seq_no` and `if_primary_term`; absent ones leave the values unchanged. Returns: 0, REQUEST_REFUSED. The second function
- * adds an error where one is given without the other.
+ * Reads `if_seq_no` and `if_primary_term`; absent ones leave the values unchanged. Returns: 0,
+ * REQUEST_REFUSED. The second function adds an error where one is given without the other.
  */
 int write_read_numbers(struct request *request, int64_t *seq_no, int64_t *term) TL_MUST_USE;
 void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *validation);
@@ -89,7 +92,10 @@ int write_check_copies(struct request *request, const struct write_options *opti
 /* Parses an item's source on this thread, so that the core need not. Errors in it are reported by the core. */
 void write_item_parse(struct write_item *item, struct arena *arena);
 
-/* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/prefetch.h). */
+/*
+ * Looks up what the command's one item will find, on this thread, so that the core need not
+ * (core/documents/prefetch.h).
+ */
 void write_read_ahead(struct request *request, struct command *command);
 
 /* Returns: the item that a result belongs to: with the id that was generated when a repeated request was sent first. */
@@ -109,7 +115,10 @@ struct write_view {
 /* Returns: the status of a result that did not fail. */
 int write_result_status(const struct write_result *result);
 
-/* Completes the problem of a failed result: its text and details where the core left them to the dialect of the item. */
+/*
+ * Completes the problem of a failed result: its text and details where the core left them to the
+ * dialect of the item.
+ */
 void write_result_problem(struct request *request, const struct write_item *item, struct write_result *result);
 
 /* Writes the reply of a result that did not fail, as an object; in bulk with "status". Returns: 0, TL_ERR_CORRUPT. */

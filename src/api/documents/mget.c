@@ -275,8 +275,8 @@ static void write_refused(struct request *request, const struct doc_query *query
 }
 
 /*
- * Writes an item's object. An item that names a type is shown as a typed request for it is: it has a dialect of its own, and the request's
- * stays as it is.
+ * Writes an item's object. An item that names a type is shown as a typed request for it is: it has
+ * a dialect of its own, and the request's stays as it is.
  */
 static int write_item(struct request *request, struct doc_query *query)
 {

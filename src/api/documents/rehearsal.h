@@ -2,10 +2,11 @@
 /*
  * Rehearsals: a script that takes long is tried on a worker before the core runs it.
  *
- * The core is one thread, so a script that loops for ever would hold up all writes until its steps are used up. An update
- * therefore grants its script REHEARSAL_STEPS at first. What needs more is run again here, against the current
- * document: if that fails, so does the request, as if it had been made at that timestamp (invariant 4 of src/script: a script
- * that fails changes nothing). Only one that succeeds is submitted with all the steps there are.
+ * The core is one thread, so a script that loops for ever would hold up all writes until its steps
+ * are used up. An update therefore grants its script REHEARSAL_STEPS at first. What needs more is
+ * run again here, against the current document: if that fails, so does the request, as if it had
+ * been made at that timestamp (invariant 4 of src/script: a script that fails changes nothing).
+ * Only one that succeeds is submitted with all the steps there are.
  */
 #ifndef TL_API_REHEARSAL_H
 #define TL_API_REHEARSAL_H

@@ -2,9 +2,10 @@
 /*
  * POST /{index}/_rename: the documents at a path, and all below it, get another path.
  *
- * Whether a path has documents is found by a search of all that ever had it. The core searches a few itself. If there are more, a
- * worker searches, while the core watches the paths, and its findings are part of the command (core/tree/README.md, "Renames, and
- * when they fail"). If documents were written at the paths meanwhile, that is repeated.
+ * Whether a path has documents is found by a search of all that ever had it. The core searches a
+ * few itself. If there are more, a worker searches, while the core watches the paths, and its
+ * findings are part of the command (core/tree/README.md, "Renames, and when they fail"). If
+ * documents were written at the paths meanwhile, that is repeated.
  */
 #include "api/documents/doc_write.h"
 #include "api/request/api_internal.h"
@@ -18,7 +19,10 @@
 
 /* As long as a write waits for its locks. */
 #define RENAME_TIMEOUT_US (10 * TL_SECOND)
-/* What the core may search while others wait: some tens of entries, and some thousands of deleted ones that its store passes. */
+/*
+ * What the core may search while others wait: some tens of entries, and some thousands of deleted
+ * ones that its store passes.
+ */
 #define FEW_STEPS 200000
 #define FEW_US 2000
 /* Searches by a worker for one request. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /{index}/_tree: the directories and documents that lie right in a directory, and in those below it down to a depth.
+ * GET /{index}/_tree: the directories and documents that lie right in a directory, and in those
+ * below it down to a depth.
  */
 #include <inttypes.h>
 
@@ -75,7 +76,7 @@ static int find_index(struct request *request, struct tree_ask *ask)
     return 0;
 }
 
-/* --- The response --------------------------------------------------------------------------------------------------- */
+/* --- The response ------------------------------------------------------------------------------------------------- */
 
 static int write_document(struct request *request, const struct tree_ask *ask, const struct listing_item *item,
                           struct buf *to)

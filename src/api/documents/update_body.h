@@ -2,9 +2,9 @@
 /*
  * The body of an update: {"doc", "upsert", "script", …} in the forms of all versions.
  *
- * Scripts come as text with "params" next to it (1.x), as an object with "inline" or "source", "id" or "stored" or "file" (5.x), and
- * with "source" or "id" (7.x). The 7.10 dialect refuses unknown members, in the words of ObjectParser, with locations;
- * 5.6 passes over it.
+ * Scripts come as text with "params" next to it (1.x), as an object with "inline" or "source", "id"
+ * or "stored" or "file" (5.x), and with "source" or "id" (7.x). The 7.10 dialect refuses unknown
+ * members, in the words of ObjectParser, with locations; 5.6 passes over it.
  */
 #ifndef TL_API_UPDATE_BODY_H
 #define TL_API_UPDATE_BODY_H
@@ -25,8 +25,9 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
                       struct update_body *ret_body) TL_MUST_USE;
 
 /*
- * Parses the value of a "script" member into source, id, file, lang and params. `parser` is the name of the parser around
- * it in 7.10's texts, such as "UpdateRequest". Also for _update_by_query and _reindex.
+ * Parses the value of a "script" member into source, id, file, lang and params. `parser` is the
+ * name of the parser around it in 7.10's texts, such as "UpdateRequest". Also for _update_by_query
+ * and _reindex.
  * Returns: 0, REQUEST_REFUSED.
  */
 int update_script_parse(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,

@@ -7,7 +7,8 @@
 #include "core/catalog/catalog.h"
 
 /*
- * Checks a filter against the current mapping; later mappings may change its meaning. A value that is no object has no filter.
+ * Checks a filter against the current mapping; later mappings may change its meaning. A value that
+ * is no object has no filter.
  * Returns: 0; REQUEST_REFUSED, "failed to parse filter for alias [a]" with its cause.
  */
 int alias_filter_check(struct request *request, const struct catalog_index *index, struct slice alias,

@@ -46,7 +46,10 @@ static bool list_matches(struct slice list, struct slice name)
     return matches;
 }
 
-/* One index with its aliases that are in a list; without a list also an index that has no alias. Returns: how many matched. */
+/*
+ * One index with its aliases that are in a list; without a list also an index that has no alias.
+ * Returns: how many matched.
+ */
 static size_t write_aliases(const struct catalog_index *index, struct slice names, struct json_writer *writer)
 {
     size_t matched = 0;
@@ -105,8 +108,9 @@ static bool is_excluded(struct slice list, struct slice name)
 }
 
 /*
- * Names without wildcards in a list that the reply does not show, but for those that the list itself excludes. A name with a '-' is an
- * exclusion after the first pattern only; before it, or without one, it is a name that no alias has.
+ * Names without wildcards in a list that the reply does not show, but for those that the list
+ * itself excludes. A name with a '-' is an exclusion after the first pattern only; before it, or
+ * without one, it is a name that no alias has.
  */
 static struct slice missing_aliases(struct request *request, const struct index_set *set, struct slice names,
                                     size_t *ret_count)
@@ -235,7 +239,10 @@ static int remove_one(struct request *request, const struct catalog_index *index
     return add_action(request, batch, &action);
 }
 
-/* Adds the removal of every alias of an index that a list names. A single one is looked up: a request names thousands of them. */
+/*
+ * Adds the removal of every alias of an index that a list names. A single one is looked up: a
+ * request names thousands of them.
+ */
 static int remove_from_index(struct request *request, const struct catalog_index *index, struct slice names,
                              struct alias_batch *batch)
 {

@@ -2,9 +2,10 @@
 /*
  * _analyze: the tokens that an analyzer makes of a text.
  *
- * The analyzer is one by name, that of a field, a normalizer, or one that the request puts together of a tokenizer and filters; the
- * latter is read as if the settings of an index had it (mapping/analysis.h), together with the index's own tokenizers and filters.
- * Parts of Elasticsearch that are missing here are refused by name.
+ * The analyzer is one by name, that of a field, a normalizer, or one that the request puts together
+ * of a tokenizer and filters; the latter is read as if the settings of an index had it
+ * (mapping/analysis.h), together with the index's own tokenizers and filters. Parts of
+ * Elasticsearch that are missing here are refused by name.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -32,7 +33,7 @@ struct analyze {
     uint64_t tokens_max;
 };
 
-/* --- The body ------------------------------------------------------------------------------------------------------- */
+/* --- The body ----------------------------------------------------------------------------------------------------- */
 
 static int refuse_kind(struct analyze *analyze, yyjson_val *key, yyjson_val *value)
 {
@@ -121,7 +122,7 @@ static int read_body(struct analyze *analyze)
     return 0;
 }
 
-/* --- The index ------------------------------------------------------------------------------------------------------ */
+/* --- The index ---------------------------------------------------------------------------------------------------- */
 
 static int find_index(struct analyze *analyze)
 {
@@ -168,7 +169,7 @@ static int read_settings(struct analyze *analyze)
     return 0;
 }
 
-/* --- Which analyzer ------------------------------------------------------------------------------------------------- */
+/* --- Which analyzer ----------------------------------------------------------------------------------------------- */
 
 static bool is_listed(struct slice name, const char *const *names)
 {
@@ -414,7 +415,7 @@ static int choose_normalizer(struct analyze *analyze)
     return 0;
 }
 
-/* --- Tokens --------------------------------------------------------------------------------------------------------- */
+/* --- Tokens ------------------------------------------------------------------------------------------------------- */
 
 /* Counts characters as Java does, continuing at its last position. */
 struct ruler {

@@ -2,7 +2,8 @@
 /*
  * Composable templates: _index_template and _component_template.
  *
- * The shape of a body is checked here, with the locations that Elasticsearch's parser reports; its meaning, in the core.
+ * The shape of a body is checked here, with the locations that Elasticsearch's parser reports; its
+ * meaning, in the core.
  */
 #include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"

@@ -2,8 +2,9 @@
 /*
  * _field_caps: the fields of several indices, their types, and whether each can be searched and aggregated.
  *
- * A field is looked at index by index. Those of one type are listed together: where their indices differ in a capability, those that
- * lack it are named; where there are several types, the indices of each.
+ * A field is looked at index by index. Those of one type are listed together: where their indices
+ * differ in a capability, those that lack it are named; where there are several types, the indices
+ * of each.
  */
 #include <stdlib.h>
 
@@ -26,9 +27,9 @@ enum {
 struct kind {
     struct kind *next;
     struct slice type;
-    size_t *indices; /* positions in the set, in their order */
+    size_t *indices;                 /* positions in the set, in their order */
     bool *searchable, *aggregatable; /* in each of them */
-    struct slice *metas; /* JSON of the mapping's `meta`; data NULL: none */
+    struct slice *metas;             /* JSON of the mapping's `meta`; data NULL: none */
     size_t count, capacity;
 };
 
@@ -90,7 +91,8 @@ static void grow(struct arena *arena, struct kind *kind)
     kind->metas = arena_grow(arena, kind->metas, kind->count, &three, sizeof *kind->metas);
 }
 
-static void note(struct caps *caps, struct slice name, struct slice type, bool searchable, bool aggregatable, struct slice meta)
+static void note(struct caps *caps, struct slice name, struct slice type, bool searchable, bool aggregatable,
+                 struct slice meta)
 {
     struct arena *arena = caps->request->arena;
     struct caps_field *field = field_of(caps, name);
@@ -124,9 +126,11 @@ static void note_field(void *context, const struct mapping_field *found)
         return;
     note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE,
          is_aggregatable(field), parameter(field, "meta"));
-    for (const struct mapping_field *above = field->parent; above != NULL && above->parent != NULL; above = above->parent)
+    for (const struct mapping_field *above = field->parent; above != NULL && above->parent != NULL;
+         above = above->parent)
         if (above->type == FIELD_OBJECT || above->type == FIELD_NESTED)
-            note(caps, above->path, above->type == FIELD_NESTED ? SLICE_LIT("nested") : SLICE_LIT("object"), false, false, SLICE_NONE);
+            note(caps, above->path, above->type == FIELD_NESTED ? SLICE_LIT("nested") : SLICE_LIT("object"), false,
+                 false, SLICE_NONE);
 }
 
 /* The fields that every document of 7.10 has. */
@@ -135,12 +139,14 @@ static void note_own(struct caps *caps, struct slice pattern)
     static const struct {
         const char *name;
         bool searchable, aggregatable;
-    } own[] = {{"_feature", false, false}, {"_field_names", true, false}, {"_id", true, true},      {"_ignored", true, false},
-               {"_index", true, true},     {"_routing", true, false},     {"_seq_no", true, true}, {"_source", false, false},
-               {"_type", true, true},      {"_version", false, false}};
+    } own[] = {{"_feature", false, false}, {"_field_names", true, false}, {"_id", true, true},
+               {"_ignored", true, false},  {"_index", true, true},        {"_routing", true, false},
+               {"_seq_no", true, true},    {"_source", false, false},     {"_type", true, true},
+               {"_version", false, false}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (json_wildcard(pattern, slice_from(own[i].name)))
-            note(caps, slice_from(own[i].name), slice_from(own[i].name), own[i].searchable, own[i].aggregatable, SLICE_NONE);
+            note(caps, slice_from(own[i].name), slice_from(own[i].name), own[i].searchable, own[i].aggregatable,
+                 SLICE_NONE);
 }
 
 static void look(struct caps *caps)
@@ -172,7 +178,7 @@ static void note_unmapped(struct caps *caps, struct caps_field *field)
             note(caps, field->name, SLICE_LIT("unmapped"), false, false, SLICE_NONE);
 }
 
-/* --- The response --------------------------------------------------------------------------------------------------- */
+/* --- The response ------------------------------------------------------------------------------------------------- */
 
 static void write_index(struct caps *caps, struct json_writer *w, size_t position)
 {
@@ -180,7 +186,8 @@ static void write_index(struct caps *caps, struct json_writer *w, size_t positio
 }
 
 /* The indices in which a use is not to be had, where it is in others. */
-static void write_lacking(struct caps *caps, struct json_writer *w, const char *key, const struct kind *kind, const bool *uses)
+static void write_lacking(struct caps *caps, struct json_writer *w, const char *key, const struct kind *kind,
+                          const bool *uses)
 {
     size_t having = 0;
     for (size_t i = 0; i < kind->count; i++)
@@ -326,7 +333,8 @@ static int check_body(struct request *request)
     json_obj_foreach (doc.root, index, count, key, value) {
         if (slice_is(json_slice(key), "index_filter"))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                  "[index_filter] is not supported: name the indices in the path, or ask [_count] which of them have documents that match");
+                                  "[index_filter] is not supported: name the indices in the path, or ask [_count] "
+                                  "which of them have documents that match");
         size_t line, column;
         query_location(&doc, key, false, &line, &column);
         request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]", SLICE_ARG(json_slice(key)));
@@ -356,8 +364,8 @@ int handle_field_caps(struct request *request)
     *caps = (struct caps){.request = request, .patterns = request_param(request, "fields"), .fields = MAP_INIT};
     if (caps->patterns.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "specified fields can't be null or empty");
-    if ((r = request_bool(request, "include_unmapped", &caps->include_unmapped)) != 0 || (r = check_body(request)) != 0 ||
-        (r = index_set_read(request, &options, &caps->set)) != 0)
+    if ((r = request_bool(request, "include_unmapped", &caps->include_unmapped)) != 0 ||
+        (r = check_body(request)) != 0 || (r = index_set_read(request, &options, &caps->set)) != 0)
         return r;
     leave_out_closed(&caps->set);
     for (size_t i = 0; i < caps->patterns.len; i++)

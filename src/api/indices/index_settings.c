@@ -122,7 +122,8 @@ int handle_settings_put(struct request *request)
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 ||
         (r = request_bool(request, "flat_settings", &flat)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
-    bool blank = request_body(request).len > 0 && place_is_blank(request_body(request)) && request->dialect == DIALECT_7;
+    bool blank =
+        request_body(request).len > 0 && place_is_blank(request_body(request)) && request->dialect == DIALECT_7;
     if (!blank && (r = request_json(request, 0, &doc)) != 0)
         return r;
     if (!blank && doc.root == NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Indices: create, delete, exist, show, open, close; and the calls that keep an index in shape, which find nothing to do.
+ * Indices: create, delete, exist, show, open, close; and the calls that keep an index in shape,
+ * which find nothing to do.
  */
 #include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _stats of indices. Numbers of documents, sizes on the disk, and counts of operations since the start are real. Merges and caches of
- * Elasticsearch's kinds do not exist here: their members are zero, since clients look for them. So are members that exist but are
- * not measured, such as the time of writes: docs/compatibility.md lists them.
+ * _stats of indices. Numbers of documents, sizes on the disk, and counts of operations since the
+ * start are real. Merges and caches of Elasticsearch's kinds do not exist here: their members are
+ * zero, since clients look for them. So are members that exist but are not measured, such as the
+ * time of writes: docs/compatibility.md lists them.
  */
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_state.h"

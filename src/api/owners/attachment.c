@@ -199,7 +199,10 @@ static void extra_done(struct command *command)
     command_over(attachments);
 }
 
-/* Also those whose keepalive is under way: it may not have been submitted yet, or have been applied long before it is handed back. */
+/*
+ * Also those whose keepalive is under way: it may not have been submitted yet, or have been applied
+ * long before it is handed back.
+ */
 void attachments_beat(struct attachments *attachments)
 {
     struct list commands = LIST_INIT(commands);
@@ -337,7 +340,10 @@ int attachments_add(struct attachments *attachments, struct request *request, st
     exchange->timestamp = now;
     exchange->content_type = "application/x-ndjson; charset=UTF-8";
     exchange->on_disconnect = attachment_broken;
-    /* A client's host that is gone confirms no line any more: the next one is sent after a period, so the lease has run out then. */
+    /*
+     * A client's host that is gone confirms no line any more: the next one is sent after a period,
+     * so the lease has run out then.
+     */
     uint64_t silence_ms = attachment->period_us * (KEEPALIVES_IN_TTL - 1) / TL_MS;
     exchange->silence_ms = silence_ms < INT32_MAX ? (uint32_t)silence_ms : INT32_MAX;
 

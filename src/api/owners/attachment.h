@@ -2,12 +2,13 @@
 /*
  * Attachments: connections that are a session's life line.
  *
- * The response of GET /_session/{id}/_attach stays open. Every third of the session's ttl its lease is renewed and a line of
- * JSON is written; when the connection breaks the session ends at once, and when the session ends the response does. A connection
- * whose other side does not confirm the lines any more (the client's host is gone) is broken after a ttl.
+ * The response of GET /_session/{id}/_attach stays open. Every third of the session's ttl its lease
+ * is renewed and a line of JSON is written; when the connection breaks the session ends at once,
+ * and when the session ends the response does. A connection whose other side does not confirm the
+ * lines any more (the client's host is gone) is broken after a ttl.
  *
- * One thread serves all attachments. An attachment is owned by that thread, by a keepalive command under way, or is idle; it is
- * freed by its current owner (struct attachment, `busy`).
+ * One thread serves all attachments. An attachment is owned by that thread, by a keepalive command
+ * under way, or is idle; it is freed by its current owner (struct attachment, `busy`).
  */
 #ifndef TL_API_ATTACHMENT_H
 #define TL_API_ATTACHMENT_H

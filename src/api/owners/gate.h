@@ -17,8 +17,8 @@ struct gate *gate_new(void);
 void gate_free(struct gate *gate);
 
 /*
- * Returns: true when the request may continue; false when it was queued, and a later gate_leave() hands it out. Requests
- * without a transaction always may.
+ * Returns: true when the request may continue; false when it was queued, and a later gate_leave()
+ * hands it out. Requests without a transaction always may.
  */
 bool gate_enter(struct gate *gate, struct request *request);
 

@@ -68,7 +68,10 @@ static bool in_line(struct slice a, struct slice b)
     return longer.len == least || longer.data[least] == '/';
 }
 
-/* The core knows ended locks by name only: whether one is asked for, decided as resource_wanted() decides for existing ones. */
+/*
+ * The core knows ended locks by name only: whether one is asked for, decided as resource_wanted()
+ * decides for existing ones.
+ */
 static bool is_wanted(struct request *request, const struct lock_list *list, const struct status_row *row)
 {
     struct json_doc doc;
@@ -140,7 +143,10 @@ static void add(struct buf *buf, struct slice text, bool *begun)
     *begun = *begun || text.len > 0;
 }
 
-/* Adds holders or waiters; of the past those that another row has already, since they ended while the list was read, are left out. */
+/*
+ * Adds holders or waiters; of the past those that another row has already, since they ended while
+ * the list was read, are left out.
+ */
 static void add_who(struct buf *buf, const struct ranked *rows, size_t at, bool waiters, bool *begun)
 {
     struct slice who = waiters ? rows[at].row->waiters : rows[at].row->holders;

@@ -19,8 +19,8 @@ struct lock_look {
 };
 
 /*
- * Asks for the list. What fits in one piece is taken where the command is completed; the rest is asked for on a worker. Either
- * way the requests of others are applied between the pieces.
+ * Asks for the list. What fits in one piece is taken where the command is completed; the rest is
+ * asked for on a worker. Either way the requests of others are applied between the pieces.
  * Returns: REQUEST_PENDING, or what the taker returned; REQUEST_REFUSED.
  */
 int lock_list_read(struct request *request, const struct lock_look *look, lock_list_taker *then) TL_MUST_USE;

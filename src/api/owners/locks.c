@@ -118,7 +118,10 @@ static struct lock_target *copy_targets(struct arena *arena, const struct lock_t
     return copy;
 }
 
-/* Thousands may wait for one lock: the command has copies of all that it needs, so that the parsed body is not kept meanwhile. */
+/*
+ * Thousands may wait for one lock: the command has copies of all that it needs, so that the parsed
+ * body is not kept meanwhile.
+ */
 static struct command *lock_command_new(const struct lock_command *lock, const struct command_owner *terms)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);

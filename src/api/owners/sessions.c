@@ -48,7 +48,10 @@ static int open_done(struct request *request, struct command *command)
 
 static const char *const action_names[] = {"index", "create", "update", "delete"};
 
-/* Elasticsearch ignores unknown actions. Here they are refused: a client relies on them for the time after its death. */
+/*
+ * Elasticsearch ignores unknown actions. Here they are refused: a client relies on them for the
+ * time after its death.
+ */
 static int check_action(struct request *request, yyjson_val *item, bool *ret_source_follows)
 {
     for (size_t i = 0; i < COUNT_OF(action_names); i++)
@@ -84,7 +87,10 @@ static int actions_text(struct request *request, yyjson_val *list, struct buf *t
     return 0;
 }
 
-/* Whether no index can ever have the name of an action. One that is not there yet may come to be, or is made by the action. */
+/*
+ * Whether no index can ever have the name of an action. One that is not there yet may come to be,
+ * or is made by the action.
+ */
 static bool names_nothing(struct request *request, const struct write_item *item)
 {
     const struct catalog *catalog = request_catalog(request);
@@ -92,7 +98,10 @@ static bool names_nothing(struct request *request, const struct write_item *item
            catalog_check_index_name(item->index, DIALECT_7, request->arena, &request->problem) != 0;
 }
 
-/* An error that a bulk request would report for one action refuses all of them: when they run, no client reads a response. */
+/*
+ * An error that a bulk request would report for one action refuses all of them: when they run, no
+ * client reads a response.
+ */
 static int check_actions(struct request *request, const struct bulk *bulk)
 {
     for (size_t i = 0; i < bulk->count; i++) {
@@ -199,7 +208,7 @@ int handle_session_close(struct request *request)
     return request_submit(request, command, close_done);
 }
 
-/* --- Actions that were put aside ------------------------------------------------------------------------------------ */
+/* --- Actions that were put aside ---------------------------------------------------------------------------------- */
 
 static int aside_done(struct request *request, struct command *command)
 {

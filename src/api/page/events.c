@@ -66,7 +66,7 @@ struct events {
     uint64_t disk_free, disk_bytes;
 };
 
-/* --- Samples -------------------------------------------------------------------------------------------------------- */
+/* --- Samples ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t count_reads(struct events *events)
 {
@@ -209,9 +209,10 @@ static struct command *ask(struct events *events, enum status_what what)
 }
 
 /*
- * Ends of leases and waits are computed from the present timestamp, which is not the clock that decides on them: they vary by
- * microseconds, and rows would change with each frame. So they are rounded to tenths of a second. The member is recognized by its
- * quotes, which would be escaped within a text of a client.
+ * Ends of leases and waits are computed from the present timestamp, which is not the clock that
+ * decides on them: they vary by microseconds, and rows would change with each frame. So they are
+ * rounded to tenths of a second. The member is recognized by its quotes, which would be escaped
+ * within a text of a client.
  */
 static void steady(struct buf *text, const char *member)
 {
@@ -534,7 +535,10 @@ static void open_stream(struct request *request)
     exchange->ops->stream_open(exchange);
 }
 
-/* The stream is opened under the lock, so that it is open when the thread gets to it; nothing that the opening calls takes that. */
+/*
+ * The stream is opened under the lock, so that it is open when the thread gets to it; nothing that
+ * the opening calls takes that.
+ */
 static int come(struct events *events, struct viewer *viewer)
 {
     struct request *request = viewer->request;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows that viewers see: the current ones, which of them are new, and which were dropped (events.h). Plain data, used by one
- * thread at a time.
+ * The rows that viewers see: the current ones, which of them are new, and which were dropped
+ * (events.h). Plain data, used by one thread at a time.
  */
 #ifndef TL_API_FRAME_H
 #define TL_API_FRAME_H
@@ -33,8 +33,9 @@ void frame_section_deinit(struct frame_section *section);
 void frame_add(struct frame_section *section, struct slice key, struct slice text);
 
 /*
- * The rows of `next` replace those of `section`, sorted by their keys: a row that existed keeps its number, and `fresh` and `dropped`
- * are the changes. Of rows with one key the first counts. `next` is empty afterwards.
+ * The rows of `next` replace those of `section`, sorted by their keys: a row that existed keeps its
+ * number, and `fresh` and `dropped` are the changes. Of rows with one key the first counts. `next`
+ * is empty afterwards.
  */
 void frame_take(struct frame_section *section, struct frame_section *next);
 

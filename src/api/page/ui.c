@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_ui/: the page. It reads all data by public calls; nothing is put into it here, so its bytes are the same for all.
+ * GET /_ui/: the page. It reads all data by public calls; nothing is put into it here, so its bytes
+ * are the same for all.
  */
 #include "api/page/ui_page.h"
 #include "api/request/handlers.h"

@@ -2,8 +2,9 @@
 /*
  * The APIs that Elasticsearch has and this server does not.
  *
- * Without this their paths would be taken for something else: GET /_cat/allocation for a search for the methods of an index
- * called "_cat", GET /INDEX/_validate/query for a document of a type called "_validate". A request for one is refused with this reason.
+ * Without this their paths would be taken for something else: GET /_cat/allocation for a search for
+ * the methods of an index called "_cat", GET /INDEX/_validate/query for a document of a type called
+ * "_validate". A request for one is refused with this reason.
  */
 #ifndef TL_API_ABSENT_H
 #define TL_API_ABSENT_H
@@ -13,10 +14,11 @@
 #include "base/slice.h"
 
 /*
- * Whether a path, as it came, belongs to such an API. Looks at names only: what the route table leads somewhere with must
- * be looked for there first.
+ * Whether a path, as it came, belongs to such an API. Looks at names only: what the route table
+ * leads somewhere with must be looked for there first.
  *
- * Returns: in *ret_name the API's name, without parts that stand for indices or ids: "_cat/allocation", "_validate/query".
+ * Returns: in *ret_name the API's name, without parts that stand for indices or ids:
+ * "_cat/allocation", "_validate/query".
  */
 bool absent_find(struct slice path, struct slice *ret_name);
 

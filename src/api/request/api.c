@@ -318,8 +318,9 @@ static int read_form(struct request *request)
 }
 
 /*
- * An owner by a parameter, else by a header. An empty one is an error of the client, not the absence of an owner: what must happen
- * under a lock or in a transaction must not happen outside of it.
+ * An owner by a parameter, else by a header. An empty one is an error of the client, not the
+ * absence of an owner: what must happen under a lock or in a transaction must not happen outside of
+ * it.
  */
 static int read_named(struct request *request, const char *name, const char *header, struct slice *ret_id)
 {
@@ -342,9 +343,10 @@ static int read_token(struct request *request)
 }
 
 /*
- * Of Tidelock's own calls, locks, renames, commits and lists of directories belong to a transaction. The others have no use for
- * one: the parameter is refused there; the header is ignored, since clients send it with all requests, and these calls need not
- * queue after the transaction's requests. So it is for the health of the cluster, which waits for conditions.
+ * Of Tidelock's own calls, locks, renames, commits and lists of directories belong to a
+ * transaction. The others have no use for one: the parameter is refused there; the header is
+ * ignored, since clients send it with all requests, and these calls need not queue after the
+ * transaction's requests. So it is for the health of the cluster, which waits for conditions.
  */
 static bool is_made_in_transaction(const struct request *request)
 {
@@ -404,8 +406,8 @@ static int prepare(struct request *request, const struct route_match *match)
 }
 
 /*
- * By the names as they were sent: those that need escapes are no index's, or of no consequence. An empty one is the slash at
- * the end of a client's base address, and no type.
+ * By the names as they were sent: those that need escapes are no index's, or of no consequence. An
+ * empty one is the slash at the end of a client's base address, and no type.
  */
 static enum dialect typed_dialect(struct request *request, const struct route_match *match)
 {

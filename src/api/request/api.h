@@ -37,9 +37,10 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 void api_close(struct api *api);
 
 /*
- * Ends the responses that stay open and the requests that wait for locks, so that connections become idle before
- * api_close(): sessions that are attached are left to their leases; scrolls, points in time and tasks without a waiting request
- * end. Requests are still answered, and may begin to wait: called again, it ends these too.
+ * Ends the responses that stay open and the requests that wait for locks, so that connections
+ * become idle before api_close(): sessions that are attached are left to their leases; scrolls,
+ * points in time and tasks without a waiting request end. Requests are still answered, and may
+ * begin to wait: called again, it ends these too.
  */
 void api_stop(struct api *api);
 
@@ -47,8 +48,9 @@ void api_stop(struct api *api);
 void api_beat(struct api *api);
 
 /*
- * Ends what takes long: searches that run, by-query tasks, compactions asked for. Ensures: no task runs; once the requests in flight have been
- * answered, nothing of the api is pinned in the journal, which may then be closed.
+ * Ends what takes long: searches that run, by-query tasks, compactions asked for. Ensures: no task
+ * runs; once the requests in flight have been answered, nothing of the api is pinned in the
+ * journal, which may then be closed.
  */
 void api_cancel(struct api *api);
 

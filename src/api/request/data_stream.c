@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /_data_stream: data streams do not exist here. Client libraries of 8.x and later ask before they write in bulk to a name, and take
- * only a 404 for the answer that it is an index.
+ * GET /_data_stream: data streams do not exist here. Client libraries of 8.x and later ask before
+ * they write in bulk to a name, and take only a 404 for the answer that it is an index.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"

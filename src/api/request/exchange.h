@@ -9,10 +9,12 @@
  * Streams. For a response that stays open the api calls exchange_stream_open() instead, then exchange_stream_write()
  * any number of times, then exchange_stream_close().
  *
- * Broken connections. While an exchange waits or streams, src/http watches its connection; when that breaks, it calls
- * `on_disconnect` once (if set), from a thread of its own, and never after the response has begun. The api must still
- * respond (the response goes nowhere) or close the stream: until then the exchange lives. Before it opens a stream the api may
- * set another `on_disconnect`; that one is called for a connection that has broken already, too, possibly by the opening.
+ * Broken connections. While an exchange waits or streams, src/http watches its connection; when
+ * that breaks, it calls `on_disconnect` once (if set), from a thread of its own, and never after
+ * the response has begun. The api must still respond (the response goes nowhere) or close the
+ * stream: until then the exchange lives. Before it opens a stream the api may set another
+ * `on_disconnect`; that one is called for a connection that has broken already, too, possibly by
+ * the opening.
  */
 #ifndef TL_API_EXCHANGE_H
 #define TL_API_EXCHANGE_H

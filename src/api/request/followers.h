@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for something new in the store: GET /_changes?wait=, and reads that wait for a timestamp (awaited.h); and for
- * a change of the cluster's state: _cluster/health.
+ * Requests that wait for something new in the store: GET /_changes?wait=, and reads that wait for a
+ * timestamp (awaited.h); and for a change of the cluster's state: _cluster/health.
  *
- * They wait without a thread, and hold no snapshot of the store. One thread of this module watches all of them: when the stable
- * timestamp has passed the one that a request has seen, when its timeout is over, its connection broken, or the server stops, the
- * thread hands the request to a worker, which looks again, and may let it wait again. The rate of handing over is bounded,
+ * They wait without a thread, and hold no snapshot of the store. One thread of this module watches
+ * all of them: when the stable timestamp has passed the one that a request has seen, when its
+ * timeout is over, its connection broken, or the server stops, the thread hands the request to a
+ * worker, which looks again, and may let it wait again. The rate of handing over is bounded,
  * however much is written; the more requests wait, the longer the interval of each.
  *
- * A request that waits once, for one timestamp (`once`), is handed on as soon as that timestamp is stable, to a worker for short work.
+ * A request that waits once, for one timestamp (`once`), is handed on as soon as that timestamp is
+ * stable, to a worker for short work.
  *
- * A request that waits for the state (`on_state`) is handed on when journal_state_version() has changed, to a worker for short work;
- * writes of documents do not wake it.
+ * A request that waits for the state (`on_state`) is handed on when journal_state_version() has
+ * changed, to a worker for short work; writes of documents do not wake it.
  */
 #ifndef TL_API_FOLLOWERS_H
 #define TL_API_FOLLOWERS_H
@@ -40,7 +42,8 @@ void followers_stop(struct followers *followers);
 void followers_close(struct followers *followers);
 
 /*
- * Has the request wait. Returns: REQUEST_PENDING; REQUEST_DONE: it must not, the server stops, and it still has the request.
+ * Has the request wait. Returns: REQUEST_PENDING; REQUEST_DONE: it must not, the server stops, and
+ * it still has the request.
  */
 int followers_wait(struct followers *followers, struct follower *follower) TL_MUST_USE;
 

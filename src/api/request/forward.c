@@ -30,8 +30,8 @@ bool request_is_forwarded(struct request *request)
 /* --- Calls -------------------------------------------------------------------------------------------------------- */
 
 /*
- * The media type of a body. What this host has accepted from a client of its own machine without a type, or with that of a
- * form, the other one would refuse.
+ * The media type of a body. What this host has accepted from a client of its own machine without a
+ * type, or with that of a form, the other one would refuse.
  */
 static struct slice body_type(struct request *request)
 {

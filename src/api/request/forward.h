@@ -2,15 +2,18 @@
 /*
  * Forwarding: a request that is about something that only another host of the cluster has.
  *
- * Scrolls, points in time, tasks and query transactions are on one host, and their ids name it. A host that gets an id of
- * another live host sends the request there as it came, and answers with the reply to the letter: status, body, content type, Tidelock-Timestamp.
+ * Scrolls, points in time, tasks and query transactions are on one host, and their ids name it. A
+ * host that gets an id of another live host sends the request there as it came, and answers with
+ * the reply to the letter: status, body, content type, Tidelock-Timestamp.
  *
  * Invariants
- *  1. *A request is forwarded once.* It is marked (Tidelock-Forwarded), and a marked request is answered by the host that
+ *  1. *A request is forwarded once.* It is marked (Tidelock-Forwarded), and a marked request is
+ *     answered by the host that
  *     receives it: where its id is another host's it is refused, and lists have what that host has.
  *  2. *Waiting costs no thread*: one thread of the sender has all calls, so hosts that wait for each other cannot block
  *     each other.
- *  3. *A call ends with its client's request, with the other host's life, or with the server.* It has no time limit of its
+ *  3. *A call ends with its client's request, with the other host's life, or with the server.* It
+ *     has no time limit of its
  *     own; the other host observes the `timeout` of the request and its own --request-time.
  *  4. *The reply counts* in the memory of the request.
  */
@@ -53,8 +56,9 @@ struct host_ask {
 };
 
 /*
- * Sends all of them, and runs `then` when the last one is answered: on a worker, or at once if `count` is 0. They live in the
- * request's arena, and pass on its Authorization, X-Opaque-Id, session and transaction.
+ * Sends all of them, and runs `then` when the last one is answered: on a worker, or at once if
+ * `count` is 0. They live in the request's arena, and pass on its Authorization, X-Opaque-Id,
+ * session and transaction.
  * Returns: as any handler.
  */
 int request_ask_hosts(struct request *request, struct host_ask *asks, size_t count, request_handler *then) TL_MUST_USE;
@@ -65,7 +69,10 @@ struct host_ask *request_asks(struct request *request, struct slice named, size_
 /* Returns: the JSON of a reply with status 200, or 404 for nothing found; NULL: it is another one. */
 yyjson_val *host_ask_json(struct request *request, struct host_ask *ask);
 
-/* Writes the failures of the asks without JSON as an array, and its key before it; nothing if all have JSON. Returns: their number. */
+/*
+ * Writes the failures of the asks without JSON as an array, and its key before it; nothing if all
+ * have JSON. Returns: their number.
+ */
 size_t host_asks_write_failures(struct request *request, const char *key, struct host_ask *asks, size_t count,
                                 struct json_writer *writer);
 

@@ -2,9 +2,10 @@
 /*
  * Ids that the server generates: of documents, indices, sessions and transactions.
  *
- * Made outside the core and fixed in the command before the core sees it. A document's id has 20 characters and begins with
- * the part that changes slowest, so that ids made in sequence are adjacent in the store; the others are 22 characters from the
- * kernel's randomness (getrandom(2)): the next cannot be guessed from previous ones.
+ * Made outside the core and fixed in the command before the core sees it. A document's id has 20
+ * characters and begins with the part that changes slowest, so that ids made in sequence are
+ * adjacent in the store; the others are 22 characters from the kernel's randomness (getrandom(2)):
+ * the next cannot be guessed from previous ones.
  */
 #ifndef TL_API_ID_H
 #define TL_API_ID_H

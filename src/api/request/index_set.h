@@ -25,8 +25,8 @@ int index_options_read(struct request *request, const struct catalog_options *de
 int index_options_expand(struct request *request, struct slice list, struct catalog_options *options) TL_MUST_USE;
 
 /*
- * Resolves the path's {index} (none: all) in the request's catalog, which it takes if the request has none, with options as
- * index_options_read reads them.
+ * Resolves the path's {index} (none: all) in the request's catalog, which it takes if the request
+ * has none, with options as index_options_read reads them.
  * Returns: 0, REQUEST_REFUSED.
  */
 int index_set_read(struct request *request, const struct catalog_options *defaults,

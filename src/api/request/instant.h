@@ -22,8 +22,9 @@ int instant_parse(struct slice text, tl_ts *ret_ts) TL_MUST_USE;
 struct slice instant_text(struct arena *arena, tl_ts ts, int fraction);
 
 /*
- * Returns: the time of day at which something ends that at the timestamp `ts` was to end at the timestamp `end`, with milliseconds.
- * Timestamps may be ahead of the clock that people read, while it has been set back.
+ * Returns: the time of day at which something ends that at the timestamp `ts` was to end at the
+ * timestamp `end`, with milliseconds. Timestamps may be ahead of the clock that people read, while
+ * it has been set back.
  */
 struct slice instant_end_text(struct arena *arena, tl_ts ts, tl_ts end);
 

@@ -94,8 +94,9 @@ static bool is_left_out(struct slice header)
 }
 
 /*
- * 5.6 took whatever a body was said to be and looked at the bytes. So it does for programs on this host: curl's own type and
- * none at all, for there clients were written that way; other types where a page cannot send them unasked, which POST can.
+ * 5.6 took whatever a body was said to be and looked at the bytes. So it does for programs on this
+ * host: curl's own type and none at all, for there clients were written that way; other types where
+ * a page cannot send them unasked, which POST can.
  */
 static bool is_taken_as_before(const struct request *request, struct slice header)
 {

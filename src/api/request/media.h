@@ -11,7 +11,8 @@
 void media_accept(struct request *request);
 
 /*
- * Refuses a body that does not say that it is JSON, NDJSON or YAML. Programs on this host may leave it out where 5.6 let them.
+ * Refuses a body that does not say that it is JSON, NDJSON or YAML. Programs on this host may leave
+ * it out where 5.6 let them.
  * Returns: 0, REQUEST_ANSWERED, REQUEST_REFUSED.
  */
 int media_check(struct request *request) TL_MUST_USE;

@@ -97,8 +97,8 @@ static size_t count_slashes(struct slice text)
 }
 
 /*
- * The levels of locked paths: a lock, a write that waits and one of a transaction hold one for each level of their paths, many
- * times the bytes that name it.
+ * The levels of locked paths: a lock, a write that waits and one of a transaction hold one for each
+ * level of their paths, many times the bytes that name it.
  */
 static size_t cost_of_places(const struct request *request)
 {
@@ -180,7 +180,8 @@ static int refuse_time(struct request *request)
     switch (request->account.end) {
     case ACCOUNT_LATE:
         return request_refuse(request, PROBLEM_TIMEOUT,
-                              "the request took longer than [%" PRIu64 "ms], the [--request-time] of this server: ask for "
+                              "the request took longer than [%" PRIu64
+                              "ms], the [--request-time] of this server: ask for "
                               "less at once, or raise it",
                               request->api->options.request_us / TL_MS);
     case ACCOUNT_CANCELLED: return request_refuse(request, PROBLEM_TASK_CANCELLED, "cancelled");

@@ -2,18 +2,22 @@
 /*
  * A request's account: its part in the budget of memory (base/budget.h), and its time (base/account.h).
  *
- * Admission: when its route is known a request asks for what its body will take when it has been parsed. Requests whose data
- * outlives them (locks, sessions, scrolls, writes of transactions, tasks) are refused first; those that release memory or show the
- * server's state never, as long as they are small; memory_level() decides which is which.
+ * Admission: when its route is known a request asks for what its body will take when it has been
+ * parsed. Requests whose data outlives them (locks, sessions, scrolls, writes of transactions,
+ * tasks) are refused first; those that release memory or show the server's state never, as long as
+ * they are small; memory_level() decides which is which.
  *
- * Growth: the request's arena and its response ask for each chunk. When they are refused the work continues until the next check
- * (memory_refused()), and the request is answered with 429 whatever its outcome: by request_submit() before a command is
- * submitted, else by reply_finish(). A request that has changed something gets its real response: from the submission of a command
- * that changes anything its response is not charged any more (memory_committed()), so its size is reserved before.
+ * Growth: the request's arena and its response ask for each chunk. When they are refused the work
+ * continues until the next check (memory_refused()), and the request is answered with 429 whatever
+ * its outcome: by request_submit() before a command is submitted, else by reply_finish(). A request
+ * that has changed something gets its real response: from the submission of a command that changes
+ * anything its response is not charged any more (memory_committed()), so its size is reserved
+ * before.
  *
- * Time: the guard has the account, so code that fills an arena or a buffer of the request, or loops, finds it there
- * (budget_account()). It ends a request whose connection broke, that was cancelled, that takes longer than --request-time or that
- * the stopping server cannot wait for; it is checked and answered in the same functions as a refusal of memory.
+ * Time: the guard has the account, so code that fills an arena or a buffer of the request, or
+ * loops, finds it there (budget_account()). It ends a request whose connection broke, that was
+ * cancelled, that takes longer than --request-time or that the stopping server cannot wait for; it
+ * is checked and answered in the same functions as a refusal of memory.
  */
 #ifndef TL_API_MEMORY_H
 #define TL_API_MEMORY_H

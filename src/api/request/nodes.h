@@ -4,9 +4,10 @@
  *
  * A node is a host that is live; the host that is asked is always one. The keeper is the elected master.
  *
- * Ids. A node's id has ID_BYTES characters and follows from its host's name, so that it survives restarts and every host
- * finds the same one. Alone a host has API_NODE_ID_ALONE. Ids of what lives on one host name that host: tasks by its node id
- * ("NODE:7"), scrolls and points in time by its number (searches.h).
+ * Ids. A node's id has ID_BYTES characters and follows from its host's name, so that it survives
+ * restarts and every host finds the same one. Alone a host has API_NODE_ID_ALONE. Ids of what lives
+ * on one host name that host: tasks by its node id ("NODE:7"), scrolls and points in time by its
+ * number (searches.h).
  */
 #ifndef TL_API_NODES_H
 #define TL_API_NODES_H
@@ -46,8 +47,9 @@ const struct cluster_node *nodes_by_id(const struct cluster_nodes *nodes, struct
 const struct cluster_node *nodes_by_number(const struct cluster_nodes *nodes, uint16_t number);
 
 /*
- * Whether a list as `_nodes/{node_id}` takes it names a node: `_all`, `_local`, `_master`, ids, names and addresses with
- * `*`, and roles (`data:true`, of which every node has all). The last part that is about the node counts. An empty list names all.
+ * Whether a list as `_nodes/{node_id}` takes it names a node: `_all`, `_local`, `_master`, ids,
+ * names and addresses with `*`, and roles (`data:true`, of which every node has all). The last part
+ * that is about the node counts. An empty list names all.
  */
 bool node_is_named(const struct cluster_node *node, struct slice list);
 

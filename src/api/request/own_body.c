@@ -34,8 +34,8 @@ static struct slice example_of(struct request *request, const struct own_form *f
 }
 
 /*
- * Refuses members of an object that `members` does not list. `what` names the object: "lock request", "[locks]"; `advice` is
- * appended.
+ * Refuses members of an object that `members` does not list. `what` names the object: "lock
+ * request", "[locks]"; `advice` is appended.
  */
 static int check_members(struct request *request, yyjson_val *object, const char *what, const char *members,
                          struct slice advice)

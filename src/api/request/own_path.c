@@ -24,7 +24,10 @@ static struct slice take_segment(struct slice *path)
     return segment;
 }
 
-/* Returns: how near the path is to the pattern, 0 when it is no slip; *proposed is the pattern with the path's own parts. */
+/*
+ * Returns: how near the path is to the pattern, 0 when it is no slip; *proposed is the pattern with
+ * the path's own parts.
+ */
 static double compare(struct slice path, struct slice pattern, struct buf *proposed)
 {
     double least = 1;

@@ -2,8 +2,9 @@
 /*
  * Near misses of Tidelock's own paths.
  *
- * Elasticsearch takes "/_sesion" for an index, or answers that the method is wrong; neither says what to do. Only paths of
- * our own are proposed: for all others the answer stays Elasticsearch's word for word.
+ * Elasticsearch takes "/_sesion" for an index, or answers that the method is wrong; neither says
+ * what to do. Only paths of our own are proposed: for all others the answer stays Elasticsearch's
+ * word for word.
  */
 #ifndef TL_API_OWN_PATH_H
 #define TL_API_OWN_PATH_H

@@ -23,7 +23,8 @@ static const char common_names[] = "pretty human error_trace filter_path format 
 
 static int bad_escape(struct arena *arena, struct slice reason, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_BAD_PARAMETER, "java.lang.IllegalArgumentException: %.*s", SLICE_ARG(reason));
+    problem_set(ret_problem, arena, PROBLEM_BAD_PARAMETER, "java.lang.IllegalArgumentException: %.*s",
+                SLICE_ARG(reason));
     ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
     problem_set(ret_problem->caused_by, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     return PARAMS_REFUSED;
@@ -157,7 +158,7 @@ int params_time(const struct params *params, const char *name, enum dialect dial
     return time_value_parse(text, slice_from(name), dialect, arena, ret_value, ret_problem) == 0 ? 0 : PARAMS_REFUSED;
 }
 
-/* --- Accepted parameters -------------------------------------------------------------------------------------------- */
+/* --- Accepted parameters ------------------------------------------------------------------------------------------ */
 
 enum standing { PROPOSED, SILENT, OWN, BARRED };
 

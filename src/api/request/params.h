@@ -2,8 +2,9 @@
 /*
  * The parameters of a query string.
  *
- * A name given twice counts with its last value. A name without '=' has an empty value, which for booleans means true.
- * The accessors below read one parameter each, in Elasticsearch's notation, and describe what cannot be read in its words.
+ * A name given twice counts with its last value. A name without '=' has an empty value, which for
+ * booleans means true. The accessors below read one parameter each, in Elasticsearch's notation,
+ * and describe what cannot be read in its words.
  */
 #ifndef TL_API_PARAMS_H
 #define TL_API_PARAMS_H
@@ -62,15 +63,18 @@ bool params_listed(const char *accepted, const char *name);
 /* Returns: whether a list bars a name that every other call takes. */
 bool params_barred(const char *accepted, const char *name);
 
-/* Returns: whether `accepted` lists all that are given, or every call takes them: then params_check() has nothing to say. */
+/*
+ * Returns: whether `accepted` lists all that are given, or every call takes them: then
+ * params_check() has nothing to say.
+ */
 bool params_known(const struct params *params, const char *accepted);
 
 /*
  * Refuses parameters that `accepted` does not list (names separated by spaces).
  *
- * A name with a leading '~' is accepted but never proposed: Elasticsearch reads some parameters only when
- * others are present, and proposes only those that it has read. One with a '+' is our own, proposed for a near miss only. Names of
- * the path's parts are proposed, too.
+ * A name with a leading '~' is accepted but never proposed: Elasticsearch reads some parameters
+ * only when others are present, and proposes only those that it has read. One with a '+' is our
+ * own, proposed for a near miss only. Names of the path's parts are proposed, too.
  *
  * Returns: 0, PARAMS_REFUSED: "request [/x] contains unrecognized parameter: [foo] -> did you mean [bar]?".
  */

@@ -38,8 +38,9 @@ static request_handler *const present[] = {
     handle_changes, handle_cat_count, handle_cat_indices, handle_cat_shards, handle_stats, handle_cluster_state,
 };
 /*
- * ... and these belong to no transaction: they show other things, or nothing that changes, or make changes that are no documents'. The
- * parameter of a transaction is refused there; its header is ignored, since clients send it with all requests.
+ * ... and these belong to no transaction: they show other things, or nothing that changes, or make
+ * changes that are no documents'. The parameter of a transaction is refused there; its header is
+ * ignored, since clients send it with all requests.
  */
 static request_handler *const elsewhere[] = {
     handle_index_refresh, handle_index_flush,       handle_index_forcemerge,
@@ -59,7 +60,10 @@ static bool is_one_of(request_handler *handler, request_handler *const *handlers
     return false;
 }
 
-/* A past timestamp is asked for. The [timestamp] of writes of 5.x is another parameter, which 5.x did not store either. */
+/*
+ * A past timestamp is asked for. The [timestamp] of writes of 5.x is another parameter, which 5.x
+ * did not store either.
+ */
 static bool names_moment(const struct request *request)
 {
     bool writes_5 = request->dialect == DIALECT_5 && (request->route->methods & (1u << HTTP_GET)) == 0;
@@ -82,8 +86,9 @@ static int refuse(struct request *request)
 }
 
 /*
- * What a read of the catalog locks in an update transaction, so that it stays so: S on the indices that the path names, whatever
- * they are like, and on how they were found; for aliases of any index all of them; a stored script.
+ * What a read of the catalog locks in an update transaction, so that it stays so: S on the indices
+ * that the path names, whatever they are like, and on how they were found; for aliases of any index
+ * all of them; a stored script.
  */
 static struct lock_target *catalog_lock(struct request *request)
 {

@@ -5,8 +5,10 @@
  *
  * - Reads of documents make their view by request_read().
  * - Reads of the catalog get its state at that timestamp, or of their transaction, before their handler runs.
- * - In an update transaction they lock what they return, so that it stays true; state that no lock guards is refused there.
- * - Calls that show the present only (locks, sessions, statistics of the store), and calls that change something, are refused.
+ * - In an update transaction they lock what they return, so that it stays true; state that no lock
+ *   guards is refused there.
+ * - Calls that show the present only (locks, sessions, statistics of the store), and calls that
+ *   change something, are refused.
  */
 #ifndef TL_API_PAST_H
 #define TL_API_PAST_H

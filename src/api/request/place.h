@@ -2,7 +2,8 @@
 /*
  * Places in a body: Elasticsearch says line and column of the token that it did not like.
  *
- * yyjson keeps no positions but those of strings, so a place is found by walking on from a key's. Only errors pay for it.
+ * yyjson keeps no positions but those of strings, so a place is found by walking on from a key's.
+ * Only errors pay for it.
  */
 #ifndef TL_API_PLACE_H
 #define TL_API_PLACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ?preference=: which copies of a shard a read would like. There is one copy of everything, a primary, on this node; what
- * asks for that or leaves a choice is fine.
+ * ?preference=: which copies of a shard a read would like. There is one copy of everything, a
+ * primary, on this node; what asks for that or leaves a choice is fine.
  */
 #ifndef TL_API_PREFERENCE_H
 #define TL_API_PREFERENCE_H
@@ -14,8 +14,9 @@ struct catalog_index;
 #define PREFERENCE_ANY_SHARD UINT32_MAX
 
 /*
- * Refuses an unknown preference, and one that leaves no copy of this shard. `dialect` is that of the reply, which in _mget
- * an item has of its own; `type`, `id`, `routing`: of the document, for the text of the error.
+ * Refuses an unknown preference, and one that leaves no copy of this shard. `dialect` is that of
+ * the reply, which in _mget an item has of its own; `type`, `id`, `routing`: of the document, for
+ * the text of the error.
  * Returns: 0, REQUEST_REFUSED with *ret_problem.
  */
 int preference_check(struct request *request, enum dialect dialect, const struct catalog_index *index, uint32_t shard,

@@ -33,7 +33,8 @@ static bool is_java(const struct problem *problem)
 }
 
 /*
- * Returns: whether a search failed when the results of its shards were merged. No shard failed, so there are no root causes.
+ * Returns: whether a search failed when the results of its shards were merged. No shard failed, so
+ * there are no root causes.
  */
 static bool failed_without_shards(const struct problem *problem)
 {
@@ -42,7 +43,8 @@ static bool failed_without_shards(const struct problem *problem)
 }
 
 /*
- * Returns: the problem whose members "root_cause" shows. A search_phase_execution_exception is replaced by its shards' errors.
+ * Returns: the problem whose members "root_cause" shows. A search_phase_execution_exception is
+ * replaced by its shards' errors.
  */
 static const struct problem *root_cause(const struct problem *problem)
 {
@@ -85,8 +87,8 @@ static void write_members(struct json_writer *writer, const struct problem *prob
 static void write_causes(struct json_writer *writer, const struct problem *problem);
 
 /*
- * The cause of a failed search is shown among its failed shards already, and then once more where it is Java's own, both as
- * the cause and as the cause of that.
+ * The cause of a failed search is shown among its failed shards already, and then once more where
+ * it is Java's own, both as the cause and as the cause of that.
  */
 static void write_search_causes(struct json_writer *writer, const struct problem *cause)
 {
@@ -196,7 +198,10 @@ static int status_of(const struct problem *problem, enum dialect dialect)
     return problem_status(problem);
 }
 
-/* A path segment that was read as an index's name, and is invalid as such, may be a mistyped name of one of our own calls. */
+/*
+ * A path segment that was read as an index's name, and is invalid as such, may be a mistyped name
+ * of one of our own calls.
+ */
 static struct problem with_advice(struct request *request, const struct problem *problem)
 {
     struct problem advised = *problem;

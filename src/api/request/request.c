@@ -333,7 +333,10 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
     return request_submit(request, command, read_locked);
 }
 
-/* A read outside of transactions has no use for a session; but a client that names an ended one relies on locks that it has lost. */
+/*
+ * A read outside of transactions has no use for a session; but a client that names an ended one
+ * relies on locks that it has lost.
+ */
 static int check_session(struct request *request)
 {
     if (request->session.len == 0 || request->transaction.len > 0)
@@ -425,8 +428,8 @@ static void command_done(struct command *command)
 }
 
 /*
- * The client is gone. Runs on the thread that noticed it, while another thread may have the request, and uses only the fields that
- * request.h allows.
+ * The client is gone. Runs on the thread that noticed it, while another thread may have the
+ * request, and uses only the fields that request.h allows.
  */
 static void request_disconnected(struct exchange *exchange)
 {
@@ -541,8 +544,8 @@ void request_ask(struct api *api, struct command *command)
 }
 
 /*
- * A read on a worker may take longer than the history is kept: a pin keeps it until the request is over. A point in time, a scroll
- * and a transaction have pins of their own.
+ * A read on a worker may take longer than the history is kept: a pin keeps it until the request is
+ * over. A point in time, a scroll and a transaction have pins of their own.
  */
 static void pin_view(struct request *request)
 {
@@ -685,7 +688,8 @@ void request_settle(struct request *request, int result)
     if (result == REQUEST_PENDING)
         return;
     struct api *api = request->api;
-    if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) && !journal_serves(api->journal))
+    if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) &&
+        !journal_serves(api->journal))
         result = request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
                                 "this host is out of the cluster, or about to be: what it has may be old; ask another");
     if (result == REQUEST_DONE && distribution_hold(request))

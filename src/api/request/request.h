@@ -2,42 +2,51 @@
 /*
  * A request: an exchange with what the api has made of it.
  *
- * Made by api_handle() in the exchange's arena and gone with it. Handlers, completions and workers get it one after
- * another, never two at once.
+ * Made by api_handle() in the exchange's arena and freed with it. Handlers, completions and workers
+ * get it one after another, never two at once.
  *
- * Ownership. One thread at a time owns a request, its arena and its exchange. The owner may read and write every field; it passes the
- * request on by one of these calls, does not touch it afterwards, and returns REQUEST_PENDING. The lock or queue of the call orders the
- * accesses of both owners.
+ * Ownership. One thread at a time owns a request, its arena and its exchange. The owner may read and
+ * write every field; it passes the request on by one of these calls, does not touch it afterwards,
+ * and returns REQUEST_PENDING. The lock or queue of the call orders the accesses of both owners. The
+ * first owner is the polling thread.
  *
- *   from                            by                                     to
- *   the polling thread (the first)  request_submit()                       the thread that completes the command: the journal's, or the
- *   or any later owner                                                     caller's own, within the call
- *                                   request_work(), request_work_short()   a worker
- *                                   gate_enter() that returns false        the owner of the request before it, whose request_settle()
- *                                                                          hands it to a worker
- *                                   request_park(), with a list under a    the thread that takes it off the list: followers (_changes,
- *                                   lock (followers, head_waits, events,   Tidelock-After), head_waits (reads of the newest state), events
- *                                   tasks)                                 (the page), tasks (_tasks/{id}); it may call request_work()
- *                                   request_settle() that holds the        the distribution's thread, which settles the request once more
- *                                   answer back (distribution.h)
- *                                   task_start() of a call that waits      the task's thread (_reindex, by-query calls)
- *                                   stream_open() with an attachment       the attachment; the thread that takes it off its list
- *                                   request_settle(), request_end_stream() src/http: the request is gone
+ *   by                             to
+ *   request_submit()               the thread that completes the command: the journal's, or the
+ *                                  caller's own, within the call
+ *   request_work(),                a worker
+ *   request_work_short()
+ *   gate_enter() that returns      the owner of the request before it, whose request_settle()
+ *   false                          hands it to a worker
+ *   request_park(), with a list    the thread that takes it off the list: followers (_changes,
+ *   under a lock                   Tidelock-After), head_waits (reads of the newest state),
+ *                                  events (the page), tasks (_tasks/{id}); it may call
+ *                                  request_work()
+ *   request_settle() that holds    the distribution's thread, which settles the request once
+ *   the answer (distribution.h)    more
+ *   task_start() of a call that    the task's thread (_reindex, by-query calls)
+ *   waits
+ *   stream_open() with an          the attachment; the thread that takes it off its list
+ *   attachment
+ *   request_settle(),              src/http: the request does not exist any more
+ *   request_end_stream()
  *
- * Other threads than the owner. A connection's end is reported at any time between, by on_disconnect, on the watcher or a polling
- * thread; _tasks/_cancel runs on any; followers, events and tasks look at requests that are parked. They may use only:
+ * Other threads than the owner. A connection's end is reported at any time between, by
+ * on_disconnect, on the watcher or a polling thread; _tasks/_cancel runs on any; followers, events
+ * and tasks look at requests that are parked. They may use only:
  *
- *   field                           rule
- *   api, exchange                   set before the first hand-over, never changed
- *   abandoned, cancelled            atomic; set once, never reset
- *   waiter                          atomic; journal_cancel_waiter() from any thread
- *   link                            of the thread that holds the lock of the list: workers, gate
- *   exchange->on_disconnect         atomic; the owner sets it after all that the function reads
- *   context                         attachment_broken() only: set before on_disconnect is set to it, never changed afterwards
+ *   field                          rule
+ *   api, exchange                  set before the first hand-over, never changed
+ *   abandoned, cancelled           atomic; set once, never reset
+ *   waiter                         atomic; journal_cancel_waiter() from any thread
+ *   link                           of the thread that holds the lock of the list: workers, gate
+ *   exchange->on_disconnect        atomic; the owner sets it after all that the function reads
+ *   context                        attachment_broken() only: set before on_disconnect is set to
+ *                                  it, never changed afterwards
  *
- * Every other field, such as `dialect`, `on_worker`, `gated`, `next` and `context`, is the owner's alone. `dialect` is moreover settled
- * when the handler first passes the request on, and does not change afterwards; where parts of a request have dialects of their own
- * (_mget, _bulk), each part keeps its own.
+ * Every other field, such as `dialect`, `on_worker`, `gated`, `next` and `context`, is the owner's
+ * alone. `dialect` is moreover settled when the handler first passes the request on, and does not
+ * change afterwards; where parts of a request have dialects of their own (_mget, _bulk), each part
+ * keeps its own.
  */
 #ifndef TL_API_REQUEST_H
 #define TL_API_REQUEST_H
@@ -78,7 +87,7 @@ struct command;
 struct request {
     struct api *api;
     struct exchange *exchange;
-    struct arena *arena; /* the exchange's */
+    struct arena *arena;       /* the exchange's */
     const struct route *route; /* NULL: no route matched */
     uint64_t begun_us;         /* by clock_boot_us() */
     const struct slice *parts; /* PART_COUNT of them, decoded; data NULL: not in the path */
@@ -86,26 +95,26 @@ struct request {
     enum dialect dialect; /* owner's; settled when the handler first passes the request on */
     struct reply_form form;
 
-    struct slice session;     /* the owner named by header or parameter; empty: none */
-    struct slice transaction; /* the same */
-    tl_ts fencing_token;      /* 0: none */
+    struct slice session;       /* the owner named by header or parameter; empty: none */
+    struct slice transaction;   /* the same */
+    tl_ts fencing_token;        /* 0: none */
     struct write_request named; /* by the client, to be repeated (request_name.h); part: 0 */
-    tl_ts after;              /* of the header Tidelock-After (awaited.h); 0: none */
+    tl_ts after;                /* of the header Tidelock-After (awaited.h); 0: none */
     /* Parameters of consistency.h. */
     bool reach_given;
     enum journal_reach reach; /* if `reach_given` */
     enum { READ_DEFAULT, READ_NONBLOCKING, READ_CONTEMPORANEOUS } read_mode;
-    bool found_nothing;       /* its reply shows that something looked for is not there */
-    struct query_txn *query;  /* the transaction, when that is an open query transaction; journal_query_txn_release() */
-    bool on_worker;           /* owner's: it is a worker, as far as is known, and may take its time */
-    bool gated;               /* owner's: the request is at the gate or has passed it */
+    bool found_nothing;      /* its reply shows that something looked for is not there */
+    struct query_txn *query; /* the transaction, when that is an open query transaction; journal_query_txn_release() */
+    bool on_worker;          /* owner's: it is a worker, as far as is known, and may take its time */
+    bool gated;              /* owner's: the request is at the gate or has passed it */
 
     struct problem problem;     /* with REQUEST_REFUSED */
     struct budget_guard memory; /* its share of the memory budget; memory.h */
-    struct account account;     /* of its time; every loop over what a client sent draws on it, or on one made like it */
+    struct account account; /* of its time; every loop over what a client sent draws on it, or on one made like it */
     /*
-     * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
-     * root cause. NULL: it runs where the request came in. Static.
+     * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have
+     * the transport as their root cause. NULL: it runs where the request came in. Static.
      */
     const char *remote_action;
 
@@ -116,18 +125,21 @@ struct request {
     struct overlay *overlay; /* of its transaction, referenced; the same */
     tl_ts pinned_ts;         /* pinned in the journal until the request is settled or gets another view; 0: none */
 
-    request_handler *next;   /* where a worker or the gate continues */
-    request_handler *reader; /* the argument of request_read(), while the read waits for its timestamp */
-    struct awaited *awaited; /* the wait for a timestamp (awaited.h); NULL: none */
+    request_handler *next;       /* where a worker or the gate continues */
+    request_handler *reader;     /* the argument of request_read(), while the read waits for its timestamp */
+    struct awaited *awaited;     /* the wait for a timestamp (awaited.h); NULL: none */
     struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
     tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
-    struct list link;        /* in the queue of the workers or of the gate */
+    struct list link;            /* in the queue of the workers or of the gate */
     atomic_bool abandoned; /* the connection broke while the request was processed: no client waits for the response */
-    atomic_bool cancelled;   /* by another request: _tasks/_cancel */
+    atomic_bool cancelled; /* by another request: _tasks/_cancel */
     struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */
-    void *context;           /* the handler's */
+    void *context;                /* the handler's */
 
-    /* What the handler has made that outlives the request where it is passed on (request_own()). `give_back` NULL: nothing. */
+    /*
+     * What the handler has made that outlives the request where it is passed on (request_own()).
+     * `give_back` NULL: nothing.
+     */
     void (*give_back)(struct request *request, void *made);
     void *made;
 };
@@ -182,10 +194,13 @@ int request_json(struct request *request, unsigned json_flags, struct json_doc *
 /* Refuses a body of blanks in the words of a parser of 7.10. Returns: 0, REQUEST_REFUSED. */
 int request_blank(struct request *request, const char *parser) TL_MUST_USE;
 
-/* As request_json(), for calls that stop reading at the end of the first value: bytes after it are ignored, as by 7.10. */
+/*
+ * As request_json(), for calls that stop reading at the end of the first value: bytes after it are
+ * ignored, as by 7.10.
+ */
 int request_first_json(struct request *request, struct json_doc *ret_doc) TL_MUST_USE;
 
-/* --- Views ---------------------------------------------------------------------------------------------------------- */
+/* --- Views -------------------------------------------------------------------------------------------------------- */
 
 /*
  * Gives the request a view and a catalog, then runs `then`: at once, or, inside a transaction, once the locks on
@@ -226,15 +241,19 @@ int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
 
 /* The current catalog, for requests that need no view. Returns: it; the request keeps the reference. */
 struct catalog *request_catalog(struct request *request);
-/* Returns: the newest database of time zones, for reading the request, whatever it is to see. Lives: until it is settled. */
+/*
+ * Returns: the newest database of time zones, for reading the request, whatever it is to see.
+ * Lives: until it is settled.
+ */
 struct slice request_zones(struct request *request);
 
-/* --- The response --------------------------------------------------------------------------------------------------- */
+/* --- The response ------------------------------------------------------------------------------------------------- */
 
 /*
- * The request owns something that would outlive it: a task that is not started, a scroll or point in time that is not in the table. However the
- * request ends, also where it is refused before the handler is called again, `give_back` is called with it when the request is
- * settled, unless request_pass_on() was called before. Requires: it owns nothing yet.
+ * The request owns something that would outlive it: a task that is not started, a scroll or point
+ * in time that is not in the table. However the request ends, also where it is refused before the
+ * handler is called again, `give_back` is called with it when the request is settled, unless
+ * request_pass_on() was called before. Requires: it owns nothing yet.
  */
 void request_own(struct request *request, void (*give_back)(struct request *request, void *made), void *made);
 /* Its resources belong to the response or to another request. */
@@ -258,28 +277,37 @@ int request_submit(struct request *request, struct command *command, request_com
 /* The same, but `then` runs also when the command failed as a whole, and looks at its problem itself. */
 int request_submit_all(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
 
-/* Submits a command of a thread's own, with the waiter that it has, and waits until it is done. Requires: a worker, or a thread of its own. */
+/*
+ * Submits a command of a thread's own, with the waiter that it has, and waits until it is done.
+ * Requires: a worker, or a thread of its own.
+ */
 void request_ask(struct api *api, struct command *command);
 
-/* What a polling thread reads of a body, or lays out of an answer, at most: more takes milliseconds, and is a worker's. */
+/*
+ * What a polling thread reads of a body, or lays out of an answer, at most: more takes
+ * milliseconds, and is a worker's.
+ */
 #define REQUEST_INLINE_BYTES ((size_t)128 << 10)
 
 /*
- * Runs `then` on a worker: for what may take any time, or, with request_work_short(), some tenths of a second (worker.h).
+ * Runs `then` on a worker: for what may take any time, or, with request_work_short(), some tenths
+ * of a second (worker.h).
  * Returns: REQUEST_PENDING.
  */
 int request_work(struct request *request, request_handler *then) TL_MUST_USE;
 int request_work_short(struct request *request, request_handler *then) TL_MUST_USE;
 
 /*
- * Has src/http report when the connection breaks: request->abandoned is set then, the command that the request waits for is cancelled, and those
- * that it submits later are refused (journal_cancel_waiter()). Called before the request is first passed on, so that no hang-up is lost; not for a by-query call,
- * which continues.
+ * Has src/http report when the connection breaks: request->abandoned is set then, the command that
+ * the request waits for is cancelled, and those that it submits later are refused
+ * (journal_cancel_waiter()). Called before the request is first passed on, so that no hang-up is
+ * lost; not for a by-query call, which continues.
  */
 void request_watch(struct request *request);
 
 /*
- * Parks the request until another thread resumes it by request_work(): it waits without a thread, and is watched (request_watch()).
+ * Parks the request until another thread resumes it by request_work(): it waits without a thread,
+ * and is watched (request_watch()).
  * Returns: REQUEST_PENDING.
  */
 int request_park(struct request *request) TL_MUST_USE;
@@ -291,8 +319,8 @@ int request_park(struct request *request) TL_MUST_USE;
 void request_end_stream(struct request *request);
 
 /*
- * Processing of the request begins, or continues after a wait for another request: its time counts from now. Not for one that has
- * changed something, whose response is wanted however long it takes.
+ * Processing of the request begins, or continues after a wait for another request: its time counts
+ * from now. Not for one that has changed something, whose response is wanted however long it takes.
  */
 void request_clock(struct request *request);
 

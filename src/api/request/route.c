@@ -123,8 +123,9 @@ static const struct route_node *node_find(const struct route_node *node, const s
 }
 
 /*
- * The node of a path. One whose last segment is the name of a call goes before one that takes it for an id, whatever is fixed
- * in front of it: /fs/_doc/_search is a search. Where the call does not have the method, the other reading may.
+ * The node of a path. One whose last segment is the name of a call goes before one that takes it
+ * for an id, whatever is fixed in front of it: /fs/_doc/_search is a search. Where the call does
+ * not have the method, the other reading may.
  */
 static const struct route_node *path_find(const struct route_node *root, const struct slice *segments, size_t count,
                                           unsigned method, bool by_method, unsigned *ret_methods)
@@ -206,7 +207,10 @@ void route_each(void (*look)(const struct route *row, void *context), void *cont
 
 enum { ROW_COUNT = sizeof route_rows / sizeof *route_rows };
 
-/* Rows have room for each method, so that a line's number is found without a search; lines that are not there cost nothing. */
+/*
+ * Rows have room for each method, so that a line's number is found without a search; lines that are
+ * not there cost nothing.
+ */
 size_t route_line(const struct route *route, enum http_method method)
 {
     size_t row = route != NULL ? (size_t)(route - route_rows) : ROW_COUNT;

@@ -2,10 +2,11 @@
 /*
  * The route table: from a method and a path to a row of routes.def.
  *
- * A path is split at '/' as sent; a segment is compared with the patterns before it is decoded, so "%2F" stays inside
- * an id. A pattern's fixed segment goes before its {part}; when what follows the fixed one leads nowhere, the {part} is
- * tried, as in Elasticsearch's path trie. But a path whose last segment is fixed goes before one where it is a {part}: the name
- * of a call, as in /fs/_doc/_search, is never an id with a method that the call has.
+ * A path is split at '/' as sent; a segment is compared with the patterns before it is decoded, so
+ * "%2F" stays inside an id. A pattern's fixed segment goes before its {part}; when what follows the
+ * fixed one leads nowhere, the {part} is tried, as in Elasticsearch's path trie. But a path whose
+ * last segment is fixed goes before one where it is a {part}: the name of a call, as in
+ * /fs/_doc/_search, is never an id with a method that the call has.
  */
 #ifndef TL_API_ROUTE_H
 #define TL_API_ROUTE_H

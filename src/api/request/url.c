@@ -38,7 +38,10 @@ static int escape_at(struct arena *arena, struct slice raw, size_t at, struct sl
     return high * 16 + low;
 }
 
-/* How many bytes Java's decoder replaces by one U+FFFD at an ill-formed place: the longest prefix that could continue. */
+/*
+ * How many bytes Java's decoder replaces by one U+FFFD at an ill-formed place: the longest prefix
+ * that could continue.
+ */
 static size_t broken_length(struct slice text)
 {
     unsigned char lead = (unsigned char)text.data[0];

@@ -132,8 +132,8 @@ static struct command *make_command(struct file_scripts *scripts, char *const *n
         struct file_script *item = &items[kept];
         if (!split_name(arena_copy(&command->arena, slice_from(names[i])), &item->name, &item->lang) ||
             !read_file(scripts->folder, names[i], &command->arena, &item->source)) {
-            log_warning("file scripts: %s/%s cannot be read, is no file, or is larger than %zu bytes", scripts->folder, names[i],
-                        FILE_SCRIPT_BYTES_MAX);
+            log_warning("file scripts: %s/%s cannot be read, is no file, or is larger than %zu bytes", scripts->folder,
+                        names[i], FILE_SCRIPT_BYTES_MAX);
             continue;
         }
         kept++;

@@ -2,8 +2,9 @@
 /*
  * File scripts: the files in DATA/scripts, which scripts of 5.x call by name.
  *
- * A thread looks at the folder once a second. When names, sizes or times of its files have changed, all of them are read
- * and handed to the core in one command, so that a script runs as it was at its command's timestamp.
+ * A thread looks at the folder once a second. When names, sizes or times of its files have changed,
+ * all of them are read and handed to the core in one command, so that a script runs as it was at
+ * its command's timestamp.
  */
 #ifndef TL_API_FILE_SCRIPTS_H
 #define TL_API_FILE_SCRIPTS_H

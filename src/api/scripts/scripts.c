@@ -62,8 +62,9 @@ static bool is_script_lang(struct slice name)
 }
 
 /*
- * Two names in the path are a language and an id in 5.x, an id and a context later. The first decides if it is a language, the
- * second if it is a context; a script for `search` is one of 6.x, whose errors are 5.x's.
+ * Two names in the path are a language and an id in 5.x, an id and a context later. The first
+ * decides if it is a language, the second if it is a context; a script for `search` is one of 6.x,
+ * whose errors are 5.x's.
  */
 static void name_script(struct request *request, struct object_command *script)
 {

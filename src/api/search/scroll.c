@@ -2,7 +2,8 @@
 /*
  * Scrolls: a search read page by page at the timestamp at which it began.
  *
- * A page is written by a worker directly from the documents that follow the previous page's last; nothing is read twice.
+ * A page is written by a worker directly from the documents that follow the previous page's last;
+ * nothing is read twice.
  */
 #include <ctype.h>
 
@@ -206,7 +207,7 @@ int scroll_begin(struct request *request)
     return request_read(request, targets, count, scroll_ready);
 }
 
-/* --- The next page -------------------------------------------------------------------------------------------------- */
+/* --- The next page ------------------------------------------------------------------------------------------------ */
 
 static int refuse_member(struct request *request, struct slice name, yyjson_val *value)
 {

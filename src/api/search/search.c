@@ -90,8 +90,8 @@ static int search_long(struct request *request)
 }
 
 /*
- * While all workers for long searches are busy, this one is tried by a worker for short jobs, so that it does not have to wait for
- * them if it is short.
+ * While all workers for long searches are busy, this one is tried by a worker for short jobs, so
+ * that it does not have to wait for them if it is short.
  */
 static int search_attempt(struct request *request)
 {
@@ -292,8 +292,9 @@ int handle_count(struct request *request)
         return r;
     if (job->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
-    if ((r = request_accept(request)) != 0 || (r = preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE,
-                                                                    SLICE_NONE, SLICE_NONE, &request->problem)) != 0)
+    if ((r = request_accept(request)) != 0 ||
+        (r = preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE,
+                              &request->problem)) != 0)
         return r;
     return begin_read(request, &job->call, count_ready);
 }

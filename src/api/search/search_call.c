@@ -368,7 +368,8 @@ static int read_idle(struct request *request)
         if (number < 1)
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s must be >= 1", names[i]);
     }
-    return preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE, &request->problem);
+    return preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE,
+                            &request->problem);
 }
 
 int search_call_params(struct request *request, struct search_call *call, bool scroll)
@@ -541,8 +542,8 @@ static double index_boost(const struct search_call *call, const struct catalog_t
 }
 
 /*
- * How many documents an index has. The newest count, which is in memory, is precise enough for plans and scores; only a view of
- * the past, or of a transaction, has another.
+ * How many documents an index has. The newest count, which is in memory, is precise enough for
+ * plans and scores; only a view of the past, or of a transaction, has another.
  */
 static int count_documents(struct search_call *call, const struct catalog_index *from, struct search_index *index)
 {

@@ -59,8 +59,9 @@ int search_call_open(struct search_call *call, struct problem *ret_problem) TL_M
 void search_call_note(const struct search_call *call, int64_t begun_us);
 
 /*
- * What a transaction that reads by the call must lock: the indices by the expression that names them, and what the query refers
- * to. Returns: the targets, in `arena`; what they name is the call's.
+ * What a transaction that reads by the call must lock: the indices by the expression that names
+ * them, and what the query refers to. Returns: the targets, in `arena`; what they name is the
+ * call's.
  */
 struct lock_target *search_call_locks(const struct search_call *call, struct arena *arena, size_t *ret_count);
 /* Returns the locks that the search of a request takes; none outside of a transaction. */
@@ -68,19 +69,22 @@ void search_call_targets(struct request *request, const struct search_call *call
                          size_t *ret_count);
 
 /*
- * Turns an outcome of src/query into one of a handler. `call` is the opened one, for the text of a cancellation; NULL: none was
- * opened.
+ * Turns an outcome of src/query into one of a handler. `call` is the opened one, for the text of a
+ * cancellation; NULL: none was opened.
  */
 int search_outcome(struct request *request, const struct search_call *call, int outcome);
 
 /*
- * What the indices have against a result: that it is partial, where the request takes none that is. Returns: 0, SEARCH_REFUSED with
- * *ret_problem.
+ * What the indices have against a result: that it is partial, where the request takes none that is.
+ * Returns: 0, SEARCH_REFUSED with *ret_problem.
  */
 int search_call_check(const struct search_call *call, const struct search_result *result,
                       struct problem *ret_problem) TL_MUST_USE;
 
-/* The timeout of searches that name none: search.default_search_timeout. Not for pages of scrolls. Returns: 0, REQUEST_REFUSED. */
+/*
+ * The timeout of searches that name none: search.default_search_timeout. Not for pages of scrolls.
+ * Returns: 0, REQUEST_REFUSED.
+ */
 int search_default_timeout(struct request *request, struct search_call *call) TL_MUST_USE;
 
 /* "_shards": {…} of a search. */

@@ -46,8 +46,8 @@ int searches_compile(struct searches *searches, int lang, int script_context, st
 enum context_kind { CONTEXT_SCROLL, CONTEXT_PIT, CONTEXT_KIND_COUNT };
 
 /*
- * Ids: "scroll" or "pit", in a cluster the host's number as 4 digits, the context's number as 8, ID_BYTES random characters; numbers
- * are hexadecimal.
+ * Ids: "scroll" or "pit", in a cluster the host's number as 4 digits, the context's number as 8,
+ * ID_BYTES random characters; numbers are hexadecimal.
  */
 struct search_keep {
     enum context_kind kind;
@@ -85,8 +85,9 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
  */
 int search_keep_view(struct request *request, struct search_keep *keep) TL_MUST_USE;
 /*
- * Runs `then` where a context may still be read: one that a transaction opened ends with it, and a transaction reads in no
- * other's. Where there is no such context `then` finds out. Returns: as any handler.
+ * Runs `then` where a context may still be read: one that a transaction opened ends with it, and a
+ * transaction reads in no other's. Where there is no such context `then` finds out. Returns: as any
+ * handler.
  */
 int search_keep_allow(struct request *request, enum context_kind kind, struct slice id,
                       request_handler *then) TL_MUST_USE;

@@ -20,8 +20,10 @@ static const struct level {
     const char *name;
     const char *upper;
     enum log_level ours;
-} levels[] = {
-    {"warn", "WARN", LOG_WARNING}, {"info", "INFO", LOG_INFO}, {"debug", "DEBUG", LOG_DEBUG}, {"trace", "TRACE", LOG_DEBUG}};
+} levels[] = {{"warn", "WARN", LOG_WARNING},
+              {"info", "INFO", LOG_INFO},
+              {"debug", "DEBUG", LOG_DEBUG},
+              {"trace", "TRACE", LOG_DEBUG}};
 
 enum { LEVELS = sizeof levels / sizeof *levels };
 
@@ -31,7 +33,8 @@ static bool read_time(struct slice text, uint64_t *ret_us)
     static const struct {
         const char *name;
         double us;
-    } units[] = {{"nanos", 1e-3}, {"micros", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6}, {"d", 86400e6}, {"", 1e3}};
+    } units[] = {{"nanos", 1e-3}, {"micros", 1}, {"ms", 1e3},    {"s", 1e6},
+                 {"m", 60e6},     {"h", 3600e6}, {"d", 86400e6}, {"", 1e3}};
     size_t digits = 0;
     uint64_t number;
     while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
@@ -56,7 +59,8 @@ static const struct level *level_of(const struct settings *settings, const char 
         snprintf(key, sizeof key, "index.search.slowlog.threshold.%s.%s", phase, levels[i].name);
         if (read_time(settings_get(settings, slice_from(key)), &threshold) && took_us >= threshold)
             return &levels[i];
-        if (lowest.data != NULL && lowest.len == strlen(levels[i].upper) && strncasecmp(lowest.data, levels[i].upper, lowest.len) == 0)
+        if (lowest.data != NULL && lowest.len == strlen(levels[i].upper) &&
+            strncasecmp(lowest.data, levels[i].upper, lowest.len) == 0)
             return NULL;
     }
     return NULL;

@@ -32,8 +32,8 @@ struct tasks {
 };
 
 /*
- * A request for one task. One that waits for its end is parked, at no thread's cost: as many as there are connections may wait, for as
- * long as they like.
+ * A request for one task. One that waits for its end is parked, at no thread's cost: as many as
+ * there are connections may wait, for as long as they like.
  */
 struct task_get {
     struct request *request;
@@ -49,7 +49,10 @@ struct task_get {
 
 static int get_task(struct request *request);
 
-/* Requires: the lock is held. Resumes the requests that wait for a task (0: none), and those whose timeout is over or whose client is gone. */
+/*
+ * Requires: the lock is held. Resumes the requests that wait for a task (0: none), and those whose
+ * timeout is over or whose client is gone.
+ */
 static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
 {
     list_for_each_safe(link, following, &tasks->parked)
@@ -106,8 +109,8 @@ void task_discard(struct task *task)
 }
 
 /*
- * Requires: the lock is held. Its thread wakes from a sleep, the command that it waits for ends its wait for locks, and those that it submits
- * from now on are refused.
+ * Requires: the lock is held. Its thread wakes from a sleep, the command that it waits for ends its
+ * wait for locks, and those that it submits from now on are refused.
  */
 static void cancel(struct task *task)
 {
@@ -816,8 +819,9 @@ int handle_task_get(struct request *request)
 /* --- Cancelling, rethrottling ------------------------------------------------------------------------------------- */
 
 /*
- * The error of a task's node: the call succeeds, as every call to a set of nodes does, and lists the nodes that failed. A task that
- * has just ended is reported so, so this is no error of the client's.
+ * The error of a task's node: the call succeeds, as every call to a set of nodes does, and lists
+ * the nodes that failed. A task that has just ended is reported so, so this is no error of the
+ * client's.
  */
 static int reply_node_failure(struct request *request, struct slice node, uint64_t number, const char *what)
 {

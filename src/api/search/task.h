@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: the running by-query calls, each with a thread of its own, and the results of those without a waiting request; and the
- * searches that run on workers.
+ * Tasks: the running by-query calls, each with a thread of its own, and the results of those
+ * without a waiting request; and the searches that run on workers.
  *
  * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is
  * throttled; cancelling and rethrottling wake it. Results without a waiting request are kept as documents of the
  * index .tasks, and the last TASKS_KEPT_MAX of them in memory too.
  *
- * The numbers of a process begin at its start, in microseconds: above those of earlier processes, each of which drew less
- * than one a microsecond, and above the timestamps of their stored results where the clock was set back since. So a
- * result in .tasks is not replaced by another task's, and an id never names a task of a later process.
+ * The numbers of a process begin at its start, in microseconds: above those of earlier processes,
+ * each of which drew less than one a microsecond, and above the timestamps of their stored results
+ * where the clock was set back since. So a result in .tasks is not replaced by another task's, and
+ * an id never names a task of a later process.
  */
 #ifndef TL_API_TASK_H
 #define TL_API_TASK_H
@@ -35,7 +36,10 @@ void tasks_stop(struct tasks *tasks, bool all);
 void tasks_beat(struct tasks *tasks, uint64_t now_us);
 /* Waits until none runs. */
 void tasks_wait(struct tasks *tasks);
-/* On a task's thread: waits so long, whether it is cancelled or not. Returns: whether tasks_stop() was called, without waiting. */
+/*
+ * On a task's thread: waits so long, whether it is cancelled or not. Returns: whether tasks_stop()
+ * was called, without waiting.
+ */
 bool tasks_pause(struct tasks *tasks, uint64_t us);
 
 struct task {
@@ -70,8 +74,8 @@ struct task {
 };
 
 /*
- * A search at work on a worker, which is shown among the tasks and can be cancelled there. In the request's arena; all zero: not
- * begun.
+ * A search at work on a worker, which is shown among the tasks and can be cancelled there. In the
+ * request's arena; all zero: not begun.
  */
 struct task_work {
     struct request *request; /* request->cancelled is set to cancel it */

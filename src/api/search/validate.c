@@ -2,7 +2,8 @@
 /*
  * _validate/query: whether a query would be run, index by index, and the query that it becomes there.
  *
- * An invalid query is no error here but the response: {"valid": false}. Nothing is searched; only the mapping of an index is read.
+ * An invalid query is no error here but the response: {"valid": false}. Nothing is searched; only
+ * the mapping of an index is read.
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -107,10 +108,12 @@ static int ask_index(struct request *request, const struct query_validation *val
     const struct search_context *context = &validation->call.context;
     const struct query *query = query_filtered(request->arena, validation->call.search.query, index->filter);
     struct problem problem = {0};
-    int r = search_explain(index, query, context->dialect, context->now_ms, request->arena, &ret_verdict->text, &problem);
+    int r =
+        search_explain(index, query, context->dialect, context->now_ms, request->arena, &ret_verdict->text, &problem);
     ret_verdict->valid = r == 0;
     if (r == SEARCH_REFUSED)
-        ret_verdict->text = arena_printf(request->arena, "[%.*s] %.*s", SLICE_ARG(index->name), SLICE_ARG(problem.reason));
+        ret_verdict->text =
+            arena_printf(request->arena, "[%.*s] %.*s", SLICE_ARG(index->name), SLICE_ARG(problem.reason));
     return r == SEARCH_REFUSED ? 0 : r;
 }
 
@@ -170,7 +173,8 @@ int handle_validate_query(struct request *request)
         (r = request_accept(request)) != 0)
         return r;
     if (is_blank_object(body))
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: query cannot be null;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: query cannot be null;");
     r = search_call_body(request, &validation->call, body, true);
     if (r != 0 && request->problem.type != PROBLEM_LIMIT_EXCEEDED && !memory_refused(request))
         return reply_broken(request, validation);

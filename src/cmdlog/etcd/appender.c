@@ -32,7 +32,7 @@ static struct put *put_at(struct list *link)
     return list_entry(link, struct put, link);
 }
 
-/* --- Outcomes ------------------------------------------------------------------------------------------------------- */
+/* --- Outcomes ----------------------------------------------------------------------------------------------------- */
 
 /* Frees finished submissions except the newest OUTCOMES_KEPT and those with waiters. */
 static void drop_old_entries(struct cmdlog_etcd *log)
@@ -97,7 +97,7 @@ void appender__settle(struct cmdlog_etcd *log, uint64_t version, cmdlog_position
     log->out_of_space = false;
 }
 
-/* --- Attempts ------------------------------------------------------------------------------------------------------- */
+/* --- Attempts ----------------------------------------------------------------------------------------------------- */
 
 static void put_answered(struct grpc_call *call, struct buf *message)
 {
@@ -222,7 +222,7 @@ static uint64_t attempt_timeout(const struct cmdlog_etcd *log, const struct put 
     return us > ATTEMPT_MAX_US ? ATTEMPT_MAX_US : us;
 }
 
-/* --- Out of space ---------------------------------------------------------------------------------------------------- */
+/* --- Out of space ------------------------------------------------------------------------------------------------- */
 
 static void version_answered(struct grpc_call *call, struct buf *message)
 {
@@ -296,7 +296,7 @@ static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
     return now;
 }
 
-/* --- The task -------------------------------------------------------------------------------------------------------- */
+/* --- The task ----------------------------------------------------------------------------------------------------- */
 
 /*
  * Starts the attempts that are due, among the first two puts. The second starts when all of the
@@ -338,7 +338,7 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
     return next;
 }
 
-/* --- Submitting ----------------------------------------------------------------------------------------------------- */
+/* --- Submitting --------------------------------------------------------------------------------------------------- */
 
 /* Selects `len` bytes of `parts` from offset `at` on, as `slices`. Returns: how many slices. */
 static size_t slice_part(const struct slice *parts, size_t count, size_t at, size_t len, struct slice *slices)
@@ -504,7 +504,7 @@ int appender__append(struct cmdlog *base, const struct slice *parts, size_t coun
     return r;
 }
 
-/* --- Life cycle ----------------------------------------------------------------------------------------------------- */
+/* --- Life cycle --------------------------------------------------------------------------------------------------- */
 
 void appender__init(struct cmdlog_etcd *log)
 {

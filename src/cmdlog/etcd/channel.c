@@ -54,7 +54,7 @@ static void set_error(struct channel *channel, const char *what)
         snprintf(channel->error, sizeof channel->error, "%s", what);
 }
 
-/* --- Callbacks of nghttp2 ------------------------------------------------------------------------------------------ */
+/* --- Callbacks of nghttp2 ----------------------------------------------------------------------------------------- */
 
 static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
 {
@@ -238,7 +238,7 @@ static nghttp2_session *new_session(struct channel *channel)
     return session;
 }
 
-/* --- The channel --------------------------------------------------------------------------------------------------- */
+/* --- The channel -------------------------------------------------------------------------------------------------- */
 
 struct channel *channel_open(struct transport *transport, const char *authority)
 {

@@ -82,7 +82,7 @@ struct pending_request {
     pthread_cond_t finished;
 };
 
-/* --- The last error ------------------------------------------------------------------------------------------------ */
+/* --- The last error ----------------------------------------------------------------------------------------------- */
 
 void etcd_client_set_error(struct etcd_client *client, const char *format, ...)
 {
@@ -140,7 +140,7 @@ bool etcd_client_same_cluster(struct etcd_client *client, struct slice reply)
     return false;
 }
 
-/* --- Lanes --------------------------------------------------------------------------------------------------------- */
+/* --- Lanes -------------------------------------------------------------------------------------------------------- */
 
 void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why)
 {
@@ -262,7 +262,7 @@ static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64
     return lane->failure != NULL ? now : next;
 }
 
-/* --- Requests of other threads ----------------------------------------------------------------------------------------- */
+/* --- Requests of other threads ------------------------------------------------------------------------------------ */
 
 /* Requires: the lock. */
 static void finish_request(struct pending_request *pending, int result)
@@ -363,7 +363,7 @@ int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, 
     return pending.result;
 }
 
-/* --- The thread ----------------------------------------------------------------------------------------------------- */
+/* --- The thread --------------------------------------------------------------------------------------------------- */
 
 void etcd_client_wake(struct etcd_client *client)
 {
@@ -437,7 +437,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* --- Opening -------------------------------------------------------------------------------------------------------- */
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 static int fail(char **ret_reason, const char *format, ...) TL_PRINTF(2, 3);
 static int fail(char **ret_reason, const char *format, ...)

@@ -59,7 +59,7 @@ void etcd_client_wake(struct etcd_client *client);
 int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request,
                         uint64_t until, struct buf *reply, int *ret_status) TL_MUST_USE;
 
-/* --- On the client's thread ---------------------------------------------------------------------------------------- */
+/* --- On the client's thread --------------------------------------------------------------------------------------- */
 
 /* Starts a call. Returns: false: not possible now; retry at *ret_retry. */
 bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane lane, struct grpc_call *call, uint64_t now,

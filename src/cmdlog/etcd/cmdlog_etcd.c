@@ -22,7 +22,7 @@ void cmdlog_etcd__observe(struct cmdlog_etcd *log, cmdlog_position position)
     log->newest = position > log->newest ? position : log->newest;
 }
 
-/* --- Calls of log.h ---------------------------------------------------------------------------------------------------- */
+/* --- Calls of log.h ----------------------------------------------------------------------------------------------- */
 
 /* Has nothing to do: an acknowledged entry is durable on a majority of the members. */
 static int cmdlog_etcd_sync(struct cmdlog *log, cmdlog_position position)
@@ -72,7 +72,7 @@ char *cmdlog_etcd_last_error(struct cmdlog *log)
     return etcd_client_last_error(cmdlog_etcd_of(log)->client);
 }
 
-/* --- Opening and closing ------------------------------------------------------------------------------------------------ */
+/* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
 static void cmdlog_etcd_close(struct cmdlog *base)
 {

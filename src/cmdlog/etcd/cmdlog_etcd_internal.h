@@ -171,7 +171,7 @@ int metadata__put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint 
 int metadata__get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint);
 int metadata__trim(struct cmdlog *log, cmdlog_position before);
 
-/* --- skips.c ------------------------------------------------------------------------------------------------------------ */
+/* --- skips.c ------------------------------------------------------------------------------------------------------ */
 
 int skips__halt(struct cmdlog *log, cmdlog_position position, uint64_t until);
 int skips__skip(struct cmdlog *log, cmdlog_position position, uint64_t until, struct cmdlog_skip_refusal *ret_refusal);

@@ -70,7 +70,7 @@ static struct etcd_cursor *cursor_of(struct cmdlog_cursor *base)
     return container_of(base, struct etcd_cursor, cursor);
 }
 
-/* --- On the client's thread ------------------------------------------------------------------------------------------- */
+/* --- On the client's thread --------------------------------------------------------------------------------------- */
 
 static void enqueue(struct etcd_cursor *cursor, char *bytes, size_t len)
 {
@@ -162,7 +162,7 @@ void follower__init(struct cmdlog_etcd *log)
     list_append(&log->tasks, &log->follower_task.link);
 }
 
-/* --- On the reading thread: messages ------------------------------------------------------------------------------------ */
+/* --- On the reading thread: messages ------------------------------------------------------------------------------ */
 
 static void free_message(struct watch_message *message)
 {
@@ -229,7 +229,7 @@ static int open_message(struct etcd_cursor *cursor)
     return 0;
 }
 
-/* --- On the reading thread: entries -------------------------------------------------------------------------------------- */
+/* --- On the reading thread: entries ------------------------------------------------------------------------------- */
 
 static struct host_stream *stream_of(struct etcd_cursor *cursor, struct slice name)
 {
@@ -433,7 +433,7 @@ cmdlog_position follower__position(const struct cmdlog_cursor *base)
     return container_of(base, const struct etcd_cursor, cursor)->position;
 }
 
-/* --- Life cycle ---------------------------------------------------------------------------------------------------------- */
+/* --- Life cycle --------------------------------------------------------------------------------------------------- */
 
 int follower__follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cursor **ret_cursor)
 {

@@ -34,7 +34,7 @@ void membership__record_end(struct cmdlog_etcd *log)
     pthread_cond_broadcast(&log->changed);
 }
 
-/* --- Keep-alive ------------------------------------------------------------------------------------------------------ */
+/* --- Keep-alive --------------------------------------------------------------------------------------------------- */
 
 static void keepalive_answered(struct grpc_call *call, struct buf *message)
 {
@@ -95,7 +95,7 @@ static uint64_t run_keepalive(struct cmdlog_etcd *log, uint64_t now)
     return log->keepalive_next;
 }
 
-/* --- Members ---------------------------------------------------------------------------------------------------------- */
+/* --- Members ------------------------------------------------------------------------------------------------------ */
 
 static bool same_hosts(const struct cmdlog_hosts *a, const struct cmdlog_hosts *b)
 {
@@ -239,7 +239,7 @@ static uint64_t run_hosts_watch(struct cmdlog_etcd *log, uint64_t now)
     return log->hosts_watch_next;
 }
 
-/* --- Space ------------------------------------------------------------------------------------------------------------ */
+/* --- Space -------------------------------------------------------------------------------------------------------- */
 
 enum { TIGHT_PERCENT = 80, FULL_PERCENT = 90, EXHAUSTED_PERCENT = 95 };
 
@@ -349,7 +349,7 @@ static uint64_t run_alarm(struct cmdlog_etcd *log, uint64_t now)
     return log->alarm_next;
 }
 
-/* --- The task --------------------------------------------------------------------------------------------------------- */
+/* --- The task ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t run(struct etcd_client_task *task, uint64_t now)
 {
@@ -418,7 +418,7 @@ void membership__deinit(struct cmdlog_etcd *log)
     mem_free(log->live_hosts);
 }
 
-/* --- Calls of other threads ------------------------------------------------------------------------------------------- */
+/* --- Calls of other threads --------------------------------------------------------------------------------------- */
 
 void membership__lease(struct cmdlog *base, struct cmdlog_lease *ret_lease)
 {

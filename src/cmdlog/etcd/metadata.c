@@ -12,7 +12,7 @@ enum { TIMEOUT_US = 5 * TL_SECOND /* of calls that have no `until` */ };
  * position, log_bytes and length of the locator (8 bytes each, big-endian), then the locator.
  */
 
-/* --- Requests ---------------------------------------------------------------------------------------------------------- */
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
 
 static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
 {
@@ -51,7 +51,7 @@ int metadata__read_head(struct cmdlog *base, uint64_t until, cmdlog_position *re
     return r;
 }
 
-/* --- Genesis ----------------------------------------------------------------------------------------------------------- */
+/* --- Genesis ------------------------------------------------------------------------------------------------------ */
 
 int metadata__read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, cmdlog_position *ret_position)
 {
@@ -88,7 +88,7 @@ int metadata__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t u
     return r != 0 ? r : txn.succeeded ? 0 : CMDLOG_EXISTS;
 }
 
-/* --- Checkpoints ------------------------------------------------------------------------------------------------------- */
+/* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
 static void append_checkpoint(const struct cmdlog_checkpoint *checkpoint, struct buf *buf)
 {
@@ -220,7 +220,7 @@ int metadata__forget_host(struct cmdlog *base, struct slice name, uint64_t until
     return r;
 }
 
-/* --- Trimming ---------------------------------------------------------------------------------------------------------- */
+/* --- Trimming ----------------------------------------------------------------------------------------------------- */
 
 /*
  * Finds whether a put that is a part of an entry will never be continued: it is still the newest of

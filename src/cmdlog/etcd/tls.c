@@ -15,7 +15,7 @@
 /* TLS 1.2 and 1.3, which etcd 3.4 and newer have, with GnuTLS's default ciphers. */
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-/* --- Reading ------------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static int fail(char **ret_reason, const char *option, const char *file, const char *why)
 {
@@ -84,7 +84,7 @@ int etcd_tls_read(const struct etcd_tls_files *files, gnutls_certificate_credent
     return r;
 }
 
-/* --- Sessions ------------------------------------------------------------------------------------------------------- */
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 static bool is_address(const char *host)
 {
@@ -129,7 +129,7 @@ int etcd_tls_handshake(gnutls_session_t session)
     return 1;
 }
 
-/* --- Errors --------------------------------------------------------------------------------------------------------- */
+/* --- Errors ------------------------------------------------------------------------------------------------------- */
 
 static void explain_certificate(gnutls_session_t session, const char *host, char *text, size_t size)
 {

@@ -29,7 +29,7 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
  * checked.
  * Returns: 0; ALIAS_REFUSED.
  */
-int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked, struct arena *arena,
-                 struct problem *ret_problem) TL_MUST_USE;
+int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
+                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -11,8 +11,8 @@
 #include "mapping/mapping.h"
 
 /*
- * Version 2 of an index's record adds whether it may have documents with a routing. Before, that was not recorded: such an
- * index may have them.
+ * Version 2 of an index's record adds whether it may have documents with a routing. Before, that
+ * was not recorded: such an index may have them.
  */
 enum { INDEX_RECORD_VERSION = 2, OBJECT_RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
 

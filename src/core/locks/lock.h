@@ -403,7 +403,7 @@ void lock_table_move_document(struct lock_table *table, const struct resource_na
 bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                            struct lock_owner **ret_owner);
 
-/* --- Saving in pieces ---------------------------------------------------------------------------------------------- */
+/* --- Saving in pieces --------------------------------------------------------------------------------------------- */
 
 /* Returns: a chunk that its piece does not have as it is now, or NULL. */
 struct lock_chunk *lock_table_changed_chunk(const struct lock_table *table);

@@ -327,7 +327,7 @@ void status__locks(struct core *core, struct command *command)
         scan_buckets(&scan, &core->owners->locks.resources);
 }
 
-/* --- STATUS_OVERVIEW ------------------------------------------------------------------------------------------------ */
+/* --- STATUS_OVERVIEW ---------------------------------------------------------------------------------------------- */
 
 struct overview {
     struct lock_scan scan;

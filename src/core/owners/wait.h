@@ -159,9 +159,9 @@ struct wait *wait__by_request(const struct core *core, uint64_t number);
 void wait__free(struct core *core, struct wait *wait);
 /*
  * Fails a wait, also a ready one. The command gets the problem; a bulk that has run some items gets
- * it in each remaining one, unless its transaction ends. wait__fail() answers and frees the wait at once, unless items have run.
- * wait__end() is for many waits at once: it answers only while the step has budget left (cost.h).
- * Other waits are enqueued and answered in a unit of their own.
+ * it in each remaining one, unless its transaction ends. wait__fail() answers and frees the wait at
+ * once, unless items have run. wait__end() is for many waits at once: it answers only while the
+ * step has budget left (cost.h). Other waits are enqueued and answered in a unit of their own.
  * Requires: the wait has a command and has not ended.
  */
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);

@@ -120,7 +120,7 @@ static int is_private(const struct tree_writer *writer, struct slice dirent, str
     return r == TREE_NOT_FOUND ? 0 : fatal(r);
 }
 
-/* --- Length of paths: README.md ------------------------------------------------------------------------------------ */
+/* --- Length of paths: README.md ----------------------------------------------------------------------------------- */
 
 static int record_length(struct tree_writer *writer, struct slice origin)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments of Groovy's functions and closures: whether they fit, the choice among several functions, and the value of each
- * parameter. A last parameter of array type takes all remaining arguments. Parameters with a default may lack an argument;
- * the last ones lack it first.
+ * Arguments of Groovy's functions and closures: whether they fit, the choice among several
+ * functions, and the value of each parameter. A last parameter of array type takes all remaining
+ * arguments. Parameters with a default may lack an argument; the last ones lack it first.
  */
 #include "script/run/dispatch_groovy.h"
 

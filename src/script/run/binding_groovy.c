@@ -2,8 +2,9 @@
 /*
  * Groovy's undeclared names, and its closures.
  *
- * In a closure passed to `with`, such a name is first a member of the delegate; a map has every member, null by default.
- * Else it is a parameter of the request, or a variable that the script assigned.
+ * In a closure passed to `with`, such a name is first a member of the delegate; a map has every
+ * member, null by default. Else it is a parameter of the request, or a variable that the script
+ * assigned.
  */
 #include "script/run/dispatch_groovy.h"
 

@@ -2,8 +2,9 @@
 /*
  * Groovy's calls choose the method of that name with the least distance from the arguments to its parameters.
  *
- * In ascending distance: the same class (a closure for any functional interface), a wider primitive, a supertype, Object.
- * Null fits any reference type. Without a match, a map's entry of that name may be a closure.
+ * In ascending distance: the same class (a closure for any functional interface), a wider
+ * primitive, a supertype, Object. Null fits any reference type. Without a match, a map's entry of
+ * that name may be a closure.
  */
 #include "script/run/dispatch_groovy.h"
 

@@ -2,8 +2,8 @@
 /*
  * Groovy's members and elements: x.name, x[index], ++, in.
  *
- * The members of a map are its entries. A member of another object is read by its getter; a member of a list is the list of
- * that member of its elements.
+ * The members of a map are its entries. A member of another object is read by its getter; a member
+ * of a list is the list of that member of its elements.
  */
 #include "script/run/dispatch_groovy.h"
 

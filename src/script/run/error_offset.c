@@ -2,9 +2,9 @@
 /*
  * Offsets of run-time errors in Painless.
  *
- * The original compiles to byte code with source offsets as line numbers. A throwable is reported at the last number
- * written before the instruction that threw. So this pass walks the tree in the order of code generation, keeps the last
- * number, and stores it in each node that can throw.
+ * The original compiles to byte code with source offsets as line numbers. A throwable is reported
+ * at the last number written before the instruction that threw. So this pass walks the tree in the
+ * order of code generation, keeps the last number, and stores it in each node that can throw.
  */
 #include "script/syntax/compile.h"
 

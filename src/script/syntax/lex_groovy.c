@@ -2,8 +2,9 @@
 /*
  * Groovy's tokens.
  *
- * Ends of lines are tokens, except inside parentheses and brackets; following blank lines and comments are part of the token.
- * Whether a slash divides or begins a text depends on the token before it. See lex_groovy_text.c for texts.
+ * Ends of lines are tokens, except inside parentheses and brackets; following blank lines and
+ * comments are part of the token. Whether a slash divides or begins a text depends on the token
+ * before it. See lex_groovy_text.c for texts.
  */
 #include "script/syntax/lex_groovy.h"
 

@@ -2,8 +2,8 @@
 /*
  * Groovy's texts: 'plain', "with ${values}", three quotes, /slashes/ and $/dollars/$.
  *
- * A text with values becomes several tokens: the part before the first value, the tokens of the value, the parts between
- * values, the last part. A value is a name with dots, or a block.
+ * A text with values becomes several tokens: the part before the first value, the tokens of the
+ * value, the parts between values, the last part. A value is a name with dots, or a block.
  */
 #include "script/syntax/lex_groovy.h"
 

@@ -126,8 +126,11 @@ struct node {
     type_id type;   /* of the value, in Painless */
     type_id target; /* a type that the source or a resolver names */
     int32_t offset; /* in the source, UTF-16 code units */
-    int32_t
-        error_offset; /* reported for a throwable of this node (error_offset.c); Groovy: below it, assertions show the value */
+    /*
+     * Reported for a throwable of this node (error_offset.c); Groovy: below it, assertions show the
+     * value
+     */
+    int32_t error_offset;
     uint32_t slot; /* of a local; index of a call site's cache */
     struct node *a, *b, *c;
     struct node *list;

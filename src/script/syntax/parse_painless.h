@@ -2,9 +2,9 @@
 /*
  * Painless's parser, shared by the files parse_painless….c: the grammar by recursive descent.
  *
- * A text that does not parse only sets `failed`; explain_painless words the error. Functions may still be called then:
- * they consume no token and return NULL. The offset of a construct is, as in the original, the offset of its first token,
- * or of the dot or bracket for a member or element.
+ * A text that does not parse only sets `failed`; explain_painless words the error. Functions may
+ * still be called then: they consume no token and return NULL. The offset of a construct is, as in
+ * the original, the offset of its first token, or of the dot or bracket for a member or element.
  */
 #ifndef TL_SCRIPT_PARSE_PAINLESS_H
 #define TL_SCRIPT_PARSE_PAINLESS_H

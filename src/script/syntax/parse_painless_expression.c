@@ -13,8 +13,8 @@ static struct node *step(struct parser *parser, struct node *target, const struc
 }
 
 /*
- * Returns: whether the bracket `place` tokens ahead opens a literal: `[]`, `[1, 2]`, `['a': 1]`. A bracket that could also be
- * an index is one, as the original's grammar tries that first.
+ * Returns: whether the bracket `place` tokens ahead opens a literal: `[]`, `[1, 2]`, `['a': 1]`. A
+ * bracket that could also be an index is one, as the original's grammar tries that first.
  */
 static bool literal_ahead(const struct parser *parser, size_t place)
 {

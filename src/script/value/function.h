@@ -10,7 +10,8 @@
 enum closure_kind {
     CLOSURE_BODY,   /* a lambda or closure of the script, with its captured variables */
     CLOSURE_NATIVE, /* made by a library function: Comparator.reversed() */
-    CLOSURE_CALLER, /* calls a method by name on held[0] or the class held[1]: String::length, ArrayList::new, Groovy's x.&name */
+    /* Calls a method by name on held[0] or the class held[1]: String::length, Groovy's x.&name */
+    CLOSURE_CALLER,
 };
 
 struct closure;

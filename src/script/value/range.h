@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groovy's ranges: read-only lists with their bounds as written. An index by a range counts negative bounds from the end of
- * the indexed list, so 0..<-1 selects other elements than it contains.
+ * Groovy's ranges: read-only lists with their bounds as written. An index by a range counts
+ * negative bounds from the end of the indexed list, so 0..<-1 selects other elements than it
+ * contains.
  */
 #ifndef TL_SCRIPT_RANGE_H
 #define TL_SCRIPT_RANGE_H

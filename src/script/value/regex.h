@@ -2,10 +2,11 @@
 /*
  * Regular expressions as java.util.regex has them, matched by backtracking under the step budget.
  *
- * Supported: literals and escapes, classes with ranges, negation, intersection and \d \w \s \p{Lower} and the like,
- * groups (capturing, named, not capturing), alternatives, greedy, reluctant and possessive repetition, anchors, word
- * boundaries, back references, look-ahead and look-behind of bounded length, and the flags i m s x u. Anything else is refused when
- * the pattern is compiled.
+ * Supported: literals and escapes, classes with ranges, negation, intersection and \d \w \s
+ * \p{Lower} and the like, groups (capturing, named, not capturing), alternatives, greedy, reluctant
+ * and possessive repetition, anchors, word boundaries, back references, look-ahead and look-behind
+ * of bounded length, and the flags i m s x u. Anything else is refused when the pattern is
+ * compiled.
  */
 #ifndef TL_SCRIPT_REGEX_H
 #define TL_SCRIPT_REGEX_H

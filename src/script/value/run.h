@@ -86,8 +86,9 @@ void *run_object(struct run *run, size_t size, enum class_id id) __attribute__((
 bool run_fail_exhausted(struct run *run);
 
 /*
- * A run with an account gets its steps in slices of RUN_SLICE_STEPS, a few milliseconds each, and polls the account before
- * each slice. Slices do not affect the result of a run unless the account ends it.
+ * A run with an account gets its steps in slices of RUN_SLICE_STEPS, a few milliseconds each, and
+ * polls the account before each slice. Slices do not affect the result of a run unless the account
+ * ends it.
  */
 #define RUN_SLICE_STEPS ((uint64_t)1 << 16)
 

@@ -2,8 +2,9 @@
 /*
  * Sequences: Java's lists and arrays.
  *
- * All list classes share one struct. A sub list refers to its root list directly, even through other sub lists, so element
- * access takes constant time. An array is a block of values with the type of its elements.
+ * All list classes share one struct. A sub list refers to its root list directly, even through
+ * other sub lists, so element access takes constant time. An array is a block of values with the
+ * type of its elements.
  */
 #ifndef TL_SCRIPT_SEQ_H
 #define TL_SCRIPT_SEQ_H

@@ -2,9 +2,9 @@
 /*
  * java.time: instants, dates with and without zone, durations, in the proleptic ISO calendar.
  *
- * A zone is an offset such as "+01:00", a name of UTC, or a region. The rules of regions change with each release of the time
- * zone database, but a script must give the same result on every host (invariant 1). So the caller passes the database to
- * each run (base/zone.h).
+ * A zone is an offset such as "+01:00", a name of UTC, or a region. The rules of regions change
+ * with each release of the time zone database, but a script must give the same result on every host
+ * (invariant 1). So the caller passes the database to each run (base/zone.h).
  */
 #ifndef TL_SCRIPT_TEMPORAL_H
 #define TL_SCRIPT_TEMPORAL_H
