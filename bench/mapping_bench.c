@@ -105,7 +105,8 @@ static struct sink_count run(const struct mapping *mapping, const struct slice *
             struct problem problem;
             struct buf key = BUF_INIT(ENTRY_DOCUMENT_KEY_MAX);
             struct slice id = arena_printf(&arena, "f%07d", i);
-            if (document_parse(mapping, type, id, documents[i], DIALECT_7, &arena, &document, &problem) != 0)
+            if (document_parse(mapping, type, id, documents[i], DIALECT_7, DOCUMENT_DATES_STRICT, &arena, &document,
+                               &problem) != 0)
                 exit(1);
             if (entries) {
                 entry_document_key(&key, type->number, id);
