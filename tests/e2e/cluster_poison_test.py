@@ -135,7 +135,7 @@ class ClusterPoison(unittest.TestCase):
             self.assertEqual(host.stop(), 0)
             status, report = check(host.data)
             self.assertEqual(status, 0, report)
-            self.assertIn("the cluster's log is in etcd and is not read", report)
+            self.assertIn("the cluster's log, which is in etcd and is not read (--cluster)", report)
         run = subprocess.run([PROGRAM, "check", "--data", new.data, "--replay-all"], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 1, run.stdout)
         self.assertIn("the hosts compare their states while they run", run.stdout)
