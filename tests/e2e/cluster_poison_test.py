@@ -138,7 +138,7 @@ class ClusterPoison(unittest.TestCase):
             self.assertIn("the cluster's log, which is in etcd and is not read (--cluster)", report)
         run = subprocess.run([PROGRAM, "check", "--data", new.data, "--replay-all"], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 1, run.stdout)
-        self.assertIn("the hosts compare their states while they run", run.stdout)
+        self.assertIn("--cluster URL/PREFIX compares it with the log", run.stdout)
 
     def test_entry_that_a_host_has_applied_is_not_skipped(self):
         a, b = self.host("a", poisonable=False), self.host("b")
