@@ -31,12 +31,14 @@
 #include "core/owners/command_owner.h"
 #include "core/owners/cost.h"
 #include "core/owners/deadline.h"
+#include "core/owners/grants.h"
 #include "core/owners/lock_event.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
+#include "core/owners/txn_end.h"
 #include "core/owners/wait.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
@@ -876,10 +878,28 @@ static void on_deadlock(struct core *core, struct wait *wait)
     if (wait->txn == NULL)
         wait__end_later(core, wait);
     else
-        wait__on_deadlock(core, wait);
+        grants__on_deadlock(core, wait);
 }
 
 const struct wait_ops write__wait_ops = {wait__on_grant, resume, on_timeout, on_deadlock, answer};
+
+/* --- Callbacks of all commands that wait -------------------------------------------------------------------------- */
+
+static const struct wait_ops *const wait_ops_of_type[COMMAND_TYPE_COUNT] = {
+#define NEVER NULL
+#define WAITS(noun) &noun##__wait_ops
+#define X(symbol, name, code, member, flags, ops) [COMMAND_##symbol] = ops,
+#include "core/command/commands.def"
+#undef X
+#undef WAITS
+#undef NEVER
+};
+
+const struct wait_ops *acquire__wait_ops(enum command_type type)
+{
+    REQUIRE(type < COMMAND_TYPE_COUNT);
+    return wait_ops_of_type[type];
+}
 
 /* --- Cleanup actions ---------------------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@ struct core;
 struct resource_name;
 struct session;
 struct wait;
+struct wait_ops;
 
 /*
  * Runs a write that has an owner or may conflict with a lock: checks session, transaction and
@@ -40,5 +41,16 @@ int acquire__request_deferred(struct core *core, struct wait *wait, struct comma
  *          it is parked; fatal codes.
  */
 int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+/* Runs the handler of a DDL command once no other owner's lock conflicts. Returns: as a handler. */
+int acquire__ddl(struct core *core, struct command *command) TL_MUST_USE;
+
+/* Returns: the callbacks of the row of a command; NULL: it never waits. */
+const struct wait_ops *acquire__wait_ops(enum command_type type);
+/* These callbacks. */
+extern const struct wait_ops write__wait_ops;    /* acquire.c */
+extern const struct wait_ops change__wait_ops;   /* acquire_ddl.c */
+extern const struct wait_ops lock__wait_ops;     /* do_lock.c */
+extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
+extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
 
 #endif

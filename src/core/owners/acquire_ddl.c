@@ -13,17 +13,18 @@
  */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
+#include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/owners/acquire.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/deadline.h"
+#include "core/owners/grants.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/command_owner.h"
 #include "core/owners/wait.h"
-#include "core/command/command.h"
 #include "core/unit/handler.h"
-#include "core/owners/owners_step.h"
 #include "core/unit/unit.h"
 #include "mapping/mapping.h"
 
@@ -67,7 +68,7 @@ static bool has_path_field(const struct core *core, struct slice index)
 static int run(struct core *core, struct command *command, struct lock_spec_list *specs)
 {
     if (core__changed(core)) { /* locks were released, and others granted */
-        int r = owners__before_commit(core);
+        int r = grants__settle(core);
         int written = core__commit(core);
         if (r < 0 || written < 0)
             return tl_trace(r < 0 ? r : written);
@@ -108,17 +109,17 @@ static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *
     return r;
 }
 
-int owners__run_ddl(struct core *core, struct command *command)
+int acquire__ddl(struct core *core, struct command *command)
 {
     REQUIRE(core->open && command_is(command->type, COMMAND_DDL));
     struct session *session;
-    if (!owners__any_locks(core) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
+    if (!owners_any_locks(core->owners) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
         return core__handle(core, command);
     struct lock_spec_list specs = specs_of(core, command);
     if (!command_owner__session(core, command, &session) || !token_is_valid(core, &specs, command, session) ||
         lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem))
         return 0;
-    if (!owners__any_locks(core) || specs.count == 0)
+    if (!owners_any_locks(core->owners) || specs.count == 0)
         return core__handle(core, command);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
     return acquire(core, wait, &specs, deadline_after(core, command->owner.timeout_us));
@@ -153,4 +154,4 @@ static int resume(struct core *core, struct wait *wait)
     return r;
 }
 
-const struct wait_ops change__wait_ops = {wait__on_grant, resume, wait__on_timeout, wait__on_deadlock, NULL};
+const struct wait_ops change__wait_ops = {wait__on_grant, resume, wait__on_timeout, grants__on_deadlock, NULL};

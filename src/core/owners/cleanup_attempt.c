@@ -7,13 +7,9 @@
 #include "core/owners/cleanup_attempt.h"
 
 #include "base/check.h"
-#include "core/owners/deferred.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
 #include "core/command/codec.h"
-#include "core/command/command.h"
+#include "core/owners/owners.h"
 #include "core/step/core.h"
-#include "core/unit/handler.h"
 #include "core/unit/unit.h"
 
 struct cleanup_attempt {
@@ -98,6 +94,19 @@ static uint64_t digest_one(const struct cleanup_attempt *attempt)
     return slice_hash(slice_make(numbers, sizeof numbers)) + slice_hash(attempt->session);
 }
 
+unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t deferred, uint64_t action)
+{
+    REQUIRE(core->open);
+    struct cleanup_attempt *attempt = find(core, session, deferred, action);
+    if (attempt == NULL)
+        attempt = make(core, session, deferred, action);
+    if (attempt->count < CLEANUP_ATTEMPTS_MAX) {
+        attempt->count++;
+        core__note_change(core, digest_one(attempt));
+    }
+    return (unsigned)attempt->count;
+}
+
 static void drop(struct core *core, struct cleanup_attempt *attempt)
 {
     core__note_change(core, digest_one(attempt));
@@ -175,69 +184,4 @@ void cleanup_attempt__codec(struct codec *codec, struct core *core)
         if (!codec->bad)
             make(core, attempt.session, attempt.deferred, attempt.action)->count = attempt.count;
     }
-}
-
-/* --- Commands ----------------------------------------------------------------------------------------------------- */
-
-/* Whether the action that a TRIED names is still to be run. */
-static bool is_pending(struct core *core, const struct tried_command *attempt)
-{
-    const struct session *session = owners_session(core->owners, attempt->session);
-    if (attempt->deferred != 0)
-        return attempt->action == 0 && deferred__find(core, attempt->deferred) != NULL &&
-               slice_equal(deferred__find(core, attempt->deferred)->session, attempt->session);
-    return session != NULL && session->on_expire.len > 0 && !session->actions_finished &&
-           attempt->action >= session->actions_processed && attempt->action < SESSION_ACTIONS_MAX;
-}
-
-/*
- * Counts one more attempt. An action that no longer exists is ignored: another host may have
- * reported it, or the report is older than the store.
- */
-int core__do_tried(struct core *core, struct command *command)
-{
-    const struct tried_command *reported = &command->tried;
-    if (!is_pending(core, reported))
-        return 0;
-    struct cleanup_attempt *attempt = find(core, reported->session, reported->deferred, reported->action);
-    if (attempt == NULL)
-        attempt = make(core, reported->session, reported->deferred, reported->action);
-    if (attempt->count < CLEANUP_ATTEMPTS_MAX) {
-        attempt->count++;
-        core__note_change(core, digest_one(attempt));
-    }
-    if (attempt->count == CLEANUP_ATTEMPTS_MAX && reported->deferred != 0)
-        deferred__set_aside(core, deferred__find(core, reported->deferred));
-    return 0;
-}
-
-/*
- * Changes nothing in the core; it concerns the replay of the command log: journal/README.md,
- * "Poison entries".
- */
-int core__do_skip(struct core *core, struct command *command)
-{
-    (void)core;
-    (void)command;
-    return 0;
-}
-
-/* Retries or drops a cleanup that was set aside, on behalf of an operator. */
-int core__do_aside(struct core *core, struct command *command)
-{
-    const struct aside_command *reported = &command->aside;
-    struct deferred *deferred = deferred__find(core, reported->number);
-    if (deferred == NULL || !deferred->set_aside) {
-        problem_set(
-            &command->problem, &command->arena, deferred == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
-            deferred == NULL ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
-                             : "what is kept under number [%llu] was not put aside: it is done when the locks on it go",
-            (unsigned long long)reported->number);
-        return 0;
-    }
-    cleanup_attempt__forget_deferred(core, deferred->number);
-    if (reported->retry)
-        return deferred__retry(core, deferred);
-    deferred__drop(core, deferred);
-    return 0;
 }

@@ -30,6 +30,11 @@ void cleanup_attempt__end(const struct core *core);
 unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action);
 
 /*
+ * Counts one more attempt of an action that is still to be run, in the open unit.
+ * Returns: how many there are now; at most CLEANUP_ATTEMPTS_MAX.
+ */
+unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t deferred, uint64_t action);
+/*
  * Drop the counts of a session's actions, or of a deferred cleanup, in the open unit: they are
  * not needed any more.
  */

@@ -179,7 +179,7 @@ static void report_run(struct core *core, const struct deferred *deferred, const
     const struct write_result *result = &write->results[0];
     struct buf report = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&report, "what ");
-    deferred__describe_session(deferred, &report);
+    describe_deferred(deferred, &report);
     buf_lit(&report, " left");
     buf_printf(&report, "\n%s [%.*s/%.*s]: ", deferred->removal ? "ephemeral document" : "action on",
                SLICE_ARG(item->index), SLICE_ARG(item->id));
@@ -205,7 +205,7 @@ static void report_set_aside(struct core *core, const struct deferred *deferred,
 {
     struct buf report = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&report, "what ");
-    deferred__describe_session(deferred, &report);
+    describe_deferred(deferred, &report);
     if (reason == SET_ASIDE_ENDED_PROCESS)
         buf_printf(&report, " left\nwas under way when the server ended, %d times", CLEANUP_ATTEMPTS_MAX);
     else
@@ -301,16 +301,6 @@ int deferred__retry(struct core *core, struct deferred *deferred)
 }
 
 /* --- Describing --------------------------------------------------------------------------------------------------- */
-
-void deferred__describe_session(const struct deferred *deferred, struct buf *buf)
-{
-    if (deferred->name.len == 0) {
-        buf_slice(buf, deferred->session);
-        return;
-    }
-    buf_escape_line(buf, deferred->name);
-    buf_printf(buf, " (%.*s)", SLICE_ARG(deferred->session));
-}
 
 int deferred__item(const struct deferred *deferred, struct arena *arena, struct write_item *ret_item)
 {

@@ -12,20 +12,7 @@ struct write_item;
 struct core;
 struct session;
 struct wait;
-
-/* A deferred cleanup: one action of on_expire, or the removal of one ephemeral document. */
-struct deferred {
-    struct list of_all;   /* in owners->deferred, oldest first */
-    uint64_t number;      /* increases with age */
-    bool removal;         /* of an ephemeral document; else an action of on_expire */
-    bool set_aside;       /* not run until ASIDE retries it (cleanup_attempt.h) */
-    tl_ts ended;          /* when its session ended */
-    struct slice session; /* id of that session; mem_free, all three */
-    struct slice name;
-    struct slice action;        /* encoded (action.h), one item */
-    struct wait *wait;          /* NULL: set aside, or in owners->unrequested */
-    struct list of_unrequested; /* in owners->unrequested, between a conversion and RESTART */
-};
+struct wait_ops;
 
 /* Returns: an empty WRITE with `cleanup` set, for actions of ended sessions. Owns: the caller. */
 struct command *deferred__command(void);
@@ -74,9 +61,9 @@ void deferred__find_unrequested(struct core *core);
 int deferred__restart(struct core *core, size_t *left) TL_MUST_USE;
 /* Returns: a hash of its number and content. */
 uint64_t deferred__digest(const struct deferred *deferred);
-/* Appends the name and id of its session. */
-void deferred__describe_session(const struct deferred *deferred, struct buf *buf);
 /* Decodes its action; *ret_item points into `deferred` and `arena`. Returns: 0; TL_ERR_CORRUPT. */
 int deferred__item(const struct deferred *deferred, struct arena *arena, struct write_item *ret_item) TL_MUST_USE;
+/* Its callbacks as a wait, which has no command. */
+extern const struct wait_ops deferred__wait_ops;
 
 #endif

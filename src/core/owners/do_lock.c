@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands LOCK, UNLOCK and TXN_LOCK. lock_resolve.c resolves the names in them. */
+#include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/owners/acquire.h"
 #include "core/owners/deadline.h"
+#include "core/owners/grants.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
+#include "core/owners/txn_end.h"
 #include "core/owners/wait.h"
-#include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
@@ -216,7 +219,7 @@ static int on_timeout(struct core *core, struct wait *wait)
     return wait__on_timeout(core, wait);
 }
 
-const struct wait_ops lock__wait_ops = {on_grant, resume_lock, on_timeout, wait__on_deadlock, NULL};
+const struct wait_ops lock__wait_ops = {on_grant, resume_lock, on_timeout, grants__on_deadlock, NULL};
 
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
@@ -301,6 +304,16 @@ static bool is_within_bytes(struct core *core, struct command *command, const st
     return command->problem.type == PROBLEM_NONE;
 }
 
+/* Fills in the results of a granted TXN_LOCK. */
+static void set_read_results(struct core *core, struct wait *wait)
+{
+    struct txn_lock_command *lock = &wait->command->txn_lock;
+    struct txn *txn = wait->txn;
+    lock->read_ts = core->ts;
+    lock->overlay = txn->overlay == NULL ? NULL : overlay_ref(txn->overlay);
+    txn__touch(core, txn);
+}
+
 /*
  * Resolves the targets of a TXN_LOCK and requests the locks that the transaction does not hold.
  * Returns: 0, granted or refused, and the wait freed; CORE_WAITS; fatal codes.
@@ -326,7 +339,7 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
     if (specs.count > 0)
         r = acquire(core, wait, specs.items, specs.count, wait_us, &granted);
     if (granted) {
-        txn__lock_granted(core, wait);
+        set_read_results(core, wait);
         wait__free(core, wait);
     }
     return r;
@@ -347,4 +360,4 @@ static int resume_reads(struct core *core, struct wait *wait)
     return acquire_reads(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct wait_ops txn_lock__wait_ops = {wait__on_grant, resume_reads, wait__on_timeout, wait__on_deadlock, NULL};
+const struct wait_ops txn_lock__wait_ops = {wait__on_grant, resume_reads, wait__on_timeout, grants__on_deadlock, NULL};

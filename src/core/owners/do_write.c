@@ -30,14 +30,14 @@ static bool may_conflict(const struct core *core, const struct write_command *wr
 {
     struct slice unlocked = SLICE_NONE;
 
-    if (!owners__any_locks(core))
+    if (!owners_any_locks(core->owners))
         return false;
     for (size_t i = 0; i < write->item_count; i++) {
         struct slice index = write->items[i].index;
         if (unlocked.data != NULL && slice_equal(index, unlocked))
             continue;
         /* An unknown name may be an alias, or be created by this write; lock resolution decides. */
-        if (catalog_index(core->catalog, index) == NULL || !owners__index_is_unlocked(core, index))
+        if (catalog_index(core->catalog, index) == NULL || !owners_index_is_unlocked(core->owners, index))
             return true;
         unlocked = index;
     }

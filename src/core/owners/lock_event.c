@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "core/locks/resource.h"
-#include "core/owners/deferred.h"
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/owners/wait.h"
@@ -101,12 +100,22 @@ static const struct deferred *deferred_of(const struct owner *owner)
     return owner->kind == OWNER_WRITE ? container_of(owner, const struct write_wait, owner)->wait.deferred : NULL;
 }
 
+void describe_deferred(const struct deferred *deferred, struct buf *buf)
+{
+    if (deferred->name.len == 0) {
+        buf_slice(buf, deferred->session);
+        return;
+    }
+    buf_escape_line(buf, deferred->name);
+    buf_printf(buf, " (%.*s)", SLICE_ARG(deferred->session));
+}
+
 void describe_owner(const struct lock_owner *lock_owner, struct buf *buf)
 {
     const struct owner *owner = owner_of(lock_owner);
     if (deferred_of(owner) != NULL) {
         buf_lit(buf, "what ");
-        deferred__describe_session(deferred_of(owner), buf);
+        describe_deferred(deferred_of(owner), buf);
         buf_lit(buf, " left");
         return;
     }

@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "core/locks/lock.h"
 
+struct deferred;
+
 /*
  * Descriptions are kept in memory, sent in replies and written to checkpoints, so their size is
  * bounded whatever names clients choose. The name of a resource, or a path, is truncated to
@@ -52,6 +54,8 @@ void lock_events_json(const struct lock_events *events, struct buf *buf);
  * #12". Other clients see its public number, never its id, which grants access.
  */
 void describe_owner(const struct lock_owner *lock_owner, struct buf *buf);
+/* Appends the name and id of the session whose cleanup was deferred. */
+void describe_deferred(const struct deferred *deferred, struct buf *buf);
 /*
  * Appends the same as members of a JSON object, without braces: session and name, transaction,
  * write.

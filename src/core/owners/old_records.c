@@ -35,6 +35,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
+#include "core/owners/wait.h"
 #include "core/command/command.h"
 #include "core/owners/owners_step.h"
 #include "core/unit/unit.h"

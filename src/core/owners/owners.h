@@ -5,7 +5,7 @@
  *
  * All functions run in an open unit: its batch has the locks that sessions acquire or release, the
  * sessions, and the outcomes of transactions. A command may cause the lock table to grant other
- * requests or to choose deadlock victims; owners__before_commit() handles these at the end of each
+ * requests or to choose deadlock victims; grants__settle() handles these at the end of each
  * unit at the latest.
  */
 #ifndef TL_CORE_OWNERS_H
@@ -24,8 +24,10 @@
 #include "core/owners/lock_event.h"
 #include "core/owners/save_pieces.h"
 
+struct command;
 struct core;
 struct txn;
+struct wait_ops;
 
 /* A change of the number of ephemeral documents of a session. */
 struct ephemeral_delta {
@@ -39,6 +41,8 @@ struct ephemeral_delta {
 struct owners {
     struct core *core;
     struct lock_table locks;
+    /* Returns: the callbacks of a command's row, NULL if it never waits; NULL: of deferred cleanup */
+    const struct wait_ops *(*wait_ops_of)(const struct command *command);
     struct map sessions;         /* by id */
     struct map txns;             /* open ones, by id */
     struct list open_txns;       /* oldest first */
@@ -90,9 +94,16 @@ struct owners {
  * Returns: whether any lock is held or requested. If not, writes acquire none (README.md,
  *   "Autocommit writes").
  */
-bool owners__any_locks(const struct core *core);
+static inline bool owners_any_locks(const struct owners *owners)
+{
+    return !lock_table_is_idle(&owners->locks);
+}
+
 /* Returns: whether no lock held or requested can conflict with a write to the index. */
-bool owners__index_is_unlocked(const struct core *core, struct slice index);
+static inline bool owners_index_is_unlocked(const struct owners *owners, struct slice index)
+{
+    return lock_table_index_is_unlocked(&owners->locks, index);
+}
 
 /* Returns: the session of this id, also one that is terminating, or NULL. */
 static inline struct session *owners_session(const struct owners *owners, struct slice id)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: owners of locks with a lease, and how they end. README-locks.md, "Sessions". */
+/*
+ * Sessions: owners of locks with a lease. README-locks.md, "Sessions".
+ *
+ * This is the record of a session, and the commands that open it and keep it alive. session_end.h
+ * ends it.
+ */
 #ifndef TL_CORE_SESSION_H
 #define TL_CORE_SESSION_H
 
@@ -12,7 +17,6 @@ struct command;
 struct core;
 struct problem;
 struct store;
-struct wait;
 
 #define SESSION_ACTIONS_MAX 1000
 
@@ -101,32 +105,6 @@ static inline uint64_t session_number(const struct session *session)
 struct session *session__by_number(const struct core *core, struct slice number);
 /* Returns: the session of this id that is not terminating; NULL with *ret_problem in `arena`. */
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
-/*
- * Ends a wait, as wait__end(), because its session, or that of its transaction, has ended.
- * Requires: it is cancelled for that reason.
- */
-void session__end_wait(struct core *core, struct wait *wait);
-/*
- * Terminates a session in the open unit, as far as one batch goes.
- * Returns: 0 its locks are released; 1 it is terminating, later steps continue; fatal codes.
- */
-int session__terminate(struct core *core, struct session *session, enum session_end end_kind) TL_MUST_USE;
-/*
- * Marks the session as terminating, cancels its waits and those of its transactions in the open
- * unit, and leaves the cleanup to session__continue_cleanup().
- */
-void session__begin_termination(struct core *core, struct session *session, enum session_end end_kind);
-/* Returns: whether owners->sessions_to_clean has a first session, and all waits of that have ended. */
-bool session__can_clean(const struct core *core);
-/*
- * Continues the cleanup of the first session in owners->sessions_to_clean, in the open unit, and
- * charges its cost to *left.
- * Requires: grants are suspended; session__can_clean(); *left > 0.
- * Returns: 0; fatal codes.
- */
-int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;
-/* Removes the records of all sessions in owners->sessions_to_clean, in the open unit. */
-void session__drop_records(struct core *core);
 /* Returns: its state, which its flags say. */
 enum session_state session__state(const struct session *session);
 /*
@@ -141,12 +119,10 @@ void session__enter(struct core *core, struct session *session, enum session_sta
  * it. Requires: it is not terminating.
  */
 void session__set_terminating(struct core *core, struct session *session);
-/*
- * Purges one batch of documents of the first session in owners->sessions_to_purge, in the open
- * unit, and frees the session after the last one.
- * Returns: 0; fatal codes.
- */
-int session__purge_batch(struct core *core) TL_MUST_USE;
+/* Returns: how it ended or ends, for texts: "has expired". */
+const char *session__end_text(enum session_end end_kind);
+/* Writes the cause of what ends with a terminating session: "its session #12 has expired". */
+void session__cause_of_end(const struct session *session, char *text, size_t size);
 /* Releases its locks and frees it. Requires: it has no transaction and no wait. */
 void session__free(struct core *core, struct session *session);
 /* Adds `change` to the ephemeral documents of a session, if the session exists. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transactions: owners of locks with an overlay, and the stored outcomes of those that ended.
- * README-locks.md.
+ * README-locks.md, "Transactions".
+ *
+ * This is the record of an open transaction, and the command that begins it. txn_end.h ends it.
  */
 #ifndef TL_CORE_TXN_H
 #define TL_CORE_TXN_H
@@ -28,7 +30,7 @@ enum txn_abandon { TXN_HOST_ENDED, TXN_HOST_CRASHED, TXN_ABANDON_COUNT };
  *           ├─▶ abandoned ─┐
  *           └──────────────┴─▶ ended
  *
- * It follows from `wait` and owner.abandoned. Only functions of txn.c change these; what reads a
+ * It follows from `wait` and owner.abandoned. Only txn.c and txn_end.c change these; what reads a
  * checkpoint refuses impossible ones.
  */
 enum txn_state { TXN_OPEN, TXN_WAITING, TXN_ABANDONED, TXN_ENDED, TXN_STATE_COUNT };
@@ -73,13 +75,6 @@ bool txn__is_open(const struct core *core, struct slice id);
 struct overlay *txn__overlay(struct core *core, struct txn *txn);
 /* Restarts the idle time. */
 void txn__touch(struct core *core, struct txn *txn);
-/* Ends the waiting command, if any, of a transaction that is or will be rolled back. */
-void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
-/*
- * Rolls back and frees the transaction in the open unit. Its outcome has the cause; a waiting
- * command ends.
- */
-void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
 /* Releases its locks and frees it. Requires: no command of it waits. */
 void txn__free(struct core *core, struct txn *txn);
 /*
@@ -89,22 +84,22 @@ void txn__free(struct core *core, struct txn *txn);
 struct txn *txn__make(struct core *core, struct slice id, struct session *session);
 /* Returns: its state. */
 enum txn_state txn__state(const struct txn *txn);
+/* Requires: the table of transitions in txn.c lets it enter this state now. */
+void txn__check_may_enter(const struct txn *txn, enum txn_state state);
+/*
+ * Returns: whether the transaction belongs to `session`; an empty id matches any. If not, with
+ * *ret_problem in `arena`.
+ */
+bool txn__belongs_to(const struct txn *txn, struct slice session, struct arena *arena,
+                     struct problem *ret_problem) TL_MUST_USE;
+/* Fills in how a transaction that is not open ended, or that it is unknown. */
+void txn__explain_missing(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
+/* Returns: why it is rolled back, for texts. */
+const char *txn__abandon_text(enum txn_abandon why);
 /* Records that a command of it waits. Requires: it is open, and no command of it waits. */
 void txn__begin_wait(struct txn *txn, struct wait *wait);
 /* Records that its command no longer waits; without a waiting command it does nothing. */
 void txn__end_wait(struct txn *txn);
-/* Fills in the result of a TXN_LOCK whose locks are granted. */
-void txn__lock_granted(struct core *core, struct wait *wait);
-/* Abandons the transactions that a host began for requests, in the open unit. */
-void txn__abandon_host(struct core *core, uint64_t host);
-/* Abandons all update transactions, in the open unit; with `whole` rolls them back at once. */
-void txn__abandon_updates(struct core *core, bool whole);
-/*
- * Rolls back abandoned transactions, oldest first, in the open unit, while *left > 0; charges their
- * cost to *left.
- */
-void txn__end_abandoned(struct core *core, size_t *left);
-
 /* txn_store.c: outcomes of ended transactions, kept for an hour. */
 struct txn_outcome {
     bool committed;

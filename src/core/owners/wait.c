@@ -52,7 +52,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
     REQUIRE(txn == NULL || owner == &txn->owner.locks);
     struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
     wait->magic = WAIT_MAGIC;
-    wait->ops = owners__wait_ops(command);
+    wait->ops = core->owners->wait_ops_of(command);
     wait->command = command;
     wait->session = session;
     wait->txn = txn;
@@ -76,7 +76,7 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
     REQUIRE(command != NULL);
     struct wait *wait = mem_zalloc(sizeof *wait);
     wait->magic = WAIT_MAGIC;
-    wait->ops = owners__wait_ops(command);
+    wait->ops = core->owners->wait_ops_of(command);
     wait->command = command;
     wait->deadline.at = TL_TS_MAX;
     wait->ended = true;
@@ -354,21 +354,6 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     list_append(&owners->cancelled, &wait->of_cancelled);
 }
 
-void wait__end_cancelled(struct core *core, struct wait *wait, bool granted)
-{
-    static const char *const reasons[WAIT_CANCEL_COUNT] = {
-        [WAIT_HOST_STOPS] = "the server is shutting down",
-        [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
-    };
-    REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
-    if (granted)
-        wait->granted_ts = core->ts;
-    if (wait->cancelled == WAIT_SESSION_ENDED)
-        session__end_wait(core, wait);
-    else
-        wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
-}
-
 void wait__enqueue_ready(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
@@ -444,21 +429,6 @@ int wait__on_timeout(struct core *core, struct wait *wait)
     if (txn != NULL)
         txn__touch(core, txn);
     return 0;
-}
-
-void wait__on_deadlock(struct core *core, struct wait *wait)
-{
-    struct command *command = wait->command;
-    struct txn *txn = wait->txn;
-    command->problem = *wait__cause(wait);
-    if (txn != NULL) {
-        txn__end_wait(txn);
-        wait->txn = NULL;
-    }
-    wait__free(core, wait);
-    core__complete(core, command);
-    if (txn != NULL)
-        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
 }
 
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,

@@ -18,7 +18,6 @@
 
 struct wait;
 struct core;
-struct deferred;
 struct session;
 struct txn;
 
@@ -41,13 +40,6 @@ struct wait_ops {
     /* Answers an ended wait with its cause. Returns: as resume(). NULL: wait__answer(). */
     int (*answer)(struct core *core, struct wait *wait);
 };
-extern const struct wait_ops write__wait_ops;    /* acquire.c */
-extern const struct wait_ops change__wait_ops;   /* acquire_ddl.c */
-extern const struct wait_ops lock__wait_ops;     /* do_lock.c */
-extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
-extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
-extern const struct wait_ops deferred__wait_ops; /* deferred.c; without a command */
-
 /* Why many waits end together, in batches. Values are permanent: checkpoints have them. */
 enum wait_cancel { WAIT_NOT_CANCELLED, WAIT_HOST_STOPS, WAIT_HOST_GONE, WAIT_SESSION_ENDED, WAIT_CANCEL_COUNT };
 
@@ -115,14 +107,25 @@ struct wait {
     struct list of_cancelled; /* in owners->cancelled */
 };
 
+/* A deferred cleanup: one action of on_expire, or the removal of one ephemeral document. */
+struct deferred {
+    struct list of_all;   /* in owners->deferred, oldest first */
+    uint64_t number;      /* increases with age */
+    bool removal;         /* of an ephemeral document; else an action of on_expire */
+    bool set_aside;       /* not run until ASIDE retries it (cleanup_attempt.h) */
+    tl_ts ended;          /* when its session ended */
+    struct slice session; /* id of that session; mem_free, all three */
+    struct slice name;
+    struct slice action;        /* encoded (action.h), one item */
+    struct wait *wait;          /* NULL: set aside, or in owners->unrequested */
+    struct list of_unrequested; /* in owners->unrequested, between a conversion and RESTART */
+};
+
 /* The wait of an autocommit write, which is a lock owner itself. */
 struct write_wait {
     struct wait wait;
     struct owner owner; /* OWNER_WRITE */
 };
-
-/* Returns: the callbacks of a command, NULL if it never waits; of a deferred action for NULL. */
-const struct wait_ops *owners__wait_ops(const struct command *command);
 
 /*
  * Makes a wait for a command (NULL: for a deferred action). With `owner` NULL it becomes a
@@ -167,18 +170,10 @@ void wait__free(struct core *core, struct wait *wait);
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 /*
- * Cancels a wait: wait__end_cancelled() will end it. The end of its session replaces an earlier
+ * Cancels a wait: grants__end_cancelled() will end it. The end of its session replaces an earlier
  * cause, others do not. Requires: as wait__fail().
  */
 void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause);
-/* Ends a cancelled wait, as wait__end(). `granted`: the unit grants its locks, which are released. */
-void wait__end_cancelled(struct core *core, struct wait *wait, bool granted);
-/*
- * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
- */
-void owners__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
-/* Ends one batch of cancelled waits, oldest first, in the open unit. */
-void owners__end_some_cancelled(struct core *core);
 /*
  * Ends a wait whose cause is set: removes it from its session and transaction, releases its own
  * locks, and enqueues its reply for a unit of its own.
@@ -229,13 +224,12 @@ uint64_t wait__deadline(const struct wait *wait);
 /* Takes a wait out of owners->ready. */
 void wait__dequeue_ready(struct core *core, struct wait *wait);
 /*
- * Callbacks that most commands share. wait__on_grant() enqueues the wait as ready. The others fail
- * the command and free the wait; a transaction lives on after a timeout, and is rolled back after a
- * deadlock.
+ * Callbacks that most commands share; grants__on_deadlock() is the third. wait__on_grant() enqueues
+ * the wait as ready; wait__on_timeout() fails the command and frees the wait, and a transaction
+ * lives on.
  */
 int wait__on_grant(struct core *core, struct wait *wait) TL_MUST_USE;
 int wait__on_timeout(struct core *core, struct wait *wait) TL_MUST_USE;
-void wait__on_deadlock(struct core *core, struct wait *wait);
 /* Records the end of a wait that was reported as slow (report.c). */
 void wait__report_end(struct core *core, const struct wait *wait);
 

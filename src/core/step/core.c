@@ -19,11 +19,13 @@
 #include "core/feed/feed.h"
 #include "core/maintenance/maintain.h"
 #include "core/maintenance/sweep.h"
+#include "core/owners/acquire.h"
+#include "core/owners/grants.h"
 #include "core/owners/owners_step.h"
+#include "core/tree/empty_paths.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
-#include "core/tree/empty_paths.h"
 
 static const char ts_ceiling_key[] = "U"; /* the timestamp ceiling and its payload */
 
@@ -190,11 +192,11 @@ static int run(struct core *core, struct command *command)
     int r, written;
 
     core__begin(core, command->ts);
-    r = command_is(command->type, COMMAND_DDL) ? owners__run_ddl(core, command) : core__handle(core, command);
+    r = command_is(command->type, COMMAND_DDL) ? acquire__ddl(core, command) : core__handle(core, command);
     if (r == 0)
         core__complete(core, command);
     if (r >= 0)
-        r = owners__before_commit(core);
+        r = grants__settle(core);
     written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -251,7 +253,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     if (r >= 0)
         r = run(core, command);
     if (r >= 0)
-        r = owners__resume(core);
+        r = grants__resume(core);
     core->effects = NULL;
     end_work(core, type);
     owners__update_budget(core);
