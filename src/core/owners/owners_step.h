@@ -37,9 +37,6 @@ int owners__convert(struct core *core) TL_MUST_USE;
  * owners__discard_loaded().
  */
 void owners__codec(struct core *core, struct sections *sections);
-/* As core_save_ahead() and the first part of core_save_rest() (save.h). */
-int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more) TL_MUST_USE;
-int owners__save_rest(struct core *core) TL_MUST_USE;
 /* Discards partly read owners, so that they can be closed. */
 void owners__discard_loaded(struct core *core);
 /*
@@ -72,18 +69,6 @@ uint64_t owners__lock_work(const struct core *core);
  * the end of a step.
  */
 void owners__update_budget(struct core *core);
-/*
- * Removes ephemeral keys of deleted indices in the open unit. Returns: 0 and the number removed, at
- * most `max`; fatal codes.
- */
-int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_removed) TL_MUST_USE;
-/* Returns: the timestamp at which the oldest open update transaction began; TL_TS_MAX: none. */
-tl_ts owners__oldest_update(const struct core *core);
-/*
- * Purges outcomes of transactions that are due, in the open unit. Returns: 0 and the number of
- * keys; fatal codes.
- */
-int owners__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 /*
  * Checks the sums of the lock table and of the owners, and the order of overlays, and aborts if one
  * is violated. Called at the end of each step in builds of developers. It takes time linear in

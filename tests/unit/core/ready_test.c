@@ -11,11 +11,11 @@
 #include <stdio.h>
 
 #include "../../lib/bounded.h"
-#include "core/owners/cost.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
+#include "core/session/cost.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/wait/wait.h"
 #include "core/unit/work.h"
 
 static uint64_t last_request;
