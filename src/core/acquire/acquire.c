@@ -20,6 +20,9 @@
 
 #include "base/check.h"
 #include "base/siphash.h"
+#include "core/acquire/ask.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/provisional.h"
 #include "core/documents/request_outcome.h"
@@ -31,18 +34,15 @@
 #include "core/session/command_owner.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
-#include "core/acquire/grants.h"
-#include "core/wait/lock_event.h"
-#include "core/acquire/lock_resolve.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/transaction/txn_end.h"
-#include "core/wait/wait.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/lock_event.h"
+#include "core/wait/wait.h"
 
 /* Bounds the reply of a large bulk. */
 enum { HOLDERS_REPORTED_PER_ITEM = 3 };
@@ -684,24 +684,18 @@ static int acquire_each(struct acquisition *at)
 static int acquire(struct acquisition *at, uint64_t deadline, const bool *blocked)
 {
     struct core *core = at->core;
-    bool full = deadline > core->clock && wait__limit_reached(core);
     if (specs_too_large(at)) {
         problem_set(wait__cause(at->wait), &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "the places of its documents would take more than [%zu] bytes while it waits",
                     core->limits.transaction_held_max);
         return finish_failing(at, at->wait, blocked);
     }
-    switch (wait__acquire(core, at->wait, at->specs.items, at->specs.count, deadline > core->clock && !full)) {
-    case LOCK_GRANTED: return finish(at, deadline);
-    case LOCK_WAITS:
-        wait__park(core, at->wait, deadline);
-        at->wait = NULL;
-        return CORE_WAITS;
-    case LOCK_CONFLICT:
-        if (full)
-            wait__explain_limit(core, &at->command->arena, wait__cause(at->wait));
-        return acquire_each(at);
-    case LOCK_DEADLOCK: return finish_failing(at, at->wait, blocked);
+    switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
+    case ASK_GRANTED: return finish(at, deadline);
+    case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
+    case ASK_FULL: wait__explain_limit(core, &at->command->arena, wait__cause(at->wait)); return acquire_each(at);
+    case ASK_BLOCKED: return acquire_each(at);
+    case ASK_VICTIM: return finish_failing(at, at->wait, blocked);
     }
     UNREACHABLE();
 }
@@ -752,18 +746,9 @@ static int first_try(struct acquisition *at, uint64_t deadline)
 
 /* --- In a transaction --------------------------------------------------------------------------------------------- */
 
-/* Fails the command with the deadlock, and rolls the transaction back. */
-static void abort_victim(struct acquisition *at)
-{
-    at->command->problem = *wait__cause(at->wait);
-    free_wait(at);
-    txn__abort(at->core, tl_steal(at->txn), "%.*s", SLICE_ARG(at->command->problem.reason));
-}
-
 static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
 {
     struct core *core = at->core;
-    bool may_wait = deadline > core->clock && !wait__limit_reached(core);
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_specs(at, NULL);
@@ -782,14 +767,15 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
-    switch (wait__acquire(core, at->wait, at->specs.items, at->specs.count, may_wait)) {
-    case LOCK_GRANTED: return finish(at, deadline);
-    case LOCK_WAITS:
-        wait__park(core, at->wait, deadline);
-        at->wait = NULL;
-        return CORE_WAITS;
-    case LOCK_CONFLICT: return acquire_each(at);
-    case LOCK_DEADLOCK: abort_victim(at); return 0;
+    switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
+    case ASK_GRANTED: return finish(at, deadline);
+    case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
+    case ASK_BLOCKED:
+    case ASK_FULL: return acquire_each(at);
+    case ASK_VICTIM:
+        ask__fail_victim(core, tl_steal(at->wait));
+        at->txn = NULL;
+        return 0;
     }
     UNREACHABLE();
 }

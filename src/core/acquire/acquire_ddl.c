@@ -12,20 +12,21 @@
  * it.
  */
 #include "base/check.h"
+#include "core/acquire/acquire.h"
+#include "core/acquire/ask.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/acquire/acquire.h"
 #include "core/session/command_owner.h"
 #include "core/session/deadline.h"
-#include "core/acquire/grants.h"
-#include "core/acquire/lock_resolve.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
-#include "core/wait/wait.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/wait/wait.h"
 #include "mapping/mapping.h"
 
 static struct lock_spec_list specs_of(struct core *core, const struct command *command)
@@ -99,11 +100,13 @@ static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *
         wait__free(core, wait);
         return r;
     }
-    switch (wait__acquire(core, wait, specs->items, specs->count, until > core->clock && !wait__limit_reached(core))) {
-    case LOCK_GRANTED: r = run(core, command, specs); break;
-    case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
-    case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
-    default: /* LOCK_DEADLOCK */ command->problem = *wait__cause(wait); break;
+    enum ask_outcome outcome = ask__locks(core, wait, specs->items, specs->count, until);
+    switch (outcome) {
+    case ASK_GRANTED: r = run(core, command, specs); break;
+    case ASK_PARKED: return CORE_WAITS;
+    case ASK_BLOCKED:
+    case ASK_FULL: ask__explain(core, wait, outcome, PROBLEM_LOCK_WAIT_TIMEOUT); break;
+    case ASK_VICTIM: ask__fail_victim(core, wait); return 0;
     }
     wait__free(core, wait);
     return r;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands LOCK, UNLOCK and TXN_LOCK. lock_resolve.c resolves the names in them. */
+#include "core/acquire/acquire.h"
+#include "core/acquire/ask.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/acquire/acquire.h"
 #include "core/session/deadline.h"
-#include "core/acquire/grants.h"
-#include "core/acquire/lock_resolve.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/transaction/txn_end.h"
-#include "core/wait/wait.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/wait.h"
 
 /* --- LOCK --------------------------------------------------------------------------------------------------------- */
 
@@ -76,17 +76,6 @@ static void set_results(struct core *core, struct command *command, struct wait 
         txn__touch(core, wait->txn);
 }
 
-/* Fails a request that is a deadlock victim; a transaction is rolled back. */
-static void fail_deadlocked(struct core *core, struct wait *wait)
-{
-    struct txn *txn = wait->txn;
-    wait->command->problem = *wait__cause(wait);
-    struct slice reason = wait->command->problem.reason;
-    wait__free(core, wait);
-    if (txn != NULL)
-        txn__abort(core, txn, "%.*s", SLICE_ARG(reason));
-}
-
 /*
  * Requests the locks of a LOCK or a TXN_LOCK.
  * Returns: 0, with *ret_granted; if false, the command has its problem and the wait is freed;
@@ -96,15 +85,18 @@ static int acquire(struct core *core, struct wait *wait, const struct lock_spec 
                    bool *ret_granted)
 {
     *ret_granted = false;
-    switch (wait__acquire(core, wait, specs, count, wait_us > 0 && !wait__limit_reached(core))) {
-    case LOCK_GRANTED: *ret_granted = true; return 0;
-    case LOCK_WAITS: wait__park(core, wait, deadline_after(core, wait_us)); return CORE_WAITS;
-    case LOCK_CONFLICT:
-        wait__explain_conflict(core, wait, wait_us > 0, PROBLEM_LOCK_CONFLICT);
+    enum ask_outcome outcome = ask__locks(core, wait, specs, count, deadline_after(core, wait_us));
+    switch (outcome) {
+    case ASK_GRANTED: *ret_granted = true; return 0;
+    case ASK_PARKED: return CORE_WAITS;
+    case ASK_BLOCKED:
+    case ASK_FULL:
+        ask__explain(core, wait, outcome, PROBLEM_LOCK_CONFLICT);
         wait__free(core, wait);
         return 0;
-    default: fail_deadlocked(core, wait); return 0;
+    case ASK_VICTIM: ask__fail_victim(core, wait); return 0;
     }
+    UNREACHABLE();
 }
 
 /*

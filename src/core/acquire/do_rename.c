@@ -7,6 +7,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "core/acquire/acquire.h"
+#include "core/acquire/ask.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/command/command.h"
@@ -16,18 +20,12 @@
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/acquire/acquire.h"
 #include "core/session/command_owner.h"
 #include "core/session/deadline.h"
-#include "core/acquire/grants.h"
-#include "core/wait/lock_event.h"
-#include "core/acquire/lock_resolve.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/transaction/txn_end.h"
-#include "core/wait/wait.h"
 #include "core/tree/empty_paths.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
@@ -35,6 +33,8 @@
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/lock_event.h"
+#include "core/wait/wait.h"
 #include "mapping/document.h"
 
 enum { RENAME_REFUSED = 1 /* command->problem says why, or rename.unknown is set */ };
@@ -481,16 +481,6 @@ static void free_wait(struct core *core, struct wait *wait)
         txn__touch(core, txn);
 }
 
-static void fail_deadlocked(struct core *core, struct wait *wait)
-{
-    struct command *command = wait->command;
-    struct txn *txn = wait->txn;
-    command->problem = *wait__cause(wait);
-    wait__free(core, wait);
-    if (txn != NULL)
-        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
-}
-
 /*
  * Resolves both paths, requests their locks, and runs or parks the rename.
  * Returns: 0, done or refused, and the wait freed; CORE_WAITS; fatal codes.
@@ -509,11 +499,13 @@ static int acquire(struct core *core, struct wait *wait, uint64_t until)
         free_wait(core, wait);
         return r < 0 ? tl_trace(r) : 0;
     }
-    switch (wait__acquire(core, wait, specs.items, specs.count, until > core->clock && !wait__limit_reached(core))) {
-    case LOCK_GRANTED: r = run(core, command, wait->txn); break;
-    case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
-    case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
-    default: /* LOCK_DEADLOCK */ fail_deadlocked(core, wait); return 0;
+    enum ask_outcome outcome = ask__locks(core, wait, specs.items, specs.count, until);
+    switch (outcome) {
+    case ASK_GRANTED: r = run(core, command, wait->txn); break;
+    case ASK_PARKED: return CORE_WAITS;
+    case ASK_BLOCKED:
+    case ASK_FULL: ask__explain(core, wait, outcome, PROBLEM_LOCK_WAIT_TIMEOUT); break;
+    case ASK_VICTIM: ask__fail_victim(core, wait); return 0;
     }
     free_wait(core, wait);
     return r;

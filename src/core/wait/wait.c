@@ -468,12 +468,3 @@ void wait__explain_limit(const struct core *core, struct arena *arena, struct pr
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
                 core->limits.waiters_max);
 }
-
-void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type)
-{
-    struct command *command = wait->command;
-    if (would_wait)
-        wait__explain_limit(core, &command->arena, &command->problem);
-    else
-        wait__explain(wait, type, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
-}

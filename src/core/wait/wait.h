@@ -207,11 +207,6 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
 bool wait__limit_reached(const struct core *core);
 /* Reports that limits.waiters_max is reached. */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
-/*
- * Sets the problem of a command whose request was refused. `would_wait`: it had time left, so the
- * limit of waiting requests refused it. Else the problem has `type` and names the holders.
- */
-void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
 /* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
 /*
