@@ -141,7 +141,7 @@ static struct usage usage_of(const struct core *core)
 
 static uint64_t cost_since(const struct core *core, const struct usage *before)
 {
-    uint64_t mapping = core->precedes_mapping_limit ? 0 : core->mapping_work - before->mapping;
+    uint64_t mapping = core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? 0 : core->mapping_work - before->mapping;
     mapping = mapping > MAPPING_WORK_FREE ? mapping - MAPPING_WORK_FREE : 0;
     return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
            (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;

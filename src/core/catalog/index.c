@@ -321,7 +321,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     struct catalog_index_spec spec = {.name = draft->name,
                                       .dialect = draft->dialect,
                                       .created_ms = core->ts / TL_MS,
-                                      .may_have_routings = core->precedes_routing_marks};
+                                      .may_have_routings = core->command_version < COMMAND_SINCE_NO_ROUTING_MARK};
 
     if (check_free(core, draft, arena, ret_problem) != 0)
         return INDEX_REFUSED;

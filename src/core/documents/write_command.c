@@ -26,7 +26,9 @@ static void refuse_too_long(const struct core *core, struct command *command)
         "the scripts of an atomic request take at most [%llu] steps together [--script-steps]%s; nothing of it was "
         "done: send it in several requests, or let its scripts do less",
         (unsigned long long)core->limits.script.steps_max,
-        core->precedes_mapping_limit ? "" : ", and the mappings of the indices that it creates at most 50 ms");
+        core->command_version < COMMAND_SINCE_MAPPING_LIMIT
+            ? ""
+            : ", and the mappings of the indices that it creates at most 50 ms");
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }

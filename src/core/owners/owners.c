@@ -223,7 +223,7 @@ void owners__begin_step(struct core *core, enum command_type type)
 {
     REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
-    owners->locks.precedes_undo = core->precedes_undo;
+    owners->locks.precedes_undo = core->command_version < COMMAND_SINCE_UNDO;
     bool no_cleanup = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
     owners->locks.cleanup_quota = no_cleanup ? 0 : core->limits.purge_batch;
