@@ -127,7 +127,7 @@ int write_executor__record(struct write_executor *exec, struct write_item_state 
     if (exec->sink.overlay == NULL && !exec->run->purge) /* reported when it was hidden */
         feed__record_document(exec->core, doc->deleted, at->key, map_get(&exec->core->pending, at->key) != NULL);
     if (exec->sink.overlay == NULL && doc->routing.data != NULL)
-        core__note_routing(exec->core, at->index->number);
+        catalog_change__note_routing(exec->core, at->index->number);
     if (doc->deleted)
         queue_tombstone(exec, doc, at->key);
     add_pending(exec, at, doc);

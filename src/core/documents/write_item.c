@@ -425,7 +425,7 @@ static int parse(struct write_executor *exec, struct write_item_state *at, struc
     }
     if (ret_document->update != NULL) {
         uint32_t number = at->index->number;
-        core__put_mapping(exec->core, number, ret_document->update);
+        catalog_change__put_mapping(exec->core, number, ret_document->update);
         refind_index(exec, at, number);
     }
     return 0;
