@@ -419,7 +419,7 @@ static int run_in_txn(struct acquisition *at)
     struct write_path_check placing = {may_insert_at, at};
     struct write_run how = {
         .overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
-    int r = core__run_write(core, command, at->range, NULL, &how);
+    int r = write_command__run(core, command, at->range, NULL, &how);
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, at->txn)) {
@@ -438,7 +438,7 @@ static int run(struct acquisition *at, const bool *chosen)
 {
     struct write_path_check placing = {may_insert_at, at};
     struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed};
-    int r = core__run_write(at->core, at->command, at->range, chosen, &how);
+    int r = write_command__run(at->core, at->command, at->range, chosen, &how);
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
 

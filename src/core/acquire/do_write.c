@@ -66,5 +66,5 @@ int core__do_write(struct core *core, struct command *command)
     if (needs_owners(core, command))
         return acquire__write(core, command);
     struct write_range all = {0, command->write.item_count};
-    return core__run_write(core, command, all, NULL, &(struct write_run){0});
+    return write_command__run(core, command, all, NULL, &(struct write_run){0});
 }

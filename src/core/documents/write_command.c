@@ -75,8 +75,8 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
             command->write.results[i] = run->results[next++];
 }
 
-int core__run_write(struct core *core, struct command *command, struct write_range range, const bool *chosen,
-                    const struct write_run *how)
+int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
+                       const struct write_run *how)
 {
     struct write_command *write = &command->write;
     struct overlay *overlay = how->overlay;
