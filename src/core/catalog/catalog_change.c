@@ -59,7 +59,7 @@ const struct unit_part catalog__part = {
 
 void catalog_change__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
-    REQUIRE(core->open);
+    REQUIRE(core->open && spec->name.len > 0);
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
@@ -106,14 +106,14 @@ void catalog_change__drop_index(struct core *core, uint32_t number)
 
 void catalog_change__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
 {
-    REQUIRE(core->open);
+    REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__put_object(&core->catalog, kind, object, core->batch);
     core->catalog_changed = true;
 }
 
 void catalog_change__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
 {
-    REQUIRE(core->open);
+    REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__drop_object(&core->catalog, kind, name, core->batch);
     core->catalog_changed = true;
 }

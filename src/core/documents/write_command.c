@@ -2,6 +2,7 @@
 /* Runs the items of a WRITE command whose locks are held; see write_command.h. */
 #include "core/documents/write_command.h"
 
+#include "base/check.h"
 #include "core/documents/provisional.h"
 #include "core/documents/request_outcome.h"
 #include "core/documents/write_internal.h"
@@ -35,6 +36,7 @@ static void refuse_too_long(const struct core *core, struct command *command)
 
 void write__postpone(struct core *core, struct command *command, size_t item)
 {
+    REQUIRE(command->write.results != NULL && item < command->write.item_count);
     if (command->write.results[item].postponed)
         return;
     write_executor__postpone(core, &command->arena, &command->write.results[item]);
@@ -79,6 +81,9 @@ int write_command__run(struct core *core, struct command *command, struct write_
                        const struct write_run *how)
 {
     struct write_command *write = &command->write;
+    REQUIRE(core->open && write->results != NULL);
+    REQUIRE(range.begin <= range.end && range.end <= write->item_count);
+    REQUIRE(chosen == NULL || (range.begin == 0 && range.end == write->item_count));
     struct overlay *overlay = how->overlay;
     struct write_run run = {
         .items = write->items + range.begin,

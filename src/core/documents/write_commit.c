@@ -179,6 +179,7 @@ enum { PATHS_MAX = 1000 };
 
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
+    REQUIRE(core->open && overlay != NULL);
     struct commit_state state = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
 
     state.keeps_paths =
