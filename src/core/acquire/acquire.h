@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks of writes, of the cleanup actions of ended sessions, and of those that were deferred. */
+/*
+ * Locks of writes, DDL, cleanup actions of ended sessions, and those that were deferred.
+ *
+ * 1. A command runs only with all the locks that its names mean in the unit in which it runs: names
+ *    are resolved again whenever it is resumed.
+ * 2. An autocommit write or DDL command holds no lock after the unit in which it is complete. The
+ *    locks of a transaction stay with it, also if the command fails.
+ * 3. A command that fails before it runs changes nothing but its own wait.
+ *
+ * ask.h requests the locks; grants.h resumes the command.
+ */
 #ifndef TL_CORE_ACQUIRE_H
 #define TL_CORE_ACQUIRE_H
 

@@ -5,7 +5,14 @@
  * A wait begins with wait__acquire() and wait__park(). It ends in one of four ways: its locks are
  * granted, its deadline passes, it is the victim of a deadlock, or its owner or its host ends.
  * A granted command resumes in a unit of its own, as soon as the steps have capacity for it
- * (README-locks.md, "Requests").
+ * (README-locks.md, "Waiting" and "Requests").
+ *
+ * 1. A wait that is parked or ready is in owners->waits, and its session and its transaction know it;
+ *    CANCEL finds it by the number of its command, if it has one.
+ * 2. A wait that has ended is in owners->waits and ->ready only, until it is answered: it has no
+ *    owner, request, session or transaction.
+ * 3. A transaction has at most one wait, and its idle time does not run meanwhile.
+ * 4. Only the functions of wait.c change its state; grants.h and ask.h decide when.
  */
 #ifndef TL_CORE_WAIT_H
 #define TL_CORE_WAIT_H
