@@ -30,10 +30,10 @@
 #include "../lib/settle.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
-#include "core/owners/owners.h"
+#include "core/session/owners.h"
 #include "mapping/mapping.h"
-#include "core/owners/wait.h"
-#include "core/owners/txn.h"
+#include "core/wait/wait.h"
+#include "core/session/txn.h"
 #include "core/step/save.h"
 
 #define STAGE_START ((tl_ts)1000 * TL_SECOND)

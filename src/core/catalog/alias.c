@@ -370,7 +370,7 @@ static int write_change(struct core *core, const struct change *change, struct c
     spec.aliases = change->set.items;
     spec.alias_count = change->set.count;
     if (change->changed)
-        core__put_index(core, &spec, FEED_ALIASES);
+        catalog_change__put_index(core, &spec, FEED_ALIASES);
     return 0;
 }
 

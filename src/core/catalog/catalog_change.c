@@ -57,16 +57,16 @@ static void end(struct core *core)
 const struct unit_part catalog__part = {
     .begin = begin, .finish = finish, .record = record, .rollback = rollback, .end = end};
 
-void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
+void catalog_change__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
-    REQUIRE(core->open);
+    REQUIRE(core->open && spec->name.len > 0);
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;
 }
 
-void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
+void catalog_change__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
 {
     REQUIRE(core->open);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
@@ -77,7 +77,7 @@ void core__put_mapping(struct core *core, uint32_t number, const struct mapping 
     core->catalog_changed = true;
 }
 
-void core__note_routing(struct core *core, uint32_t index)
+void catalog_change__note_routing(struct core *core, uint32_t index)
 {
     const struct catalog_index *known = catalog_index_by_number(core->catalog, index);
 
@@ -91,7 +91,7 @@ void core__note_routing(struct core *core, uint32_t index)
     core->routed[core->routed_count++] = index;
 }
 
-void core__drop_index(struct core *core, uint32_t number)
+void catalog_change__drop_index(struct core *core, uint32_t number)
 {
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
 
@@ -104,16 +104,16 @@ void core__drop_index(struct core *core, uint32_t number)
     core__index_dropped(core, number);
 }
 
-void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
+void catalog_change__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
 {
-    REQUIRE(core->open);
+    REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__put_object(&core->catalog, kind, object, core->batch);
     core->catalog_changed = true;
 }
 
-void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
+void catalog_change__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
 {
-    REQUIRE(core->open);
+    REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__drop_object(&core->catalog, kind, name, core->batch);
     core->catalog_changed = true;
 }

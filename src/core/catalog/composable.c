@@ -435,8 +435,8 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
 
 static void keep(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
 {
-    core__put_object(core, kind,
-                     &(struct catalog_object){.name = command->object.name, .body = buf_as_slice(rendered)});
+    catalog_change__put_object(core, kind,
+                               &(struct catalog_object){.name = command->object.name, .body = buf_as_slice(rendered)});
 }
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */
@@ -712,7 +712,7 @@ static bool drop_matching(struct core *core, struct command *command, enum catal
         if (!json_wildcard(name, object->name))
             continue;
         found = true;
-        core__drop_object(core, kind, arena_copy(&command->arena, object->name));
+        catalog_change__drop_object(core, kind, arena_copy(&command->arena, object->name));
     }
     return found;
 }

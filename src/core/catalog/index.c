@@ -321,7 +321,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     struct catalog_index_spec spec = {.name = draft->name,
                                       .dialect = draft->dialect,
                                       .created_ms = core->ts / TL_MS,
-                                      .may_have_routings = core->precedes_routing_marks};
+                                      .may_have_routings = core->command_version < COMMAND_SINCE_NO_ROUTING_MARK};
 
     if (check_free(core, draft, arena, ret_problem) != 0)
         return INDEX_REFUSED;
@@ -337,7 +337,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     spec.aliases = draft->aliases.items;
     spec.alias_count = draft->aliases.count;
     spec.counters = counters__of(&core->counters, spec.number)->shared;
-    core__put_index(core, &spec, FEED_INDEX_CREATED);
+    catalog_change__put_index(core, &spec, FEED_INDEX_CREATED);
     return 0;
 }
 
@@ -375,13 +375,13 @@ void index__put_mapping(struct core *core, const struct catalog_index *index, co
                         enum dialect dialect)
 {
     if (dialect == index->dialect || mapping_type_count(index->mapping) > 0 || mapping_type_count(mapping) == 0) {
-        core__put_mapping(core, index->number, mapping);
+        catalog_change__put_mapping(core, index->number, mapping);
         return;
     }
     struct catalog_index_spec spec = catalog__spec(index);
     spec.dialect = dialect;
     spec.mapping = mapping;
-    core__put_index(core, &spec, FEED_MAPPING);
+    catalog_change__put_index(core, &spec, FEED_MAPPING);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -585,7 +585,7 @@ void index__delete(struct core *core, const struct catalog_index *index)
     buf_u32be(&bytes, number);
     store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_INDEX, core->ts, buf_as_slice(&bytes)),
                     SLICE_LIT(""));
-    core__drop_index(core, number);
+    catalog_change__drop_index(core, number);
 }
 
 /* Returns: the index that the command names; NULL: the problem is set. */
@@ -645,7 +645,7 @@ int core__do_index_state(struct core *core, struct command *command)
         struct settings settings = settings_with_close(index->settings, command);
         spec.closed = command->index.close;
         spec.settings = &settings;
-        core__put_index(core, &spec, FEED_SETTINGS);
+        catalog_change__put_index(core, &spec, FEED_SETTINGS);
     }
     return 0;
 }
@@ -766,6 +766,6 @@ int core__do_settings_put(struct core *core, struct command *command)
     struct catalog_index_spec spec = catalog__spec(index);
     spec.settings = &merged;
     spec.mapping = mapping;
-    core__put_index(core, &spec, FEED_SETTINGS);
+    catalog_change__put_index(core, &spec, FEED_SETTINGS);
     return 0;
 }

@@ -148,7 +148,7 @@ int core__do_script_put(struct core *core, struct command *command)
     }
     if (json_parse(&core->arena, put->body, command->dialect, JSON_DUPLICATES, &body, &command->problem) == 0 &&
         read_script(core, command, body.root, &script) == 0 && check_script(core, command, &script) == 0)
-        core__put_object(core, CATALOG_SCRIPTS, &script);
+        catalog_change__put_object(core, CATALOG_SCRIPTS, &script);
     return 0;
 }
 
@@ -157,7 +157,7 @@ int core__do_script_delete(struct core *core, struct command *command)
     struct slice name = command->object.name;
 
     if (catalog_object(core->catalog, CATALOG_SCRIPTS, name) != NULL)
-        core__drop_object(core, CATALOG_SCRIPTS, name);
+        catalog_change__drop_object(core, CATALOG_SCRIPTS, name);
     else
         problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND,
                     "stored script [%.*s] does not exist and cannot be deleted", SLICE_ARG(name));
@@ -222,7 +222,8 @@ int core__do_copy_told(struct core *core, struct command *command)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "what a copy says of itself has at most [%d] bytes", CATALOG_COPY_BYTES_MAX);
     else
-        core__put_object(core, CATALOG_COPIES, &(struct catalog_object){.name = report->name, .body = merged});
+        catalog_change__put_object(core, CATALOG_COPIES,
+                                   &(struct catalog_object){.name = report->name, .body = merged});
     return 0;
 }
 
@@ -231,7 +232,7 @@ int core__do_copy_forget(struct core *core, struct command *command)
     struct slice name = command->object.name;
 
     if (catalog_object(core->catalog, CATALOG_COPIES, name) != NULL)
-        core__drop_object(core, CATALOG_COPIES, name);
+        catalog_change__drop_object(core, CATALOG_COPIES, name);
     else
         problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has told of itself",
                     SLICE_ARG(name));
@@ -259,7 +260,7 @@ static void drop_others(struct core *core, const struct file_scripts_command *fi
     for (size_t i = catalog_object_count(core->catalog, CATALOG_FILE_SCRIPTS); i-- > 0;) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_FILE_SCRIPTS, i);
         if (!named(files, object->name, &core->arena))
-            core__drop_object(core, CATALOG_FILE_SCRIPTS, arena_copy(&core->arena, object->name));
+            catalog_change__drop_object(core, CATALOG_FILE_SCRIPTS, arena_copy(&core->arena, object->name));
     }
 }
 
@@ -278,7 +279,7 @@ int core__do_file_scripts(struct core *core, struct command *command)
         struct catalog_object script = {.name = file_key(file, &core->arena), .lang = file->lang, .body = file->source};
         const struct catalog_object *before = catalog_object(core->catalog, CATALOG_FILE_SCRIPTS, script.name);
         if (before == NULL || !slice_equal(before->body, script.body))
-            core__put_object(core, CATALOG_FILE_SCRIPTS, &script);
+            catalog_change__put_object(core, CATALOG_FILE_SCRIPTS, &script);
     }
     return 0;
 }
@@ -325,7 +326,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
         merge_section(core, command, before.root, requested.root, "transient", &writer) == 0) {
         json_end(&writer, '}');
         object.body = buf_as_slice(&buf);
-        core__put_object(core, CATALOG_CLUSTER, &object);
+        catalog_change__put_object(core, CATALOG_CLUSTER, &object);
     }
     buf_deinit(&buf);
     return 0;
@@ -338,7 +339,7 @@ int core__do_cluster_uuid(struct core *core, struct command *command)
     struct catalog_object object = {.name = SLICE_LIT("uuid"), .body = command->object.name};
 
     if (catalog_object(core->catalog, CATALOG_CLUSTER, object.name) == NULL)
-        core__put_object(core, CATALOG_CLUSTER, &object);
+        catalog_change__put_object(core, CATALOG_CLUSTER, &object);
     return 0;
 }
 
@@ -364,6 +365,6 @@ int core__do_zones(struct core *core, struct command *command)
         return 0;
     }
     if (stored.len == 0 || is_newer(object.body, stored))
-        core__put_object(core, CATALOG_CLUSTER, &object);
+        catalog_change__put_object(core, CATALOG_CLUSTER, &object);
     return 0;
 }

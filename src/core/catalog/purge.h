@@ -6,7 +6,7 @@
  *   'g', timestamp (u64be), document key     a tombstone 'd', timestamp (u64be), index (u32be)    a
  *   deleted index 'V', timestamp (u64be), session          a session tombstone
  *   (documents/session_tombstone.h) 'X', timestamp (u64be), transaction      the outcome of a
- *   transaction (owners/txn_store.c) 'E', timestamp (u64be), session          ephemeral keys of an
+ *   transaction (session/txn_store.c) 'E', timestamp (u64be), session          ephemeral keys of an
  *   ended session whose documents were in deleted indices (documents/ephemeral.h)
  *   'q', timestamp (u64be), request          the outcome of a named request
  *   (documents/request_outcome.h)

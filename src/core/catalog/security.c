@@ -95,7 +95,7 @@ static int put(struct core *core, struct command *command, bool change)
         return 0;
     }
     command->object.existed = before != NULL;
-    core__put_object(
+    catalog_change__put_object(
         core, kind->kind,
         &(struct catalog_object){.name = request->name,
                                  .body = object__merge(core, was.root, body.root, change ? NULL : "hash")});
@@ -120,6 +120,6 @@ int core__do_security_delete(struct core *core, struct command *command)
         return 0;
     if (catalog_object(core->catalog, kind->kind, command->object.name) == NULL)
         return refuse_missing(command);
-    core__drop_object(core, kind->kind, command->object.name);
+    catalog_change__drop_object(core, kind->kind, command->object.name);
     return 0;
 }

@@ -159,7 +159,7 @@ int core__do_template_put(struct core *core, struct command *command)
         return 0;
     render(&rendered, body.root, &parts);
     object.body = buf_as_slice(&rendered);
-    core__put_object(core, CATALOG_TEMPLATES, &object);
+    catalog_change__put_object(core, CATALOG_TEMPLATES, &object);
     buf_deinit(&rendered);
     return 0;
 }
@@ -175,7 +175,7 @@ int core__do_template_delete(struct core *core, struct command *command)
         if (!json_wildcard(name, object->name))
             continue;
         found = true;
-        core__drop_object(core, CATALOG_TEMPLATES, arena_copy(&command->arena, object->name));
+        catalog_change__drop_object(core, CATALOG_TEMPLATES, arena_copy(&command->arena, object->name));
     }
     if (!found && !slice_is(name, "*"))
         problem_set(&command->problem, &command->arena, PROBLEM_INDEX_TEMPLATE_MISSING, "index_template [%.*s] missing",

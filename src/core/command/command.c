@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "core/command/command_codec.h"
 #include "store/view.h"
 
 struct command *command_new(enum command_type type, enum dialect dialect)
@@ -13,6 +14,7 @@ struct command *command_new(enum command_type type, enum dialect dialect)
     REQUIRE(type < COMMAND_TYPE_COUNT);
     command->type = type;
     command->dialect = dialect;
+    command->version = COMMAND_CODEC_VERSION;
     command->arena = ARENA_INIT;
     return command;
 }

@@ -620,6 +620,22 @@ struct command_waiter {
 };
 #define COMMAND_WAITER_LEFT UINT64_MAX
 
+/*
+ * The versions of the byte form (command_codec.h) since which commands have another effect. A command
+ * of an earlier version, from an older log, keeps the effect that it had. README.md, "Commands as
+ * bytes".
+ */
+enum {
+    /* An index that its step creates has no mark of routings: none of its documents has one. */
+    COMMAND_SINCE_NO_ROUTING_MARK = 7,
+    /* Requests that its step grants are undone as a whole: lock_request_undo(). */
+    COMMAND_SINCE_UNDO = 8,
+    /* The mappings that its items make may postpone later items: WRITE_MAPPING_WORK_MAX. */
+    COMMAND_SINCE_MAPPING_LIMIT = 8,
+    /* Dates that Elasticsearch 7.10 refuses are refused: DOCUMENT_DATES_STRICT. */
+    COMMAND_SINCE_STRICT_DATES = 8
+};
+
 struct command {
     enum command_type type;
     enum dialect dialect;
@@ -634,25 +650,10 @@ struct command {
     struct arena arena;         /* inputs and results */
     struct command_owner owner; /* of a command with COMMAND_OWNED */
     /*
-     * Decoded from a version before 7: an index that its step creates may have routings, as one has
-     * that a build without the mark created. Not encoded.
+     * Of the byte form that it was decoded from; of a new command the newest. Handlers compare it with
+     * the COMMAND_SINCE_ constants. Not encoded.
      */
-    bool precedes_routing_marks;
-    /*
-     * Decoded from a version before 8: requests that its step grants are undone by the earlier rule
-     * (lock_request_undo()). Not encoded.
-     */
-    bool precedes_undo;
-    /*
-     * Decoded from a version before 8: the mappings that its items make do not postpone later items
-     * (WRITE_MAPPING_WORK_MAX). Not encoded.
-     */
-    bool precedes_mapping_limit;
-    /*
-     * Decoded from a version before 8: dates that Elasticsearch 7.10 refuses are taken
-     * (DOCUMENT_DATES_ALL). Not encoded.
-     */
-    bool precedes_strict_dates;
+    unsigned version;
     union {
         struct write_command write;
         struct index_command index;

@@ -485,10 +485,7 @@ int command_decode(struct slice bytes, struct command **ret_command)
     }
     if (version < 3)
         set_dialects(command);
-    command->precedes_routing_marks = version < 7;
-    command->precedes_undo = version < 8;
-    command->precedes_mapping_limit = version < 8;
-    command->precedes_strict_dates = version < 8;
+    command->version = version;
     *ret_command = command;
     return 0;
 }

@@ -2,6 +2,7 @@
 /* Ephemeral documents: their index by session, and their deletion. */
 #include "core/documents/ephemeral.h"
 
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/documents/document_owners.h"
@@ -39,6 +40,7 @@ bool ephemeral__parse(struct slice key, struct slice *ret_session, struct slice 
 
 void ephemeral__add(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
+    REQUIRE(core->open && session.len > 0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_put(sink, SPACE_SYSTEM, index_key(&buf, session, key), SLICE_LIT(""));
@@ -49,6 +51,7 @@ void ephemeral__add(struct core *core, const struct change_sink *sink, struct sl
 
 void ephemeral__remove(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
+    REQUIRE(core->open && session.len > 0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_delete(sink, SPACE_SYSTEM, index_key(&buf, session, key));
@@ -63,6 +66,7 @@ void ephemeral__remove(struct core *core, const struct change_sink *sink, struct
  */
 int ephemeral__commit(struct core *core, struct slice key, struct slice value)
 {
+    REQUIRE(core->open);
     struct slice session, document;
     struct store_value before;
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before);
@@ -262,6 +266,7 @@ static int run_deletions(struct core *core, const struct deletions *deletions, b
 int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *defer, void *context,
                            size_t *removed, bool *ret_more)
 {
+    REQUIRE(core->open && defer != NULL);
     struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context};
     int r = collect_batch(&purge, max);
 
@@ -274,6 +279,7 @@ int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, 
 
 int ephemeral__defer(struct core *core, struct slice session, struct slice key, ephemeral_defer *defer, void *context)
 {
+    REQUIRE(core->open && defer != NULL);
     struct write_item none;
     struct purge_state purge = {
         .core = core, .session = session, .defer = defer, .context = context, .visible = {&none, 0}, .max = 1};
@@ -287,6 +293,7 @@ int ephemeral__defer(struct core *core, struct slice session, struct slice key, 
  */
 int ephemeral__record_deletes(struct core *core, struct slice session)
 {
+    REQUIRE(core->open);
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct slice from = index_key(&lower, session, SLICE_LIT(""));
     struct store_iter *iter =
@@ -332,6 +339,7 @@ int ephemeral__list(struct core *core, struct slice session, struct slice **ret_
 
 int ephemeral__remove_session(struct core *core, struct slice session, size_t max, size_t *removed)
 {
+    REQUIRE(core->open);
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX,
                                              index_key(&lower, session, SLICE_LIT("")), index_key_end(&upper, session));
@@ -350,6 +358,7 @@ int ephemeral__remove_session(struct core *core, struct slice session, size_t ma
 
 int ephemeral__remove_index(struct core *core, struct slice session, uint32_t index, size_t max, size_t *removed)
 {
+    REQUIRE(core->open);
     const struct change_sink sink = {core->batch, NULL};
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     char from[DOC_KEY_PREFIX_BYTES], to[DOC_KEY_PREFIX_BYTES];

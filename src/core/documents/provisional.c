@@ -2,6 +2,7 @@
 /* Provisional entries and their undo records; see provisional.h. */
 #include "core/documents/provisional.h"
 
+#include "base/check.h"
 #include "core/documents/document_owners.h"
 #include "core/unit/unit.h"
 
@@ -41,6 +42,7 @@ static struct slice undo_key_transaction(struct slice key)
 void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction,
                       uint32_t *undo_count)
 {
+    REQUIRE(core->open && transaction.len > 0);
     size_t before = store_batch_count(core->batch);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf record = BUF_INIT(BUF_UNLIMITED);
@@ -61,6 +63,7 @@ void provisional__put(struct core *core, const struct provisional_entries *entri
 
 void provisional__commit(struct core *core, struct slice transaction, uint32_t undo_count)
 {
+    REQUIRE(core->open && transaction.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
     for (uint32_t i = 0; i < undo_count; i++)
@@ -99,6 +102,7 @@ static void skip_transaction(struct store_iter *iter, struct slice transaction)
 
 int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed)
 {
+    REQUIRE(core->open);
     char lower = UNDO_LETTER, upper = UNDO_LETTER + 1;
     struct store_iter *iter =
         store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&lower, 1), slice_make(&upper, 1));

@@ -2,6 +2,7 @@
 /* Session tombstones; see session_tombstone.h. */
 #include "core/documents/session_tombstone.h"
 
+#include "base/check.h"
 #include "core/catalog/purge.h"
 #include "core/unit/unit.h"
 
@@ -98,6 +99,7 @@ int session_tombstone_hides(const struct view *view, struct slice key, const str
 void session_tombstone__put(struct core *core, struct slice session,
                             const struct session_tombstone_exclusions *exclusions)
 {
+    REQUIRE(core->open && session.len > 0);
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
 
     buf_u64be(&value, core->ts);
@@ -115,6 +117,7 @@ void session_tombstone__put(struct core *core, struct slice session,
 
 void session_tombstone__purged(struct core *core, struct slice session)
 {
+    REQUIRE(core->open && session.len > 0);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
     purge_key(&key, PURGE_SESSION_TOMBSTONE, core->ts, session);
@@ -124,6 +127,7 @@ void session_tombstone__purged(struct core *core, struct slice session)
 
 void session_tombstone__remove(struct core *core, struct slice queue_key)
 {
+    REQUIRE(core->open && queue_key.len > PURGE_PREFIX_BYTES);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
     store_batch_delete(core->batch, SPACE_SYSTEM, record_key(&key, slice_from_offset(queue_key, PURGE_PREFIX_BYTES)));

@@ -127,7 +127,7 @@ int write_executor__record(struct write_executor *exec, struct write_item_state 
     if (exec->sink.overlay == NULL && !exec->run->purge) /* reported when it was hidden */
         feed__record_document(exec->core, doc->deleted, at->key, map_get(&exec->core->pending, at->key) != NULL);
     if (exec->sink.overlay == NULL && doc->routing.data != NULL)
-        core__note_routing(exec->core, at->index->number);
+        catalog_change__note_routing(exec->core, at->index->number);
     if (doc->deleted)
         queue_tombstone(exec, doc, at->key);
     add_pending(exec, at, doc);
@@ -211,7 +211,7 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
         &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
         "the scripts before it took the [%llu] steps after which a request begins nothing more%s; it was not begun",
         (unsigned long long)update_command_steps_max(&core->limits.script, false),
-        core->precedes_mapping_limit ? "" : ", or the mappings before it as much time");
+        core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? "" : ", or the mappings before it as much time");
 }
 
 /* Whether the scripts or the mappings of earlier items took as much as one command may. */

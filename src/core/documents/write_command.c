@@ -2,6 +2,7 @@
 /* Runs the items of a WRITE command whose locks are held; see write_command.h. */
 #include "core/documents/write_command.h"
 
+#include "base/check.h"
 #include "core/documents/provisional.h"
 #include "core/documents/request_outcome.h"
 #include "core/documents/write_internal.h"
@@ -26,13 +27,16 @@ static void refuse_too_long(const struct core *core, struct command *command)
         "the scripts of an atomic request take at most [%llu] steps together [--script-steps]%s; nothing of it was "
         "done: send it in several requests, or let its scripts do less",
         (unsigned long long)core->limits.script.steps_max,
-        core->precedes_mapping_limit ? "" : ", and the mappings of the indices that it creates at most 50 ms");
+        core->command_version < COMMAND_SINCE_MAPPING_LIMIT
+            ? ""
+            : ", and the mappings of the indices that it creates at most 50 ms");
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
 void write__postpone(struct core *core, struct command *command, size_t item)
 {
+    REQUIRE(command->write.results != NULL && item < command->write.item_count);
     if (command->write.results[item].postponed)
         return;
     write_executor__postpone(core, &command->arena, &command->write.results[item]);
@@ -73,10 +77,13 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
             command->write.results[i] = run->results[next++];
 }
 
-int core__run_write(struct core *core, struct command *command, struct write_range range, const bool *chosen,
-                    const struct write_run *how)
+int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
+                       const struct write_run *how)
 {
     struct write_command *write = &command->write;
+    REQUIRE(core->open && write->results != NULL);
+    REQUIRE(range.begin <= range.end && range.end <= write->item_count);
+    REQUIRE(chosen == NULL || (range.begin == 0 && range.end == write->item_count));
     struct overlay *overlay = how->overlay;
     struct write_run run = {
         .items = write->items + range.begin,

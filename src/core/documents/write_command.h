@@ -17,8 +17,8 @@ struct core;
  * Requires: the command's results are allocated; with `chosen`, the range has all items.
  * Returns: 0; fatal codes.
  */
-int core__run_write(struct core *core, struct command *command, struct write_range range, const bool *chosen,
-                    const struct write_run *how) TL_MUST_USE;
+int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
+                       const struct write_run *how) TL_MUST_USE;
 /* Refuses all items: an atomic write has the limits of a transaction, and exceeds them. */
 void write__refuse_too_large(const struct core *core, struct command *command);
 

@@ -82,7 +82,7 @@ static void record_change(const struct commit_state *state, struct slice key, st
         return;
     invalidate_path(state, &doc);
     if (doc.routing.data != NULL)
-        core__note_routing(state->core, state->index);
+        catalog_change__note_routing(state->core, state->index);
     catalog_index_count_stat(index, doc.deleted ? INDEX_STAT_DELETED : INDEX_STAT_INDEXED, 1);
     feed__record_document(state->core, doc.deleted, key, map_get(&state->core->pending, key) != NULL);
 }
@@ -179,6 +179,7 @@ enum { PATHS_MAX = 1000 };
 
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
+    REQUIRE(core->open && overlay != NULL);
     struct commit_state state = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
 
     state.keeps_paths =

@@ -3,12 +3,13 @@
 #ifndef TL_CORE_WRITE_INTERNAL_H
 #define TL_CORE_WRITE_INTERNAL_H
 
+#include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
+#include "core/tree/tree_write.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
-#include "core/tree/tree_write.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
 
@@ -36,7 +37,8 @@
  */
 static inline bool write_executor__mapping_limit_reached(const struct core *core, bool atomic, uint64_t work)
 {
-    return !core->precedes_mapping_limit && work > (atomic ? CORE_STEP_WORK : WRITE_MAPPING_WORK_MAX);
+    return core->command_version >= COMMAND_SINCE_MAPPING_LIMIT &&
+           work > (atomic ? CORE_STEP_WORK : WRITE_MAPPING_WORK_MAX);
 }
 
 enum {

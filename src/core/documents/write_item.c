@@ -403,7 +403,8 @@ int write_executor__parse(struct write_executor *exec, const struct write_item_s
                           const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
                           struct problem *ret_problem)
 {
-    enum document_dates dates = exec->core->precedes_strict_dates ? DOCUMENT_DATES_ALL : DOCUMENT_DATES_STRICT;
+    enum document_dates dates =
+        exec->core->command_version < COMMAND_SINCE_STRICT_DATES ? DOCUMENT_DATES_ALL : DOCUMENT_DATES_STRICT;
     int r = parse_by(dates, at, source, parsed, arena, ret_document, ret_problem);
 
     if (r != 0 && dates == DOCUMENT_DATES_STRICT && at->item->op == WRITE_UPDATE && at->state.live &&
@@ -424,7 +425,7 @@ static int parse(struct write_executor *exec, struct write_item_state *at, struc
     }
     if (ret_document->update != NULL) {
         uint32_t number = at->index->number;
-        core__put_mapping(exec->core, number, ret_document->update);
+        catalog_change__put_mapping(exec->core, number, ret_document->update);
         refind_index(exec, at, number);
     }
     return 0;

@@ -56,6 +56,7 @@ void feed__record_document(struct core *core, bool deleted, struct slice key, bo
 
 void feed__set_transaction(struct core *core, struct slice id)
 {
+    REQUIRE(core->open && id.len > 0);
     core->feed.transaction = arena_copy(&core->arena, id);
 }
 

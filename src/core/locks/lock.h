@@ -63,7 +63,7 @@ struct lock_hold {
     tl_ts since;                   /* first grant of the lock */
     tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */
     tl_ts recorded_from;           /* since when it has had its recorded mode */
-    uint8_t recorded_mode;         /* as recorded in owners/lock_history.h; LOCK_NONE: as loaded */
+    uint8_t recorded_mode;         /* as recorded in wait/lock_history.h; LOCK_NONE: as loaded */
     uint32_t below[3];             /* the owner's locks on descendants: S, U, X; invariant 2 */
     uint8_t mode;                  /* enum lock_mode; LOCK_NONE: only intention locks */
     uint8_t bits;      /* set of enum lock_bit */

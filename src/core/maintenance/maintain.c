@@ -14,24 +14,26 @@
  * The command's effect follows from the state and the command. What depends on the host, the history
  * limit and the stale posting lists that it found, is in the command.
  */
+#include "core/maintenance/maintain.h"
+
 #include "base/check.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
-#include "core/documents/provisional.h"
+#include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
 #include "core/documents/prefetch.h"
+#include "core/documents/provisional.h"
 #include "core/documents/request_outcome.h"
 #include "core/documents/session_tombstone.h"
-#include "core/maintenance/maintain.h"
-#include "core/command/command.h"
+#include "core/maintenance/sweep.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
 #include "core/step/core.h"
+#include "core/tree/tree_record.h"
 #include "core/unit/handler.h"
-#include "core/owners/owners_step.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
-#include "core/tree/tree_record.h"
-#include "core/maintenance/sweep.h"
 #include "mapping/entry.h"
 
 static const char purge_horizons_key[] = "F"; /* struct purge_horizons: two timestamps */
@@ -279,7 +281,7 @@ int core__do_maintain(struct core *core, struct command *command)
     if (r == 0)
         r = remove_due(&work, PURGE_EPHEMERAL_KEYS, core->ts, remove_ephemeral_keys);
     if (r == 0 && more(&work))
-        r = owners__purge_ephemeral_keys(core, work.left, &count);
+        r = session__purge_ephemeral_keys(core, work.left, &count);
     count_removed(&work, count);
     count = 0;
     if (r == 0 && more(&work))
@@ -287,7 +289,7 @@ int core__do_maintain(struct core *core, struct command *command)
     count_removed(&work, count);
     count = 0;
     if (r == 0 && more(&work))
-        r = owners__purge_outcomes(core, work.left, &count);
+        r = txn__purge_outcomes(core, work.left, &count);
     count_removed(&work, count);
     count = 0;
     if (r == 0 && more(&work))

@@ -4,9 +4,9 @@
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
-#include "core/documents/doc.h"
 #include "core/command/command.h"
-#include "core/owners/owners_step.h"
+#include "core/documents/doc.h"
+#include "core/session/txn.h"
 #include "core/unit/unit.h"
 #include "mapping/entry.h"
 
@@ -168,7 +168,7 @@ static bool is_due(const struct core *core, const struct counter *counter)
 /* Begins to sweep the first index that is due, if any. */
 static void begin(struct core *core)
 {
-    tl_ts oldest = owners__oldest_update(core);
+    tl_ts oldest = txn__oldest_update(core);
 
     for (size_t i = 0; i < catalog_index_count(core->catalog) && core->sweep.index == 0; i++) {
         uint32_t number = catalog_index_at(core->catalog, i)->number;

@@ -3,17 +3,18 @@
 #include "core/owners/hosts.h"
 
 #include "base/alloc.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
 #include "core/command/codec.h"
 #include "core/command/command.h"
-#include "core/step/core.h"
-#include "core/unit/handler.h"
-#include "core/owners/owners_step.h"
 #include "core/command/limits.h"
 #include "core/command/section.h"
+#include "core/acquire/grants.h"
+#include "core/session/owners.h"
+#include "core/owners/owners_step.h"
+#include "core/session/session.h"
+#include "core/transaction/txn_end.h"
+#include "core/wait/wait.h"
+#include "core/step/core.h"
+#include "core/unit/handler.h"
 #include "core/unit/unit.h"
 
 enum { NAME_BYTES_MAX = 256, HOST_BYTES_MIN = 12 };
@@ -125,7 +126,7 @@ static int end_life(struct core *core, struct core_host *host, bool single_step)
     if (host->life == 0)
         return 0;
     host->life = 0;
-    owners__cancel_host(core, host->number, WAIT_HOST_GONE, single_step);
+    grants__cancel_host(core, host->number, WAIT_HOST_GONE, single_step);
     txn__abandon_host(core, host->number);
     txn__end_abandoned(core, &left);
     return session__restart(core, host->number);

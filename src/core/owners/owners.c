@@ -3,26 +3,34 @@
  * The part of owners in a step: expired deadlines, cleanup in batches, grants and deadlock victims
  * of the lock table, and commands that resume. See owners.h and README-locks.md.
  */
-#include "core/owners/owners.h"
-
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/magic.h"
-#include "core/documents/document_owners.h"
-#include "core/locks/resource.h"
-#include "core/owners/cleanup_attempt.h"
-#include "core/owners/cost.h"
-#include "core/owners/deferred.h"
-#include "core/owners/lock_history.h"
-#include "core/owners/save_pieces.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
+#include "core/acquire/acquire.h"
+#include "core/acquire/grants.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/cleanup/deferred.h"
+#include "core/cleanup/session_end.h"
 #include "core/command/command.h"
-#include "core/step/core.h"
-#include "core/unit/handler.h"
+#include "core/documents/document_owners.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/hosts.h"
 #include "core/owners/owners_step.h"
+#include "core/session/cost.h"
+#include "core/session/deadline.h"
+#include "core/session/owner.h"
+#include "core/session/owners.h"
+#include "core/session/save_pieces.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/step/core.h"
+#include "core/transaction/txn_end.h"
+#include "core/unit/handler.h"
 #include "core/unit/unit.h"
-#include "core/unit/work.h"
+#include "core/wait/lock_event.h"
+#include "core/wait/lock_history.h"
+#include "core/wait/wait.h"
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
@@ -112,6 +120,7 @@ void owners__open(struct core *core)
     const struct lock_hooks hooks = {on_deadlock, on_lock_changed, on_piece_unused, owners};
     owners->core = core;
     core->owners = owners;
+    owners->wait_ops_of = owners__wait_ops;
     lock_table_init(&owners->locks, &hooks);
     deadlines_init(&owners->leases);
     deadlines_init(&owners->wait_ends);
@@ -214,7 +223,7 @@ void owners__begin_step(struct core *core, enum command_type type)
 {
     REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
-    owners->locks.precedes_undo = core->precedes_undo;
+    owners->locks.precedes_undo = core->command_version < COMMAND_SINCE_UNDO;
     bool no_cleanup = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
     owners->locks.cleanup_quota = no_cleanup ? 0 : core->limits.purge_batch;
@@ -259,122 +268,11 @@ const struct unit_part owners__part = {.begin = begin_unit,
                                        .rollback = session__rollback_ephemeral_counts,
                                        .index_dropped = session__drop_index};
 
-bool owners__any_locks(const struct core *core)
-{
-    return !lock_table_is_idle(&core->owners->locks);
-}
-
-bool owners__index_is_unlocked(const struct core *core, struct slice index)
-{
-    return lock_table_index_is_unlocked(&core->owners->locks, index);
-}
-
-/* --- Grants and victims of the lock table ------------------------------------------------------------------------- */
-
-static const struct wait_ops *const wait_ops_of_type[COMMAND_TYPE_COUNT] = {
-#define NEVER NULL
-#define WAITS(noun) &noun##__wait_ops
-#define X(symbol, name, code, member, flags, ops) [COMMAND_##symbol] = ops,
-#include "core/command/commands.def"
-#undef X
-#undef WAITS
-#undef NEVER
-};
+/* --- Commands that wait ------------------------------------------------------------------------------------------- */
 
 const struct wait_ops *owners__wait_ops(const struct command *command)
 {
-    return command == NULL ? &deferred__wait_ops : wait_ops_of_type[command->type];
-}
-
-int owners__before_commit(struct core *core)
-{
-    struct owners *owners = core->owners;
-    struct lock_request *request;
-    REQUIRE(core->open);
-    for (;;) {
-        struct wait *wait;
-        if ((request = lock_table_next_victim(&owners->locks)) != NULL) {
-            wait = lock_request_user(request);
-            INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
-            wait->ops->on_deadlock(core, wait);
-        } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
-            wait = lock_request_user(request);
-            INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
-            if (wait->cancelled != WAIT_NOT_CANCELLED) {
-                wait__end_cancelled(core, wait, true);
-                continue;
-            }
-            int r = wait->ops->on_grant(core, wait);
-            if (r < 0)
-                return tl_trace(r);
-        } else {
-            return 0;
-        }
-    }
-}
-
-/* --- Resuming ----------------------------------------------------------------------------------------------------- */
-
-/* Counters of the step, from which the cost of one operation is computed as a difference. */
-struct usage {
-    uint64_t bytes, steps, mapping;
-};
-
-static struct usage usage_of(const struct core *core)
-{
-    return (struct usage){core->source_bytes, core->script_steps, core->mapping_work};
-}
-
-static uint64_t cost_since(const struct core *core, const struct usage *before)
-{
-    uint64_t mapping = core->precedes_mapping_limit ? 0 : core->mapping_work - before->mapping;
-    mapping = mapping > MAPPING_WORK_FREE ? mapping - MAPPING_WORK_FREE : 0;
-    return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
-           (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;
-}
-
-static int resume_or_answer(struct core *core, struct wait *wait)
-{
-    if (!wait->ended)
-        return wait->ops->resume(core, wait);
-    if (wait->ops->answer != NULL)
-        return wait->ops->answer(core, wait);
-    wait__answer(core, wait);
-    return 0;
-}
-
-static int resume_one(struct core *core, struct wait *wait)
-{
-    struct command *command = wait->command;
-    struct usage before = usage_of(core);
-    uint64_t cost = wait__cost(wait);
-    if (wait->cancelled != WAIT_NOT_CANCELLED) {
-        wait__end_cancelled(core, wait, false);
-        return 0;
-    }
-    int r = resume_or_answer(core, wait);
-    if (r == 0 && command != NULL)
-        core__complete(core, command);
-    cost_charge(&core->owners->cost_left, cost + cost_since(core, &before));
-    return r == CORE_WAITS ? 0 : r;
-}
-
-int owners__resume(struct core *core)
-{
-    struct owners *owners = core->owners;
-    REQUIRE(!core->open);
-    while (!list_empty(&owners->ready) && owners->cost_left > 0) {
-        struct wait *wait = list_entry(owners->ready.next, struct wait, link);
-        wait__dequeue_ready(core, wait);
-        core__begin(core, core->last_ts + 1);
-        int r = resume_one(core, wait);
-        if (r >= 0)
-            r = owners__before_commit(core);
-        int written = core__commit(core);
-        if (r < 0 || written < 0)
-            return tl_trace(r < 0 ? r : written);
-    }
-    return 0;
+    return command == NULL ? &deferred__wait_ops : acquire__wait_ops(command->type);
 }
 
 /* --- Deadlines ---------------------------------------------------------------------------------------------------- */
@@ -413,20 +311,6 @@ static void abort_idle(struct core *core, struct txn *txn)
     txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
 }
 
-/* Charges the cost of the timeout to *left. */
-static int time_out(struct core *core, struct wait *wait, size_t *left)
-{
-    struct usage before = usage_of(core);
-    uint64_t cost = wait__cost(wait);
-    int r = 0;
-    if (wait->cancelled == WAIT_NOT_CANCELLED)
-        r = wait->ops->on_timeout(core, wait);
-    else
-        wait__end_cancelled(core, wait, false); /* its items must not be tried once more */
-    cost_charge(left, cost + cost_since(core, &before));
-    return r;
-}
-
 /*
  * Handles the earliest due deadline of waits and idle transactions, in a unit. Sets *left to 0 when
  * none is due.
@@ -444,14 +328,14 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
     }
     core__begin(core, ts);
     if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
-        r = time_out(core, container_of(wait, struct wait, deadline), left);
+        r = grants__time_out(core, container_of(wait, struct wait, deadline), left);
     } else {
         struct txn *txn = container_of(idle, struct txn, idle);
         cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
         abort_idle(core, txn);
     }
     if (r >= 0)
-        r = owners__before_commit(core);
+        r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -468,10 +352,10 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
     while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
     session__drop_records(core); /* readers do not find them while their cleanup is pending */
-    owners__end_some_cancelled(core);
+    grants__end_some_cancelled(core);
     if (!session__can_clean(core))
         lock_table_resume_grants(&core->owners->locks);
-    int r = owners__before_commit(core);
+    int r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -487,7 +371,7 @@ static int clean_one(struct core *core, tl_ts ts, size_t *left)
     if (!session__can_clean(core) || *left == 0)
         lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
-        r = owners__before_commit(core);
+        r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -520,41 +404,17 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
 {
     core__begin(core, ts);
     txn__end_abandoned(core, &left);
-    int r = owners__before_commit(core);
+    int r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
-}
-
-/*
- * Ends cancelled waits, at most `max`. The end of one may free the lock that another one waits for:
- * that is granted only when all have ended, so owners__before_commit() finds it as granted, and
- * releases it.
- */
-static void end_some_cancelled(struct core *core, size_t max)
-{
-    struct list *cancelled = &core->owners->cancelled;
-    lock_table_suspend_grants(&core->owners->locks);
-    for (; max > 0 && !list_empty(cancelled); max--)
-        wait__end_cancelled(core, list_entry(cancelled->next, struct wait, of_cancelled), false);
-    lock_table_resume_grants(&core->owners->locks);
-}
-
-static size_t cancel_batch(const struct core *core)
-{
-    return CANCELS_PER_COST * core->limits.ephemeral_batch;
-}
-
-void owners__end_some_cancelled(struct core *core)
-{
-    end_some_cancelled(core, cancel_batch(core));
 }
 
 /* Ends one batch of cancelled waits, in one unit. */
 static int end_cancelled(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
-    owners__end_some_cancelled(core);
-    int r = owners__before_commit(core);
+    grants__end_some_cancelled(core);
+    int r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -576,7 +436,7 @@ static int purge_step(struct core *core, tl_ts ts)
         lock_table_resume_grants(&owners->locks);
     }
     if (r >= 0)
-        r = owners__before_commit(core);
+        r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -618,30 +478,17 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     if (r >= 0 && expired && !lock_table_has_pending_grants(&core->owners->locks))
         r = run_due_batch(core, at, barrier_clock);
     if (r >= 0 && (terminating || cancelling || abandoned || expired))
-        r = owners__resume(core);
+        r = grants__resume(core);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-void owners__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
-{
-    REQUIRE(core->open && cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
-    list_for_each(link, &core->owners->waits)
-    {
-        struct wait *wait = list_entry(link, struct wait, of_all);
-        core__work(core, WORK_LOCK);
-        if (wait->command != NULL && !wait->ended && host_of_number(wait->command->request) == host)
-            wait__cancel(core, wait, cause);
-    }
-    end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
-}
-
 int core__do_cancel(struct core *core, struct command *command)
 {
     uint64_t host = host_of_number(command->cancel.request);
     if (command->cancel.request == host << HOST_SHIFT) {
-        owners__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
+        grants__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
         return 0;
     }
     struct wait *wait = wait__by_request(core, command->cancel.request);

@@ -7,7 +7,7 @@
 #ifndef TL_CORE_OWNERS_CODEC_H
 #define TL_CORE_OWNERS_CODEC_H
 
-#include "core/owners/deadline.h"
+#include "core/session/deadline.h"
 #include "core/command/section.h"
 
 struct core;

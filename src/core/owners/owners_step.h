@@ -11,6 +11,7 @@
 
 struct core;
 struct sections;
+struct wait_ops;
 
 /* The part in units, and the functions for writes of documents; core_open() registers them. */
 struct unit_part;
@@ -36,9 +37,6 @@ int owners__convert(struct core *core) TL_MUST_USE;
  * owners__discard_loaded().
  */
 void owners__codec(struct core *core, struct sections *sections);
-/* As core_save_ahead() and the first part of core_save_rest() (save.h). */
-int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more) TL_MUST_USE;
-int owners__save_rest(struct core *core) TL_MUST_USE;
 /* Discards partly read owners, so that they can be closed. */
 void owners__discard_loaded(struct core *core);
 /*
@@ -46,16 +44,12 @@ void owners__discard_loaded(struct core *core);
  *   If so, records it as the host's newest.
  */
 bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint64_t number);
+/* Returns: the callbacks of a command, NULL if it never waits; of a deferred action for NULL. */
+const struct wait_ops *owners__wait_ops(const struct command *command);
 /*
  * Begins a step: sets how much cleanup of ended sessions it may do before a command of this type.
  */
 void owners__begin_step(struct core *core, enum command_type type);
-/*
- * Processes wakeups of the lock table before the unit is committed: ends deadlock victims,
- * completes granted LOCK commands, and queues other granted commands for owners__resume().
- * Returns: 0; fatal codes.
- */
-int owners__before_commit(struct core *core) TL_MUST_USE;
 /* Completes every waiting command with PROBLEM_STOPPING. */
 void owners__stop(struct core *core);
 /*
@@ -67,11 +61,6 @@ void owners__stop(struct core *core);
  */
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick) TL_MUST_USE;
 /*
- * Runs granted waiting commands, oldest grant first, each in its own unit, up to the limit of one
- * step. Called with no unit open. Returns: 0; fatal codes.
- */
-int owners__resume(struct core *core) TL_MUST_USE;
-/*
  * Returns: the work of the lock table since core_open(), in locks, requests and resources visited.
  */
 uint64_t owners__lock_work(const struct core *core);
@@ -80,20 +69,6 @@ uint64_t owners__lock_work(const struct core *core);
  * the end of a step.
  */
 void owners__update_budget(struct core *core);
-/* Runs the handler of a DDL command once no other owner's lock conflicts. Returns: as a handler. */
-int owners__run_ddl(struct core *core, struct command *command) TL_MUST_USE;
-/*
- * Removes ephemeral keys of deleted indices in the open unit. Returns: 0 and the number removed, at
- * most `max`; fatal codes.
- */
-int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_removed) TL_MUST_USE;
-/* Returns: the timestamp at which the oldest open update transaction began; TL_TS_MAX: none. */
-tl_ts owners__oldest_update(const struct core *core);
-/*
- * Purges outcomes of transactions that are due, in the open unit. Returns: 0 and the number of
- * keys; fatal codes.
- */
-int owners__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 /*
  * Checks the sums of the lock table and of the owners, and the order of overlays, and aborts if one
  * is violated. Called at the end of each step in builds of developers. It takes time linear in

@@ -4,17 +4,17 @@
  * command; the progress of a bulk is in its results.
  */
 #include "base/check.h"
-#include "core/documents/result_codec.h"
-#include "core/owners/deferred.h"
-#include "core/owners/owner.h"
-#include "core/owners/owners.h"
-#include "core/owners/owners_codec.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
 #include "core/command/codec.h"
 #include "core/command/command.h"
 #include "core/command/section.h"
+#include "core/documents/result_codec.h"
+#include "core/session/owner.h"
+#include "core/session/owners.h"
+#include "core/owners/owners_codec.h"
+#include "core/owners/owners_step.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/wait/wait.h"
 #include "core/unit/unit.h"
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */

@@ -10,20 +10,23 @@
 
 #include "base/check.h"
 #include "base/magic.h"
+#include "core/acquire/acquire.h"
+#include "core/acquire/grants.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
+#include "core/command/command_codec.h"
 #include "core/documents/prefetch.h"
 #include "core/documents/write.h"
 #include "core/feed/feed.h"
 #include "core/maintenance/maintain.h"
 #include "core/maintenance/sweep.h"
 #include "core/owners/owners_step.h"
+#include "core/tree/empty_paths.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
-#include "core/tree/empty_paths.h"
 
 static const char ts_ceiling_key[] = "U"; /* the timestamp ceiling and its payload */
 
@@ -114,6 +117,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->magic = CORE_MAGIC;
     core->parts = parts;
     core->handlers = handlers;
+    core->command_version = COMMAND_CODEC_VERSION;
     core->lock_work = owners__lock_work;
     core->document_owners = &owners__of_documents;
     core->store = store;
@@ -190,11 +194,11 @@ static int run(struct core *core, struct command *command)
     int r, written;
 
     core__begin(core, command->ts);
-    r = command_is(command->type, COMMAND_DDL) ? owners__run_ddl(core, command) : core__handle(core, command);
+    r = command_is(command->type, COMMAND_DDL) ? acquire__ddl(core, command) : core__handle(core, command);
     if (r == 0)
         core__complete(core, command);
     if (r >= 0)
-        r = owners__before_commit(core);
+        r = grants__settle(core);
     written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -229,11 +233,9 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(type < COMMAND_TYPE_COUNT && !list_linked(&command->link));
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
     REQUIRE(!command_is(command->type, COMMAND_UNLOGGED));
+    REQUIRE(command->version > 0 && command->version <= COMMAND_CODEC_VERSION);
     core->effects = effects;
-    core->precedes_routing_marks = command->precedes_routing_marks;
-    core->precedes_undo = command->precedes_undo;
-    core->precedes_mapping_limit = command->precedes_mapping_limit;
-    core->precedes_strict_dates = command->precedes_strict_dates;
+    core->command_version = command->version;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);
@@ -251,7 +253,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     if (r >= 0)
         r = run(core, command);
     if (r >= 0)
-        r = owners__resume(core);
+        r = grants__resume(core);
     core->effects = NULL;
     end_work(core, type);
     owners__update_budget(core);

@@ -8,11 +8,12 @@
 
 #include "base/check.h"
 #include "core/command/codec.h"
-#include "core/step/core.h"
-#include "core/owners/owners_step.h"
 #include "core/command/section.h"
-#include "core/unit/unit.h"
+#include "core/owners/owners_step.h"
+#include "core/session/save_pieces.h"
+#include "core/step/core.h"
 #include "core/tree/empty_paths.h"
+#include "core/unit/unit.h"
 
 static void codec_numbers(struct sections *sections, struct core *core)
 {

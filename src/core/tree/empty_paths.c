@@ -3,6 +3,7 @@
 #include "core/tree/empty_paths.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "core/tree/tree.h"
 
 /* Whether the path is known to be empty. */
@@ -142,6 +143,7 @@ static void codec_element(struct codec *codec, struct empty_path *element)
 
 void empty_paths__codec(struct codec *codec, struct empty_paths *paths)
 {
+    REQUIRE(!codec_reads(codec) || paths->count == 0);
     size_t count = paths->count;
 
     codec_size(codec, &paths->next_replaced);

@@ -4,6 +4,8 @@
 
 #include <limits.h>
 
+#include "base/check.h"
+
 enum {
     LETTER_REACH = 'd',
     LETTER_DIRENT = 'g',
@@ -129,6 +131,8 @@ static int64_t unzigzag(uint64_t value)
 
 void tree_relocation_encode(struct buf *buf, const struct tree_relocation *relocation)
 {
+    REQUIRE(relocation->state <= TREE_DETACHED);
+    REQUIRE(relocation->state != TREE_RELOCATED || relocation->dirent.len > 0); /* else it cannot be decoded */
     buf_u64be(buf, relocation->ts);
     buf_byte(buf, (char)relocation->state);
     buf_varint(buf, zigzag(relocation->renames));

@@ -11,6 +11,7 @@
 /* Puts a record into the overlay if `own`, else into the batch. An empty value deletes. */
 static void put(struct tree_writer *writer, bool own, struct slice key, struct slice value)
 {
+    REQUIRE(!own || writer->overlay != NULL);
     if (own) {
         if (value.len > 0)
             overlay_put(writer->overlay, SPACE_TREE, key, value);
@@ -255,6 +256,7 @@ int tree_resolve_or_create(struct tree_writer *writer, struct slice path, struct
 
 void tree_set_version_high(struct tree_writer *writer, struct slice document, bool high)
 {
+    REQUIRE(document.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
     put(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
@@ -376,6 +378,7 @@ int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, 
 
 void tree_commit(struct store_batch *batch, struct slice key, struct slice value, tl_ts ts)
 {
+    REQUIRE(key.len > 0 && ts != TREE_TS_OPEN);
     tl_cleanup(buf_deinit) struct buf stamped = BUF_INIT(BUF_UNLIMITED);
 
     if (value.data == NULL) {

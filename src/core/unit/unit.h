@@ -75,10 +75,7 @@ struct core {
     tl_ts ts_ceiling;              /* the last ceiling; 0: none */
     struct buf ts_ceiling_payload; /* stored with the ceiling, for the host */
     tl_ts must_sync_ts;            /* newest unit that must be durable before its reply is sent; 0: none */
-    bool precedes_routing_marks;   /* as in the command of the current step */
-    bool precedes_undo;            /* as in the command of the current step */
-    bool precedes_mapping_limit;   /* as in the command of the current step */
-    bool precedes_strict_dates;    /* as in the command of the current step */
+    unsigned command_version;      /* as in the command of the current step; before the first the newest */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 

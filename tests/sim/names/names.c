@@ -39,8 +39,8 @@
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
-#include "core/owners/owners.h"
-#include "core/owners/wait.h"
+#include "core/session/owners.h"
+#include "core/wait/wait.h"
 #include "core/step/save.h"
 #include "mapping/mapping.h"
 

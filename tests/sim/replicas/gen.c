@@ -2,7 +2,7 @@
 #include "gen.h"
 
 #include "core/catalog/catalog.h"
-#include "core/owners/owners.h"
+#include "core/session/owners.h"
 #include "core/unit/unit.h"
 
 static const char *const hosts[] = {"a", "b", "c", "d"};

@@ -36,7 +36,7 @@
 #include "core/step/command_group.h"
 #include "../../lib/bounded.h"
 #include "../../lib/settle.h"
-#include "core/owners/owners.h"
+#include "core/session/owners.h"
 #include "core/step/save.h"
 #include "core/unit/unit.h"
 #include "gen.h"

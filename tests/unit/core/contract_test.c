@@ -7,12 +7,17 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/dies.h"
 
+#include "core/catalog/catalog_change.h"
+#include "core/documents/provisional.h"
+#include "core/documents/session_tombstone.h"
 #include "core/locks/lock.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/wait/wait.h"
 #include "core/owners/owners_step.h"
+#include "core/tree/tree_record.h"
+#include "core/tree/tree_write.h"
 #include "core/unit/unit.h"
 #include "store/overlay_internal.h"
 #include "store/view.h"
@@ -211,6 +216,60 @@ static void test_core_contracts_are_checked(void **state)
     fixture_close(&box);
 }
 
+static void step_of_unknown_version(void *context)
+{
+    struct core_fixture *box = context;
+    struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+    command->ts = core_last_ts(box->core) + 1;
+    command->version = 0;
+    (void)!core_step(box->core, command, &box->effects);
+}
+
+/* --- Records that a caller would lose, or that no reader could decode ------------------------- */
+
+static void hide_outside_a_unit(void *context)
+{
+    const struct session_tombstone_exclusions none = {0};
+    session_tombstone__put(((struct core_fixture *)context)->core, SLICE_LIT("s"), &none);
+}
+
+static void commit_outside_a_unit(void *context)
+{
+    provisional__commit(((struct core_fixture *)context)->core, SLICE_LIT("t"), 1);
+}
+
+static void change_catalog_outside_a_unit(void *context)
+{
+    catalog_change__drop_object(((struct core_fixture *)context)->core, CATALOG_TEMPLATES, SLICE_LIT("t"));
+}
+
+static void encode_without_entry(void *context)
+{
+    const struct tree_relocation relocation = {.state = TREE_RELOCATED, .seq_no = -1};
+    tree_relocation_encode(context, &relocation);
+}
+
+static void commit_open_timestamp(void *context)
+{
+    tree_commit(NULL, SLICE_LIT("k"), SLICE_NONE, TREE_TS_OPEN);
+    (void)context;
+}
+
+static void test_records_outside_of_contracts_are_refused(void **state)
+{
+    (void)state;
+    struct core_fixture box;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    fixture_open(&box);
+    assert_dies(step_of_unknown_version, &box, "command->version > 0");
+    assert_dies(hide_outside_a_unit, &box, "core->open");
+    assert_dies(commit_outside_a_unit, &box, "core->open");
+    assert_dies(change_catalog_outside_a_unit, &box, "core->open");
+    assert_dies(encode_without_entry, &buf, "relocation->dirent.len > 0");
+    assert_dies(commit_open_timestamp, NULL, "ts != TREE_TS_OPEN");
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_wait_changes_state_by_its_table),
         cmocka_unit_test(test_steps_check_owners_and_overlays),
         cmocka_unit_test(test_core_contracts_are_checked),
+        cmocka_unit_test(test_records_outside_of_contracts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

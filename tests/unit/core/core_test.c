@@ -571,7 +571,7 @@ static struct command *create_indices(struct core_fixture *box, size_t first, bo
     struct command *command = fixture_write_command(box, NEW_INDICES - first);
 
     command->write.atomic = atomic;
-    command->precedes_mapping_limit = older;
+    command->version = older ? COMMAND_SINCE_MAPPING_LIMIT - 1 : COMMAND_CODEC_VERSION;
     for (size_t i = 0; first + i < NEW_INDICES; i++) {
         struct write_item *item = &command->write.items[i];
         *item = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
@@ -709,7 +709,7 @@ static struct write_result *index_date(struct core_fixture *box, bool older, con
     struct command *command = fixture_write_command(box, 1);
 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", id, source);
-    command->precedes_strict_dates = older;
+    command->version = older ? COMMAND_SINCE_STRICT_DATES - 1 : COMMAND_CODEC_VERSION;
     return &fixture_run(box, command, 1)->write.results[0];
 }
 

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#include "core/owners/owners.h"
-#include "core/owners/lock_event.h"
+#include "core/session/owners.h"
+#include "core/wait/lock_event.h"
 
 enum {
     DOCUMENTS = 12000,

@@ -16,11 +16,11 @@
 #include <stdio.h>
 
 #include "core/documents/action.h"
-#include "core/owners/cleanup_attempt.h"
-#include "core/owners/deferred.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/cleanup/deferred.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
 #include "core/step/save.h"
 
 static const char *file;

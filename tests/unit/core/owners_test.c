@@ -7,10 +7,10 @@
 #include "../../lib/maintenance.h"
 #include "../../lib/unit.h"
 
-#include "core/owners/lock_resolve.h"
-#include "core/owners/owners.h"
+#include "core/acquire/lock_resolve.h"
+#include "core/session/owners.h"
 #include "core/documents/write.h"
-#include "core/owners/txn.h"
+#include "core/session/txn.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "mapping/mapping.h"

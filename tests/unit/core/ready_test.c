@@ -11,11 +11,12 @@
 #include <stdio.h>
 
 #include "../../lib/bounded.h"
-#include "core/owners/cost.h"
-#include "core/owners/owners.h"
-#include "core/owners/session.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
+#include "core/command/command_codec.h"
+#include "core/session/cost.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/wait/wait.h"
 #include "core/unit/work.h"
 
 static uint64_t last_request;
@@ -1181,7 +1182,7 @@ static void make_upgrade(struct upgrade *upgrade, bool of_txn, bool older)
     assert_int_equal(ready_count(box), 1);
     struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
     unlock->owner.session = SLICE_LIT("other");
-    unlock->precedes_undo = older;
+    unlock->version = older ? COMMAND_SINCE_UNDO - 1 : COMMAND_CODEC_VERSION;
     give(box, unlock);
     assert_null(completed_as(box, upgrade->request));
     assert_int_equal(mode_of(box, upgrade->owner, "fs"), LOCK_X);

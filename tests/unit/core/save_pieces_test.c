@@ -18,8 +18,8 @@
 #include "base/rand.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
-#include "core/owners/owners.h"
-#include "core/owners/txn.h"
+#include "core/session/owners.h"
+#include "core/session/txn.h"
 #include "core/step/save.h"
 #include "core/command/section.h"
 

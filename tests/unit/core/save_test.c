@@ -18,11 +18,11 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "core/owners/deferred.h"
-#include "core/owners/owners.h"
-#include "core/owners/cleanup_attempt.h"
-#include "core/owners/txn.h"
-#include "core/owners/wait.h"
+#include "core/cleanup/deferred.h"
+#include "core/session/owners.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/session/txn.h"
+#include "core/wait/wait.h"
 #include "core/step/save.h"
 #include "core/command/section.h"
 #include "core/unit/unit.h"

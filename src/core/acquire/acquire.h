@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks of writes, DDL, cleanup actions of ended sessions, and those that were deferred.
+ *
+ * 1. A command runs only with all the locks that its names mean in the unit in which it runs: names
+ *    are resolved again whenever it is resumed.
+ * 2. An autocommit write or DDL command holds no lock after the unit in which it is complete. The
+ *    locks of a transaction stay with it, also if the command fails.
+ * 3. A command that fails before it runs changes nothing but its own wait.
+ *
+ * ask.h requests the locks; grants.h resumes the command.
+ */
+#ifndef TL_CORE_ACQUIRE_H
+#define TL_CORE_ACQUIRE_H
+
+#include "core/command/command.h"
+
+struct core;
+struct resource_name;
+struct session;
+struct wait;
+struct wait_ops;
+
+/*
+ * Runs a write that has an owner or may conflict with a lock: checks session, transaction and
+ * fencing token, and acquires or awaits its locks. Its results are allocated and zeroed.
+ * Returns: as a handler.
+ */
+int acquire__write(struct core *core, struct command *command) TL_MUST_USE;
+/*
+ * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
+ * requests do not block it.
+ * Requires: the command lives as long as the unit, which reads the documents it wrote in its
+ *          memory.
+ * Returns: 0, with the item's result; 1, another owner holds a conflicting lock: nothing was run,
+ *          and an alias in the item is replaced by its current index; fatal codes.
+ */
+int acquire__run_cleanup(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
+/*
+ * Returns: whether another owner holds a lock that conflicts with the removal of an ephemeral
+ * document of the session. Waiting requests do not count.
+ */
+bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal);
+/* Returns: the same for a change of a document that has a resource in the lock table. */
+bool acquire__document_is_blocked(struct core *core, struct session *session, const struct resource_name *document);
+/* Requests the locks of a deferred action. Returns: 0, granted; CORE_WAITS, parked; fatal codes. */
+int acquire__request_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+/*
+ * Runs a deferred action whose locks were granted, after resolving its locks again.
+ * Returns: 0, with its result; CORE_WAITS, it needs other locks now: those it had are released, and
+ *          it is parked; fatal codes.
+ */
+int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+/* Runs the handler of a DDL command once no other owner's lock conflicts. Returns: as a handler. */
+int acquire__ddl(struct core *core, struct command *command) TL_MUST_USE;
+
+/* Returns: the callbacks of the row of a command; NULL: it never waits. */
+const struct wait_ops *acquire__wait_ops(enum command_type type);
+/* These callbacks. */
+extern const struct wait_ops write__wait_ops;    /* acquire.c */
+extern const struct wait_ops change__wait_ops;   /* acquire_ddl.c */
+extern const struct wait_ops lock__wait_ops;     /* do_lock.c */
+extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
+extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lock acquisition of DDL: commands that change indices, aliases or stored scripts.
+ * README-locks.md, "Requests".
+ *
+ * - Deleting, opening or closing an index acquires X on it, since it concerns all documents.
+ * - Creating an index, or changing its mapping, settings or aliases, acquires an insert intention
+ *   on it. A lock on the index or on everything blocks that; locks on documents and directories
+ *   do not.
+ *
+ * A DDL command waits as an autocommit write does. Locks of the session that it names do not block
+ * it.
+ */
+#include "base/check.h"
+#include "core/acquire/acquire.h"
+#include "core/acquire/ask.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
+#include "core/catalog/catalog.h"
+#include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/session/command_owner.h"
+#include "core/session/deadline.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/wait/wait.h"
+#include "mapping/mapping.h"
+
+static struct lock_spec_list specs_of(struct core *core, const struct command *command)
+{
+    struct lock_spec_list specs = {0};
+    lock_resolve__ddl(core, command, &specs);
+    return specs;
+}
+
+/* Whether a spec is for an index that the command changes; not for a name, nor auxiliary. */
+static bool is_index(const struct lock_spec *spec)
+{
+    return spec->on.space == RESOURCE_SPACE_TREE && !spec->auxiliary;
+}
+
+/* Whether the fencing token of a command, if any, covers every index that it changes. */
+static bool token_is_valid(const struct core *core, const struct lock_spec_list *specs, struct command *command,
+                           const struct session *session)
+{
+    const struct owner *requester = session == NULL ? NULL : &session->owner;
+    for (size_t i = 0; i < specs->count; i++)
+        if (is_index(&specs->items[i]) &&
+            !command_owner__check_token(core, command, &specs->items[i].on, requester, &command->problem))
+            return false;
+    return true;
+}
+
+/* Whether an index exists and has a path field, so that its documents are in directories. */
+static bool has_path_field(const struct core *core, struct slice index)
+{
+    const struct catalog_index *found = catalog_index(core->catalog, index);
+    return found != NULL && mapping_path_field(found->mapping) != NULL;
+}
+
+/*
+ * Runs the handler in a unit without other changes, since a handler that refuses rolls back its
+ * whole unit. Then moves the locks on documents, if the path field was added or removed.
+ * Returns: 0; fatal codes.
+ */
+static int run(struct core *core, struct command *command, struct lock_spec_list *specs)
+{
+    if (core__changed(core)) { /* locks were released, and others granted */
+        int r = grants__settle(core);
+        int written = core__commit(core);
+        if (r < 0 || written < 0)
+            return tl_trace(r < 0 ? r : written);
+        core__begin(core, core->last_ts + 1);
+        *specs = specs_of(core, command);
+    }
+    bool *had_path_field = arena_zalloc(&core->arena, specs->count + 1);
+    for (size_t i = 0; i < specs->count; i++)
+        had_path_field[i] = is_index(&specs->items[i]) && has_path_field(core, specs->items[i].on.index);
+    int r = core__handle(core, command);
+    for (size_t i = 0; r == 0 && i < specs->count; i++)
+        if (is_index(&specs->items[i]) && had_path_field[i] != has_path_field(core, specs->items[i].on.index))
+            r = lock_resolve__relocate_documents(core, specs->items[i].on.index);
+    return r;
+}
+
+/*
+ * Requests the locks, and runs or parks the command.
+ * Returns: 0, done or refused, and the wait freed; CORE_WAITS; fatal codes.
+ */
+static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *specs, tl_ts until)
+{
+    struct command *command = wait->command;
+    int r = 0;
+    lock_resolve__drop_unheld(core, wait->owner, wait->session, specs);
+    if (specs->count == 0) {
+        r = run(core, command, specs);
+        wait__free(core, wait);
+        return r;
+    }
+    enum ask_outcome outcome = ask__locks(core, wait, specs->items, specs->count, until);
+    switch (outcome) {
+    case ASK_GRANTED: r = run(core, command, specs); break;
+    case ASK_PARKED: return CORE_WAITS;
+    case ASK_BLOCKED:
+    case ASK_FULL: ask__explain(core, wait, outcome, PROBLEM_LOCK_WAIT_TIMEOUT); break;
+    case ASK_VICTIM: ask__fail_victim(core, wait); return 0;
+    }
+    wait__free(core, wait);
+    return r;
+}
+
+int acquire__ddl(struct core *core, struct command *command)
+{
+    REQUIRE(core->open && command_is(command->type, COMMAND_DDL));
+    struct session *session;
+    if (!owners_any_locks(core->owners) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
+        return core__handle(core, command);
+    struct lock_spec_list specs = specs_of(core, command);
+    if (!command_owner__session(core, command, &session) || !token_is_valid(core, &specs, command, session) ||
+        lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem))
+        return 0;
+    if (!owners_any_locks(core->owners) || specs.count == 0)
+        return core__handle(core, command);
+    struct wait *wait = wait__new(core, command, NULL, session, NULL);
+    return acquire(core, wait, &specs, deadline_after(core, command->owner.timeout_us));
+}
+
+/* Whether the granted locks include every one that the command needs in the current state. */
+static bool is_still_granted(const struct core *core, const struct wait *wait, const struct lock_spec_list *specs)
+{
+    for (size_t i = 0; i < specs->count; i++)
+        if (!specs->items[i].insert_intention && !lock_table_holds(&core->owners->locks, wait->owner, &specs->items[i]))
+            return false;
+    return true;
+}
+
+/* Starts again: the token may have become invalid meanwhile, and names may mean more. */
+static int resume(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct lock_spec_list specs = specs_of(core, command);
+    struct session *session = wait->session;
+    int r = 0;
+    if (token_is_valid(core, &specs, command, session) &&
+        !lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem)) {
+        lock_resolve__drop_unheld(core, wait->owner, session, &specs);
+        if (!is_still_granted(core, wait, &specs)) {
+            lock_release_all(&core->owners->locks, wait->owner);
+            return acquire(core, wait, &specs, wait->until);
+        }
+        r = run(core, command, &specs);
+    }
+    wait__free(core, wait);
+    return r;
+}
+
+const struct wait_ops change__wait_ops = {wait__on_grant, resume, wait__on_timeout, grants__on_deadlock, NULL};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking for locks; see ask.h. */
+#include "core/acquire/ask.h"
+
+#include "base/check.h"
+#include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/transaction/txn_end.h"
+#include "core/unit/unit.h"
+#include "core/wait/wait.h"
+
+enum ask_outcome ask__locks(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count,
+                            uint64_t until)
+{
+    REQUIRE(core->open && wait->command != NULL);
+    bool has_time = until > core->clock, full = has_time && wait__limit_reached(core);
+    switch (wait__acquire(core, wait, specs, count, has_time && !full)) {
+    case LOCK_GRANTED: return ASK_GRANTED;
+    case LOCK_WAITS: wait__park(core, wait, until); return ASK_PARKED;
+    case LOCK_CONFLICT: return full ? ASK_FULL : ASK_BLOCKED;
+    case LOCK_DEADLOCK: return ASK_VICTIM;
+    }
+    UNREACHABLE();
+}
+
+void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type)
+{
+    struct command *command = wait->command;
+    REQUIRE(outcome == ASK_BLOCKED || outcome == ASK_FULL);
+    if (outcome == ASK_FULL)
+        wait__explain_limit(core, &command->arena, &command->problem);
+    else
+        wait__explain(wait, type, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
+}
+
+void ask__fail_victim(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    command->problem = *wait__cause(wait);
+    wait__free(core, wait);
+    if (txn != NULL)
+        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands LOCK, UNLOCK and TXN_LOCK. lock_resolve.c resolves the names in them. */
+#include "core/acquire/acquire.h"
+#include "core/acquire/ask.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
+#include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/session/deadline.h"
+#include "core/session/owner.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+#include "core/wait/wait.h"
+
+/* --- LOCK --------------------------------------------------------------------------------------------------------- */
+
+/* The owner that requests locks: a session, or a transaction with a LOCK of its own. */
+struct requester {
+    struct session *session;
+    struct txn *txn;
+    struct lock_owner *owner;
+};
+
+/* Finds the owner of a LOCK. Returns: false, with the command's problem. */
+static bool find_requester(struct core *core, struct command *command, struct requester *requester)
+{
+    const struct command_owner *owner = &command->owner;
+    *requester = (struct requester){0};
+    if (owner->transaction.len > 0) {
+        requester->txn = txn__find(core, owner->transaction, owner->session, &command->arena, &command->problem);
+        requester->owner = requester->txn == NULL ? NULL : &requester->txn->owner.locks;
+    } else {
+        requester->session = session__find(core, owner->session, &command->arena, &command->problem);
+        requester->owner = requester->session == NULL ? NULL : &requester->session->owner.locks;
+    }
+    return requester->owner != NULL;
+}
+
+static bool is_within_limits(struct core *core, struct command *command, const struct lock_owner *owner, size_t more)
+{
+    size_t max = core->limits.locks_per_session_max;
+    if (owner->lock_count + owner->auxiliary_count + more > max)
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks",
+                    max);
+    return command->problem.type == PROBLEM_NONE;
+}
+
+/* Returns: by target, whether its index is missing; NULL: none is. */
+static bool *find_missing(const struct core *core, struct command *command)
+{
+    const struct lock_command *lock = &command->lock;
+    bool *missing = NULL;
+    for (size_t i = 0; i < lock->target_count; i++) {
+        if (!lock_resolve__is_missing(core, lock->targets[i].index))
+            continue;
+        if (missing == NULL)
+            missing = arena_zalloc(&command->arena, lock->target_count * sizeof *missing);
+        missing[i] = true;
+    }
+    return missing;
+}
+
+/* Fills the results of a granted LOCK. */
+static void set_results(struct core *core, struct command *command, struct wait *wait)
+{
+    command->lock.index_missing = find_missing(core, command);
+    command->lock.fencing_token = lock_request_token(wait->request);
+    command->lock.waited_us = core->clock - wait->since;
+    command->lock.queue_position = wait->queue_position;
+    if (wait->txn != NULL)
+        txn__touch(core, wait->txn);
+}
+
+/*
+ * Requests the locks of a LOCK or a TXN_LOCK.
+ * Returns: 0, with *ret_granted; if false, the command has its problem and the wait is freed;
+ *          CORE_WAITS.
+ */
+static int acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, uint64_t wait_us,
+                   bool *ret_granted)
+{
+    *ret_granted = false;
+    enum ask_outcome outcome = ask__locks(core, wait, specs, count, deadline_after(core, wait_us));
+    switch (outcome) {
+    case ASK_GRANTED: *ret_granted = true; return 0;
+    case ASK_PARKED: return CORE_WAITS;
+    case ASK_BLOCKED:
+    case ASK_FULL:
+        ask__explain(core, wait, outcome, PROBLEM_LOCK_CONFLICT);
+        wait__free(core, wait);
+        return 0;
+    case ASK_VICTIM: ask__fail_victim(core, wait); return 0;
+    }
+    UNREACHABLE();
+}
+
+/*
+ * Resolves the targets and requests their locks; may wait for `wait_us`.
+ * Returns: as acquire(); fatal codes.
+ */
+static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wait_us, bool *ret_granted)
+{
+    struct command *command = wait->command;
+    const struct lock_command *lock = &command->lock;
+    struct lock_spec_list specs;
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
+                                &command->problem);
+    *ret_granted = false;
+    if (r == 0)
+        lock_resolve__drop_held(core, wait->owner, &specs);
+    if (r != 0 || !is_within_limits(core, command, wait->owner, specs.count)) {
+        wait__free(core, wait);
+        return r < 0 ? tl_trace(r) : 0;
+    }
+    wait->names_epoch = core->names_epoch;
+    core__note_indivisible(core, specs.count * WORK_LOCK_ASKED); /* at most locks_per_session_max */
+    return acquire(core, wait, specs.items, specs.count, wait_us, ret_granted);
+}
+
+int core__do_lock(struct core *core, struct command *command)
+{
+    struct requester requester;
+    bool granted;
+    if (!find_requester(core, command, &requester))
+        return 0;
+    if (command->lock.target_count == 0) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "a lock request must name at least one lock in [locks]");
+        return 0;
+    }
+    struct wait *wait = wait__new(core, command, requester.owner, requester.session, requester.txn);
+    int r = resolve_and_acquire(core, wait, command->owner.timeout_us, &granted);
+    if (granted) {
+        set_results(core, command, wait);
+        wait__free(core, wait);
+    }
+    return r;
+}
+
+/*
+ * Finds whether the granted locks are exactly those that the targets mean now.
+ * Returns: 0; fatal codes.
+ */
+static int is_current(struct core *core, struct wait *wait, bool *ret_current)
+{
+    struct command *command = wait->command;
+    const struct lock_command *lock = &command->lock;
+    struct problem problem;
+    struct lock_spec_list specs;
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
+                                &problem);
+    size_t count = 0;
+    *ret_current = r == 0;
+    for (size_t i = 0; r == 0 && i < specs.count; i++) {
+        *ret_current &= lock_table_holds(&core->owners->locks, wait->owner, &specs.items[i]);
+        count += specs.items[i].on.space == RESOURCE_SPACE_TREE;
+    }
+    *ret_current &= count == lock_request_spec_count(wait->request);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Completes a LOCK in the unit that granted it, unless its names have changed their meaning. */
+static int on_grant(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    bool current = true;
+    int r = wait->names_epoch == core->names_epoch ? 0 : is_current(core, wait, &current);
+    if (r < 0)
+        return tl_trace(r);
+    if (!current) {
+        wait->granted_ts = core->ts;
+        wait__enqueue_ready(core, wait);
+        return 0;
+    }
+    set_results(core, command, wait);
+    wait__free(core, wait);
+    core__complete(core, command);
+    return 0;
+}
+
+/* Releases granted locks that the names no longer mean, and requests those that they mean now. */
+static int resume_lock(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    bool current, granted;
+    int r = is_current(core, wait, &current);
+    if (r < 0)
+        return r;
+    if (!current) {
+        lock_request_undo(wait->request, wait->granted_ts);
+        wait->granted_ts = 0;
+        uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
+        r = resolve_and_acquire(core, wait, left_us, &granted);
+        if (!granted)
+            return r;
+    }
+    set_results(core, command, wait);
+    wait__free(core, wait);
+    return 0;
+}
+
+static int on_timeout(struct core *core, struct wait *wait)
+{
+    wait->command->lock.waited_us = core->clock - wait->since;
+    wait->command->lock.queue_position = wait->queue_position;
+    return wait__on_timeout(core, wait);
+}
+
+const struct wait_ops lock__wait_ops = {on_grant, resume_lock, on_timeout, grants__on_deadlock, NULL};
+
+/* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Releases the locks that one target names.
+ * Returns: 0, with whether any lock was held; 1, with the command's problem; fatal codes.
+ */
+static int release_target(struct core *core, struct command *command, struct session *session,
+                          const struct lock_target *target, bool *ret_released)
+{
+    struct lock_spec_list specs;
+    int r = lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &specs, &command->problem);
+    *ret_released = false;
+    for (size_t i = 0; r == 0 && i < specs.count; i++)
+        if (specs.items[i].on.space == RESOURCE_SPACE_TREE)
+            *ret_released |= lock_release(&core->owners->locks, &session->owner.locks, &specs.items[i].on);
+    return r < 0 ? tl_trace(r) : r;
+}
+
+int core__do_unlock(struct core *core, struct command *command)
+{
+    struct lock_command *lock = &command->lock;
+    bool released;
+    int r = 0;
+    if (command->owner.transaction.len > 0) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "a transaction keeps its locks until it ends");
+        return 0;
+    }
+    struct session *session = session__find(core, command->owner.session, &command->arena, &command->problem);
+    if (session == NULL)
+        return 0;
+    if (lock->target_count == 0) {
+        lock->released = lock_release_all(&core->owners->locks, &session->owner.locks);
+        return 0;
+    }
+    /* An invalid target fails the command before it releases a lock. */
+    struct lock_spec_list all;
+    r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
+                            &command->problem);
+    for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
+        r = release_target(core, command, session, &lock->targets[i], &released);
+        lock->released += released;
+    }
+    if (r == 0)
+        lock_resolve__release_unused_aliases(core, &session->owner.locks);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* --- TXN_LOCK ----------------------------------------------------------------------------------------------------- */
+
+/* Drops the locks that the owner holds already. */
+static void drop_granted(const struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < specs->count; i++)
+        if (!lock_table_holds(&core->owners->locks, owner, &specs->items[i]))
+            specs->items[kept++] = specs->items[i];
+    specs->count = kept;
+}
+
+/*
+ * Makes a retried transaction read documents for update. Two transactions that read and then write
+ * the same document are serialized here, instead of ending in a deadlock.
+ */
+static void upgrade_reads(struct lock_spec_list *specs)
+{
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.id.data != NULL && specs->items[i].mode == LOCK_S)
+            specs->items[i].mode = LOCK_U;
+}
+
+/* Checks the memory limit with all directories above the documents, before the request is made. */
+static bool is_within_bytes(struct core *core, struct command *command, const struct txn *txn,
+                            const struct lock_spec_list *specs)
+{
+    size_t max = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->owner.locks);
+    held += txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay);
+    if (specs->count > 0 && (held >= max || lock_specs__bytes(core, specs, max - held) > max - held))
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] bytes of documents with their entries and locks", max);
+    return command->problem.type == PROBLEM_NONE;
+}
+
+/* Fills in the results of a granted TXN_LOCK. */
+static void set_read_results(struct core *core, struct wait *wait)
+{
+    struct txn_lock_command *lock = &wait->command->txn_lock;
+    struct txn *txn = wait->txn;
+    lock->read_ts = core->ts;
+    lock->overlay = txn->overlay == NULL ? NULL : overlay_ref(txn->overlay);
+    txn__touch(core, txn);
+}
+
+/*
+ * Resolves the targets of a TXN_LOCK and requests the locks that the transaction does not hold.
+ * Returns: 0, granted or refused, and the wait freed; CORE_WAITS; fatal codes.
+ */
+static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
+{
+    struct command *command = wait->command;
+    const struct txn_lock_command *lock = &command->txn_lock;
+    struct txn *txn = wait->txn;
+    struct lock_spec_list specs = {0};
+    bool granted = true;
+    int r = lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &specs);
+    if (r == 0 && txn->retry)
+        upgrade_reads(&specs);
+    if (r == 0 && wait->request != NULL)
+        drop_granted(core, wait->owner, &specs);
+    if (r < 0 || !is_within_limits(core, command, wait->owner, specs.count) ||
+        !is_within_bytes(core, command, txn, &specs)) {
+        wait__free(core, wait);
+        txn__touch(core, txn);
+        return r < 0 ? tl_trace(r) : 0;
+    }
+    if (specs.count > 0)
+        r = acquire(core, wait, specs.items, specs.count, wait_us, &granted);
+    if (granted) {
+        set_read_results(core, wait);
+        wait__free(core, wait);
+    }
+    return r;
+}
+
+int core__do_txn_lock(struct core *core, struct command *command)
+{
+    struct txn *txn =
+        txn__find(core, command->owner.transaction, command->owner.session, &command->arena, &command->problem);
+    if (txn == NULL)
+        return 0;
+    return acquire_reads(core, wait__new(core, command, &txn->owner.locks, NULL, txn), command->owner.timeout_us);
+}
+
+/* Resolves the targets again, since names may mean more than before the wait. */
+static int resume_reads(struct core *core, struct wait *wait)
+{
+    return acquire_reads(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
+}
+
+const struct wait_ops txn_lock__wait_ops = {wait__on_grant, resume_reads, wait__on_timeout, grants__on_deadlock, NULL};

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where commands pass from waiting to executing, or to their end; see grants.h. */
+#include "core/acquire/grants.h"
+
+#include "base/check.h"
+#include "base/magic.h"
+#include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/session/cost.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/transaction/txn_end.h"
+#include "core/wait/wait.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+/* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
+
+/* Ends a wait because its session, or that of its transaction, has ended. */
+static void end_with_session(struct core *core, struct wait *wait)
+{
+    char cause[100];
+    if (wait->txn == NULL) {
+        wait__end(core, wait, PROBLEM_SESSION_MISSING, "session [%.*s] ended while the request waited",
+                  SLICE_ARG(wait->session->id));
+        return;
+    }
+    session__cause_of_end(wait->txn->owner.session, cause, sizeof cause);
+    txn__end_waiting(core, wait->txn, slice_from(cause));
+}
+
+void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
+{
+    static const char *const reasons[WAIT_CANCEL_COUNT] = {
+        [WAIT_HOST_STOPS] = "the server is shutting down",
+        [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
+    };
+    REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
+    if (granted)
+        wait->granted_ts = core->ts;
+    if (wait->cancelled == WAIT_SESSION_ENDED)
+        end_with_session(core, wait);
+    else
+        wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
+}
+
+/*
+ * Ends cancelled waits, at most `max`. The end of one may free the lock that another one waits for:
+ * that is granted only when all have ended, so grants__settle() finds it as granted, and
+ * releases it.
+ */
+static void end_some_cancelled(struct core *core, size_t max)
+{
+    struct list *cancelled = &core->owners->cancelled;
+    lock_table_suspend_grants(&core->owners->locks);
+    for (; max > 0 && !list_empty(cancelled); max--)
+        grants__end_cancelled(core, list_entry(cancelled->next, struct wait, of_cancelled), false);
+    lock_table_resume_grants(&core->owners->locks);
+}
+
+static size_t cancel_batch(const struct core *core)
+{
+    return CANCELS_PER_COST * core->limits.ephemeral_batch;
+}
+
+void grants__end_some_cancelled(struct core *core)
+{
+    end_some_cancelled(core, cancel_batch(core));
+}
+
+void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
+{
+    REQUIRE(core->open && cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
+    list_for_each(link, &core->owners->waits)
+    {
+        struct wait *wait = list_entry(link, struct wait, of_all);
+        core__work(core, WORK_LOCK);
+        if (wait->command != NULL && !wait->ended && host_of_number(wait->command->request) == host)
+            wait__cancel(core, wait, cause);
+    }
+    end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
+}
+
+/* --- Grants and victims of the lock table ------------------------------------------------------------------------- */
+
+int grants__settle(struct core *core)
+{
+    struct owners *owners = core->owners;
+    struct lock_request *request;
+    REQUIRE(core->open);
+    for (;;) {
+        struct wait *wait;
+        if ((request = lock_table_next_victim(&owners->locks)) != NULL) {
+            wait = lock_request_user(request);
+            INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
+            wait->ops->on_deadlock(core, wait);
+        } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
+            wait = lock_request_user(request);
+            INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
+            if (wait->cancelled != WAIT_NOT_CANCELLED) {
+                grants__end_cancelled(core, wait, true);
+                continue;
+            }
+            int r = wait->ops->on_grant(core, wait);
+            if (r < 0)
+                return tl_trace(r);
+        } else {
+            return 0;
+        }
+    }
+}
+
+void grants__on_deadlock(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    command->problem = *wait__cause(wait);
+    if (txn != NULL) {
+        txn__end_wait(txn);
+        wait->txn = NULL;
+    }
+    wait__free(core, wait);
+    core__complete(core, command);
+    if (txn != NULL)
+        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
+}
+
+/* --- Resuming ----------------------------------------------------------------------------------------------------- */
+
+/* Counters of the step, from which the cost of one operation is computed as a difference. */
+struct usage {
+    uint64_t bytes, steps, mapping;
+};
+
+static struct usage usage_of(const struct core *core)
+{
+    return (struct usage){core->source_bytes, core->script_steps, core->mapping_work};
+}
+
+static uint64_t cost_since(const struct core *core, const struct usage *before)
+{
+    uint64_t mapping = core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? 0 : core->mapping_work - before->mapping;
+    mapping = mapping > MAPPING_WORK_FREE ? mapping - MAPPING_WORK_FREE : 0;
+    return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
+           (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;
+}
+
+static int resume_or_answer(struct core *core, struct wait *wait)
+{
+    if (!wait->ended)
+        return wait->ops->resume(core, wait);
+    if (wait->ops->answer != NULL)
+        return wait->ops->answer(core, wait);
+    wait__answer(core, wait);
+    return 0;
+}
+
+static int resume_one(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct usage before = usage_of(core);
+    uint64_t cost = wait__cost(wait);
+    if (wait->cancelled != WAIT_NOT_CANCELLED) {
+        grants__end_cancelled(core, wait, false);
+        return 0;
+    }
+    int r = resume_or_answer(core, wait);
+    if (r == 0 && command != NULL)
+        core__complete(core, command);
+    cost_charge(&core->owners->cost_left, cost + cost_since(core, &before));
+    return r == CORE_WAITS ? 0 : r;
+}
+
+int grants__resume(struct core *core)
+{
+    struct owners *owners = core->owners;
+    REQUIRE(!core->open);
+    while (!list_empty(&owners->ready) && owners->cost_left > 0) {
+        struct wait *wait = list_entry(owners->ready.next, struct wait, link);
+        wait__dequeue_ready(core, wait);
+        core__begin(core, core->last_ts + 1);
+        int r = resume_one(core, wait);
+        if (r >= 0)
+            r = grants__settle(core);
+        int written = core__commit(core);
+        if (r < 0 || written < 0)
+            return tl_trace(r < 0 ? r : written);
+    }
+    return 0;
+}
+
+int grants__time_out(struct core *core, struct wait *wait, size_t *left)
+{
+    struct usage before = usage_of(core);
+    uint64_t cost = wait__cost(wait);
+    int r = 0;
+    if (wait->cancelled == WAIT_NOT_CANCELLED)
+        r = wait->ops->on_timeout(core, wait);
+    else
+        grants__end_cancelled(core, wait, false); /* its items must not be tried once more */
+    cost_charge(left, cost + cost_since(core, &before));
+    return r;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grants: the one place where a command passes from waiting to executing, or to its end.
+ *
+ * The lock table decides which requests are granted and which are deadlock victims, and remembers
+ * both. This takes them from there:
+ *
+ *     parked ─┬─ granted ─▶ on_grant() ─▶ ready ─▶ resume() ─▶ done, or parked again
+ *             ├─ victim ──▶ on_deadlock()
+ *             ├─ timeout ─▶ on_timeout()
+ *             └─ cancelled, in batches ─▶ ended ─▶ answer()
+ *
+ * README-locks.md, "Waiting", has the states.
+ *
+ * 1. At the end of each unit no grant and no victim is left in the lock table (grants__settle()).
+ * 2. A command is resumed in a unit of its own, in the order of owners->ready.
+ * 3. A cancelled wait is never resumed: if its locks are granted, they are released in that unit.
+ */
+#ifndef TL_CORE_GRANTS_H
+#define TL_CORE_GRANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "core/wait/wait.h"
+
+struct core;
+
+/*
+ * Processes wakeups of the lock table before the unit is committed: ends deadlock victims,
+ * completes granted LOCK commands, and queues other granted commands for grants__resume().
+ * Requires: a unit is open.
+ * Returns: 0; fatal codes.
+ */
+int grants__settle(struct core *core) TL_MUST_USE;
+/*
+ * Runs granted waiting commands, oldest grant first, each in its own unit, up to the limit of one
+ * step. Requires: no unit is open. Returns: 0; fatal codes.
+ */
+int grants__resume(struct core *core) TL_MUST_USE;
+/* Times out a wait, in the open unit; charges the cost to *left. Returns: 0; fatal codes. */
+int grants__time_out(struct core *core, struct wait *wait, size_t *left) TL_MUST_USE;
+/* Ends a cancelled wait, as wait__end(). `granted`: the unit grants its locks, which are released. */
+void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
+/*
+ * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
+ */
+void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
+/* Ends one batch of cancelled waits, oldest first, in the open unit. */
+void grants__end_some_cancelled(struct core *core);
+/* The callback on_deadlock that most commands share: fails the command, rolls its transaction back. */
+void grants__on_deadlock(struct core *core, struct wait *wait);
+
+#endif

@@ -1,0 +1,829 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From names in requests to lock specs; see lock_resolve.h. Everything is computed from the catalog
+ * in the step that asks, and nothing is cached: a request that has waited is resolved again.
+ */
+#include "core/acquire/lock_resolve.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/index.h"
+#include "core/documents/update.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/session/owner.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+#include "json/references.h"
+#include "mapping/mapping.h"
+
+struct session;
+
+struct txn;
+
+struct lock_owner;
+
+struct lock_spec;
+
+struct lock_spec_list;
+#define LOCK_TARGETS_MAX 100000
+#define LOCK_PATH_BYTES_MAX 65536
+#define LOCK_NAME_BYTES_MAX 512
+
+size_t lock_specs__lock_count(const struct lock_spec_list *specs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < specs->count; i++)
+        count += !specs->items[i].insert_intention;
+    return count;
+}
+
+/* --- Memory estimates --------------------------------------------------------------------------------------------- */
+
+enum {
+    LOCK_BYTES = 256,  /* of one lock */
+    LEVEL_BYTES = 192, /* of a directory above it; equal to the value in api/request/memory.c */
+};
+
+size_t owner__lock_bytes(const struct lock_owner *owner)
+{
+    size_t locks = owner->lock_count + owner->auxiliary_count;
+    return locks * LOCK_BYTES + (owner->hold_count - locks) * LEVEL_BYTES;
+}
+
+static size_t level_count(struct slice path)
+{
+    struct resource_path walk = resource_path(path);
+    struct slice segment;
+    size_t count = 0;
+    while (path.data != NULL && resource_path_next(&walk, &segment))
+        count++;
+    return count;
+}
+
+/*
+ * Compares two paths level by level. Returns: as slice_compare(), with the number of shared levels.
+ */
+static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
+{
+    struct resource_path x = resource_path(a), y = resource_path(b);
+    struct slice left, right;
+    *ret_common = 0;
+    for (;;) {
+        bool has_a = resource_path_next(&x, &left), has_b = resource_path_next(&y, &right);
+        if (!has_a || !has_b)
+            return has_a - has_b;
+        int order = slice_compare(left, right);
+        if (order != 0)
+            return order;
+        (*ret_common)++;
+    }
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
+    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
+    size_t common;
+    int order = slice_compare(x->index, y->index);
+    return order != 0 ? order : compare_levels(x->path, y->path, &common);
+}
+
+/* Returns: the number of directories above all specs; shared ones count once. */
+static size_t distinct_levels(struct core *core, const struct lock_spec_list *specs)
+{
+    const struct lock_spec **sorted = arena_alloc(&core->arena, (specs->count + 1) * sizeof *sorted);
+    size_t count = 0, levels = 0, common;
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.path.data != NULL)
+            sorted[count++] = &specs->items[i];
+    if (count > 1)
+        qsort(sorted, count, sizeof *sorted, compare_paths);
+    for (size_t i = 0; i < count; i++) {
+        const struct resource_name *name = &sorted[i]->on;
+        levels += level_count(name->path);
+        if (i == 0 || !slice_equal(sorted[i - 1]->on.index, name->index))
+            continue;
+        (void)compare_levels(sorted[i - 1]->on.path, name->path, &common);
+        levels -= common;
+    }
+    return levels;
+}
+
+size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most)
+{
+    size_t locks = specs->count * LOCK_BYTES, levels = 0;
+    for (size_t i = 0; i < specs->count; i++)
+        levels += level_count(specs->items[i].on.path);
+    if (locks + levels * LEVEL_BYTES <= most)
+        return locks + levels * LEVEL_BYTES;
+    return locks + distinct_levels(core, specs) * LEVEL_BYTES;
+}
+
+void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec)
+{
+    specs->items = arena_grow(&core->arena, specs->items, specs->count, &specs->capacity, sizeof *specs->items);
+    specs->items[specs->count++] = *spec;
+}
+
+/* Adds an auxiliary lock on the name of an index, an alias or a stored script. */
+static void add_name(struct core *core, struct lock_spec_list *specs, enum resource_space space, struct slice name,
+                     enum lock_mode mode)
+{
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = name, .space = space}, mode, .auxiliary = true});
+}
+
+/* --- Documents ---------------------------------------------------------------------------------------------------- */
+
+/* Whether an index may have documents of several types under one id. */
+static bool has_many_types(const struct catalog_index *index)
+{
+    return index != NULL && index->dialect == DIALECT_5 && mapping_type_count(index->mapping) > 0;
+}
+
+/* Whether a request names no type: empty, `_all`, or a `_doc` that is not a stored type. */
+static bool is_typeless(const struct catalog_index *index, struct slice type)
+{
+    bool stored = has_many_types(index) && type.len > 0 && mapping_type(index->mapping, type) != NULL &&
+                  slice_equal(mapping_type(index->mapping, type)->name, type);
+    return type.len == 0 || slice_is(type, "_all") || (slice_is(type, "_doc") && !stored);
+}
+
+/* Returns: the type in a document's resource name; empty: the resource has none. */
+static struct slice key_type(struct core *core, const struct catalog_index *index, struct slice type)
+{
+    if (!has_many_types(index))
+        return SLICE_NONE;
+    if (!is_typeless(index, type))
+        return type;
+    return mapping_type_count(index->mapping) == 1 ? arena_copy(&core->arena, mapping_type_at(index->mapping, 0)->name)
+                                                   : SLICE_NONE;
+}
+
+static int compare_types(const void *a, const void *b)
+{
+    return slice_compare(((const struct lock_spec *)a)->on.type, ((const struct lock_spec *)b)->on.type);
+}
+
+/*
+ * Adds the resources under which other owners lock or await the document: with `all` those of every
+ * type, else only the one without a type. They are sorted by type, since the order of the lock
+ * table depends on its history, and differs in a core that was loaded from a checkpoint.
+ */
+static void add_other_types(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
+                            struct lock_spec_list *specs)
+{
+    const struct resource_table *resources = &core->owners->locks.resources;
+    const struct resource *index = resource_index(resources, name->index);
+    const struct resource *at = index == NULL ? NULL : resource_with_id(resources, index, name->id, NULL);
+    size_t first = specs->count;
+    for (; at != NULL; at = resource_with_id(resources, index, name->id, at)) {
+        struct slice type = resource_type(at);
+        core__work(core, WORK_LOCK);
+        if (slice_equal(type, name->type) || (!all && type.len > 0))
+            continue;
+        struct lock_spec spec = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
+        spec.auxiliary = true;
+        lock_specs__add(core, specs, &spec);
+    }
+    if (specs->count - first > 1)
+        qsort(specs->items + first, specs->count - first, sizeof *specs->items, compare_types);
+}
+
+/* Adds a document at its committed path, also if the asking transaction has moved it. */
+static int add_document(struct core *core, struct slice index, struct slice type, struct slice id, enum lock_mode mode,
+                        bool aside, struct lock_spec_list *specs)
+{
+    struct lock_spec spec = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
+    int r = write__path_of(core, NULL, index, type, id, &spec.on.path);
+    if (r == 0)
+        lock_specs__add(core, specs, &spec);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/*
+ * Adds a document of any type. With several types and a path field, each stored type is locked at
+ * its own path; with one type, the resource without a type is added.
+ */
+static int add_every_type(struct core *core, const struct catalog_index *index, struct slice id, enum lock_mode mode,
+                          struct lock_spec_list *specs)
+{
+    size_t count = mapping_type_count(index->mapping);
+    int r = 0;
+    for (size_t i = 0; i < count && count > 1 && r == 0 && mapping_path_field(index->mapping) != NULL; i++)
+        r = add_document(core, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name), id,
+                         mode, true, specs);
+    if (r == 0 && count == 1)
+        lock_specs__add(core, specs,
+                        &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
+    return r;
+}
+
+/*
+ * Adds every resource that a document's name means. `name`: a concrete index, or one that does not
+ * exist.
+ */
+static int add_named_document(struct core *core, struct slice name, struct slice type, struct slice id,
+                              enum lock_mode mode, struct lock_spec_list *specs)
+{
+    const struct catalog_index *index = catalog_index(core->catalog, name);
+    bool many = has_many_types(index);
+    bool typeless = is_typeless(index, type);
+    struct resource_name on = {name, SLICE_NONE, key_type(core, index, type), id};
+    int r = add_document(core, name, on.type, id, mode, false, specs);
+    if (r == 0 && many && typeless)
+        r = add_every_type(core, index, id, mode, specs);
+    if (r == 0)
+        add_other_types(core, &on, !many || typeless, mode, specs);
+    return r;
+}
+
+/* --- Validation --------------------------------------------------------------------------------------------------- */
+
+static const char *segment_error(struct slice segment, bool literal)
+{
+    if (segment.len == 0)
+        return "has an empty name in it";
+    if (slice_is(segment, ".") || slice_is(segment, ".."))
+        return "has [.] or [..] in it, which are no directories";
+    if (literal)
+        return NULL;
+    if (slice_find_byte(segment, '*') < segment.len || slice_find_byte(segment, '?') < segment.len)
+        return "is a pattern: lock the directory above, which covers all below it";
+    return NULL;
+}
+
+/*
+ * Checks a path: "/", or names with a slash before each, and an optional slash at the end. With
+ * `literal`, `*` and `?` have no special meaning.
+ * Returns: the error, to follow "the path" or "it"; NULL: the path is valid.
+ */
+static const char *path_error(struct slice path, bool literal)
+{
+    if (path.len == 0 || path.data[0] != '/')
+        return "does not begin with [/]";
+    path = slice_from_offset(path, 1);
+    while (path.len > 0) {
+        size_t len = slice_find_byte(path, '/');
+        const char *error = segment_error(slice_make(path.data, len), literal);
+        if (error != NULL)
+            return error;
+        path = slice_from_offset(path, len < path.len ? len + 1 : len);
+    }
+    return NULL;
+}
+
+/* Checks the form of a target. Returns: 0; 1, refused with *ret_problem. */
+static int check_target(const struct lock_target *target, enum lock_resolve_purpose purpose, struct arena *arena,
+                        struct problem *ret_problem)
+{
+    bool rename = purpose == LOCK_RESOLVE_TO_RENAME;
+    const char *error = NULL;
+    if (target->mode != LOCK_S && target->mode != LOCK_U && target->mode != LOCK_X)
+        error = "a lock's mode must be one of [shared], [update], [exclusive]";
+    else if (target->index.len == 0 && (target->path.data != NULL || target->id.data != NULL))
+        error = "a lock on a path or a document must name its [index]";
+    else if (target->id.data != NULL && target->id.len == 0)
+        error = "a document's [id] must not be empty";
+    else if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX ||
+             target->type.len > LOCK_NAME_BYTES_MAX)
+        error = "the names of index, type and document are at most [512] bytes long";
+    else if (target->path.len > LOCK_PATH_BYTES_MAX || !resource_path_fits(target->path))
+        error = "a path is at most [65536] bytes long and [4096] levels deep";
+    if (error != NULL)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", error);
+    else if (target->path.data != NULL && (error = path_error(target->path, rename)) != NULL)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    rename ? "[%.*s] is no path to rename: it %s" : "a lock on [%.*s] would guard nothing: the path %s",
+                    SLICE_ARG(target->path), error);
+    return error != NULL;
+}
+
+/* Refuses a directory in an index without a path field. Returns: as check_target(). */
+static int check_directory(const struct lock_target *target, const struct catalog_index *index, struct arena *arena,
+                           struct problem *ret_problem)
+{
+    if (target->path.data == NULL || index == NULL || mapping_path_field(index->mapping) != NULL)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "a lock on [%.*s] would guard nothing: no document lies in a directory of [%.*s], since its mapping "
+                "has no path "
+                "field. Missing is a field such as [path] of type [path], or of type [text] with an analyzer whose "
+                "tokenizer is [path_hierarchy]; without it lock documents by their [id], or the index",
+                SLICE_ARG(target->path), SLICE_ARG(index->name));
+    return 1;
+}
+
+/* --- Indices ------------------------------------------------------------------------------------------------------ */
+
+static const struct catalog_index *index_of_use(const struct core *core, const struct alias_use *use)
+{
+    return catalog_index(core->catalog, use->index);
+}
+
+/* Returns: the write index of an alias, or its only one; NULL: neither. */
+static const struct catalog_index *aliased_index(const struct core *core, struct slice alias)
+{
+    const struct alias_use *uses;
+    size_t count = catalog__alias_uses(core->catalog, alias, &uses);
+    if (count == 1)
+        return index_of_use(core, &uses[0]);
+    for (size_t i = 0; i < count; i++)
+        if (catalog_index_alias(index_of_use(core, &uses[i]), alias)->write_index == CATALOG_FLAG_TRUE)
+            return index_of_use(core, &uses[i]);
+    return NULL;
+}
+
+/*
+ * Finds the index of a name or alias. A name that is neither is locked as a name, since an index of
+ * that name may be created: *ret_index is NULL then. Patterns and lists are refused; a lock on
+ * their literal text would block no other request.
+ * Returns: 0; else refused with *ret_problem.
+ */
+static int find_index(struct core *core, struct slice name, struct arena *arena, const struct catalog_index **ret_index,
+                      struct problem *ret_problem)
+{
+    *ret_index = catalog_index(core->catalog, name);
+    if (*ret_index != NULL)
+        return 0;
+    if (!catalog_has_alias(core->catalog, name))
+        return catalog_check_index_name(name, DIALECT_7, arena, ret_problem);
+    *ret_index = aliased_index(core, name);
+    return *ret_index != NULL ? 0
+                              : catalog_find(core->catalog, name, true, DIALECT_7, arena, ret_index, NULL, ret_problem);
+}
+
+bool lock_resolve__is_missing(const struct core *core, struct slice name)
+{
+    return name.len > 0 && catalog_index(core->catalog, name) == NULL && !catalog_has_alias(core->catalog, name);
+}
+
+/* --- Lock requests ------------------------------------------------------------------------------------------------ */
+
+static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
+                          struct arena *arena, struct lock_spec_list *specs, struct problem *ret_problem)
+{
+    const struct catalog_index *index = NULL;
+    if (check_target(target, purpose, arena, ret_problem) != 0)
+        return 1;
+    if (target->index.len > 0 && find_index(core, target->index, arena, &index, ret_problem) != 0)
+        return 1;
+    if (purpose == LOCK_RESOLVE_TO_LOCK && check_directory(target, index, arena, ret_problem) != 0)
+        return 1;
+    struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
+    if (index != NULL && !slice_equal(index->name, target->index))
+        add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
+    if (target->id.data != NULL)
+        return add_named_document(core, name, target->type, target->id, target->mode, specs);
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
+    return 0;
+}
+
+int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
+                        enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
+                        struct problem *ret_problem)
+{
+    struct lock_spec_list specs = {0};
+    int r = 0;
+    if (count > LOCK_TARGETS_MAX) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
+                    LOCK_TARGETS_MAX);
+        return 1;
+    }
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = resolve_target(core, &targets[i], purpose, arena, &specs, ret_problem);
+    *ret_specs = specs;
+    return r < 0 ? tl_trace(r) : r;
+}
+
+/* Whether an owner has a lock in any index of an alias. */
+static bool alias_in_use(const struct core *core, const struct lock_owner *owner, struct slice alias)
+{
+    const struct alias_use *uses;
+    size_t count = catalog__alias_uses(core->catalog, alias, &uses);
+    for (size_t i = 0; i < count; i++)
+        if (lock_table_has_holds_in_index(&core->owners->locks, owner, uses[i].index))
+            return true;
+    return false;
+}
+
+void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *owner)
+{
+    list_for_each_safe(link, following, &owner->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (owner->auxiliary_count == 0)
+            return;
+        if (hold->resource->kind != RESOURCE_NAME || hold->mode == LOCK_NONE)
+            continue;
+        struct resource_name name = resource_name(hold->resource, &core->arena);
+        name.index = arena_copy(&core->arena, name.index);
+        if (alias_in_use(core, owner, name.index))
+            continue;
+        lock_release(&core->owners->locks, owner, &name);
+        following = owner->holds.next; /* it may free holds of intention locks */
+    }
+}
+
+/* --- Reads of transactions ---------------------------------------------------------------------------------------- */
+
+static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *specs)
+{
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
+}
+
+/*
+ * Adds a name without wildcards: an index, open or closed; an alias with all of its indices; or a
+ * missing name. A missing name is also locked as an index, which the transaction itself may create.
+ */
+static void add_concrete(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *specs)
+{
+    const struct alias_use *uses;
+    if (catalog_index(core->catalog, name) != NULL) {
+        add_index(core, name, mode, specs);
+        return;
+    }
+    size_t count = catalog__alias_uses(core->catalog, name, &uses);
+    add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_S);
+    if (count == 0)
+        add_index(core, name, mode, specs);
+    for (size_t i = 0; i < count; i++)
+        add_index(core, uses[i].index, mode, specs);
+}
+
+/* Adds the names of an expression; a wildcard or an empty expression locks the set of all names. */
+static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode,
+                                 struct lock_spec_list *specs)
+{
+    bool pattern = left.len == 0;
+    while (left.len > 0) {
+        size_t len = slice_find_byte(left, ',');
+        struct slice name = slice_make(left.data, len);
+        if (slice_is(name, "_all") || slice_find_byte(name, '*') < name.len)
+            pattern = true;
+        else if (name.len > 0 && name.len <= LOCK_NAME_BYTES_MAX)
+            add_concrete(core, name, mode, specs);
+        left = slice_from_offset(left, len < left.len ? len + 1 : len);
+    }
+    if (pattern)
+        add_name(core, specs, RESOURCE_SPACE_NAMES, SLICE_NONE, LOCK_S);
+}
+
+/* Adds a document that is read, by a name or an alias of its index. */
+static int add_read_document(struct core *core, const struct lock_target *target, struct lock_spec_list *specs)
+{
+    const struct alias_use *uses;
+    if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX)
+        return 0; /* such a document cannot exist */
+    if (catalog_index(core->catalog, target->index) != NULL)
+        return add_named_document(core, target->index, target->type, target->id, target->mode, specs);
+    size_t count = catalog__alias_uses(core->catalog, target->index, &uses);
+    add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
+    if (count > 1)
+        return 0;
+    struct slice index = count == 0 ? target->index : arena_copy(&core->arena, uses[0].index);
+    return add_named_document(core, index, target->type, target->id, target->mode, specs);
+}
+
+/* Adds the documents and scripts to which the filters of the matching aliases refer. */
+static int add_filter_references(struct core *core, const struct catalog_target *found, struct lock_spec_list *specs)
+{
+    struct json_references references = {0};
+    int r = 0;
+    for (size_t i = 0; i < found->alias_count; i++) {
+        struct json_doc filter;
+        if (found->aliases[i]->filter.data != NULL &&
+            json_parse_stored(&core->arena, found->aliases[i]->filter, &filter) == 0)
+            json_references(filter.root, &core->arena, &references);
+    }
+    for (size_t i = 0; i < references.count && r == 0; i++) {
+        const struct json_reference *reference = &references.items[i];
+        if (reference->script)
+            add_name(core, specs, RESOURCE_SPACE_SCRIPTS, reference->id, LOCK_S);
+        else
+            r = add_read_document(core,
+                                  &(struct lock_target){LOCK_S, reference->index, SLICE_NONE, reference->type,
+                                                        reference->id, NULL, false},
+                                  specs);
+    }
+    return r;
+}
+
+static int add_expression(struct core *core, const struct lock_target *target, enum dialect dialect,
+                          struct lock_spec_list *specs)
+{
+    struct catalog_target *found;
+    struct problem problem;
+    size_t count = 0;
+    int r = 0;
+    add_expression_names(core, target->index, target->mode, specs);
+    /* The read itself reports errors; the outcome cannot change while the names are locked. */
+    if (catalog_resolve(core->catalog, target->index, target->expression, dialect, &core->arena, &found, &count,
+                        &problem) != 0)
+        return 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        add_index(core, found[i].index->name, target->mode, specs);
+        r = add_filter_references(core, &found[i], specs);
+    }
+    return r;
+}
+
+static void add_read_directory(struct core *core, const struct lock_target *target, struct lock_spec_list *specs)
+{
+    if (lock_resolve__is_missing(core, target->index))
+        add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
+}
+
+static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect,
+                    struct lock_spec_list *specs)
+{
+    if (target->script)
+        add_name(core, specs, RESOURCE_SPACE_SCRIPTS, target->index, LOCK_S);
+    else if (target->expression != NULL)
+        return add_expression(core, target, dialect, specs);
+    else if (target->id.data != NULL)
+        return add_read_document(core, target, specs);
+    else if (target->index.len == 0)
+        lock_specs__add(core, specs, &(struct lock_spec){.mode = target->mode});
+    else if (target->path.data != NULL)
+        add_read_directory(core, target, specs);
+    else
+        add_concrete(core, target->index, target->mode, specs);
+    return 0;
+}
+
+int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
+                        const struct txn *txn, struct lock_spec_list *ret_specs)
+{
+    struct lock_spec_list specs = {0};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = add_read(core, &targets[i], dialect, &specs);
+    lock_resolve__drop_held(core, &txn->owner.locks, &specs);
+    *ret_specs = specs;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* --- Writes ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Adds X on the name of an alias that is added or removed: its meaning changes, and locks taken by
+ * that name would be on other resources. A missing name is also locked as an index.
+ */
+static void add_alias_change(struct core *core, struct slice alias, struct lock_spec_list *specs)
+{
+    bool all = slice_is(alias, "_all") || slice_find_byte(alias, '*') < alias.len;
+    if (alias.len == 0 || alias.len > LOCK_NAME_BYTES_MAX)
+        return;
+    add_name(core, specs, RESOURCE_SPACE_NAMES, all ? SLICE_NONE : alias, LOCK_X);
+    if (!all && lock_resolve__is_missing(core, alias))
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
+}
+
+static void add_index_creation(struct core *core, struct slice name, const struct index_plan *plan,
+                               struct lock_spec_list *specs)
+{
+    if (!lock_resolve__is_missing(core, name))
+        return; /* the handler refuses it, or it was created meanwhile */
+    add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_X);
+    if (!plan->tree && lock_table_has_directories(&core->owners->locks, name))
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = name}, LOCK_X});
+    for (size_t i = 0; i < plan->alias_count; i++)
+        add_alias_change(core, plan->aliases[i], specs);
+}
+
+struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target)
+{
+    const struct catalog_index *index = catalog_index(core->catalog, target->index);
+    return (struct resource_name){target->index, target->committed_path, key_type(core, index, target->type),
+                                  target->id};
+}
+
+/*
+ * Adds S on an index that a transaction creates after it has locked the set of all names: its
+ * searches by pattern have seen the index as empty, and other writers must not add documents to it.
+ */
+static void add_created_index(struct core *core, const struct txn *txn, struct slice index,
+                              struct lock_spec_list *specs)
+{
+    const struct lock_spec all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
+    if (lock_table_holds(&core->owners->locks, &txn->owner.locks, &all))
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
+}
+
+void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
+                         const struct txn *txn, struct lock_spec_list *specs)
+{
+    const struct catalog_index *index = catalog_index(core->catalog, target->index);
+    struct resource_name name = lock_resolve__target_document(core, target);
+    bool many = has_many_types(index);
+    lock_specs__add(core, specs, &(struct lock_spec){name, LOCK_X});
+    if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
+        lock_specs__add(core, specs,
+                        &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
+    add_other_types(core, &name, !many, LOCK_X, specs);
+    if (index == NULL && write__creates_index(item)) {
+        struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
+        add_index_creation(core, target->index, &plan, specs);
+        if (txn != NULL)
+            add_created_index(core, txn, target->index, specs);
+    }
+    if (txn == NULL)
+        return;
+    if (!slice_equal(item->index, target->index))
+        add_name(core, specs, RESOURCE_SPACE_NAMES, item->index, LOCK_S);
+    if (item->update != NULL && item->update->script_id.len > 0)
+        add_name(core, specs, RESOURCE_SPACE_SCRIPTS, item->update->script_id, LOCK_S);
+}
+
+void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path)
+{
+    struct lock_table *locks = &core->owners->locks;
+    const struct catalog_index *index = catalog_index(core->catalog, name->index);
+    const struct resource *index_resource = resource_index(&locks->resources, name->index);
+    struct resource_name at = *name;
+    if (index_resource == NULL)
+        return;
+    at.type = key_type(core, index, name->type);
+    if (has_many_types(index) && resource_document(&locks->resources, index_resource, at.type, at.id) == NULL)
+        at.type = SLICE_NONE;
+    lock_table_move_document(locks, &at, path);
+}
+
+/*
+ * Moves documents in the lock table to their current paths. The moves are atomic: no request is
+ * granted or chosen as a victim while only some documents have moved.
+ */
+static int relocate_all(struct core *core, const struct resource_name *names, size_t count)
+{
+    struct lock_table *locks = &core->owners->locks;
+    int r = 0;
+    core__work(core, WORK_READ * (uint64_t)count);
+    lock_table_suspend_grants(locks);
+    for (size_t i = 0; i < count && r >= 0; i++) {
+        struct resource_name place = names[i];
+        r = write__path_of(core, NULL, place.index, place.type, place.id, &place.path);
+        if (r >= 0 && !lock_table_document_is_at(locks, &place))
+            lock_table_move_document(locks, &place, place.path);
+    }
+    lock_table_resume_grants(locks);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int lock_resolve__relocate_documents(struct core *core, struct slice index)
+{
+    size_t count;
+    if (lock_table_is_idle(&core->owners->locks))
+        return 0;
+    const struct resource_name *names = lock_table_documents(&core->owners->locks, index, &core->arena, &count);
+    return relocate_all(core, names, count);
+}
+
+int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct slice from)
+{
+    size_t count;
+    if (lock_table_is_idle(&core->owners->locks))
+        return 0;
+    core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
+    const struct resource_name *names =
+        lock_table_documents_below(&core->owners->locks, index, &from, 1, &core->arena, &count);
+    return relocate_all(core, names, count);
+}
+
+struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document)
+{
+    struct lock_spec_list specs = {0};
+    const struct catalog_index *index = catalog_index(core->catalog, document->index);
+    struct resource_name name = *document;
+    name.type = key_type(core, index, name.type);
+    lock_specs__add(core, &specs, &(struct lock_spec){name, LOCK_X});
+    add_other_types(core, &name, !has_many_types(index), LOCK_X, &specs);
+    return specs;
+}
+
+/* --- DDL ---------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Adds X on an index if `whole`, else an insert intention on it. The handler refuses an empty name.
+ */
+static void add_index_change(struct core *core, struct slice index, bool whole, struct lock_spec_list *specs)
+{
+    if (index.len > 0)
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = index}, LOCK_X, !whole});
+}
+
+/* Adds the aliases that are removed with an index. */
+static void add_alias_removals(struct core *core, struct slice name, struct lock_spec_list *specs)
+{
+    const struct catalog_index *index = catalog_index(core->catalog, name);
+    for (size_t i = 0; index != NULL && i < index->alias_count; i++)
+        add_alias_change(core, arena_copy(&core->arena, index->aliases[i].name), specs);
+}
+
+static void resolve_aliases(struct core *core, const struct aliases_command *aliases, struct lock_spec_list *specs)
+{
+    for (size_t i = 0; i < aliases->action_count; i++) {
+        const struct alias_action *action = &aliases->actions[i];
+        bool removal = action->op == ALIAS_REMOVE_INDEX;
+        add_index_change(core, action->index, removal, specs);
+        if (!removal) {
+            add_alias_change(core, action->alias, specs);
+            continue;
+        }
+        add_name(core, specs, RESOURCE_SPACE_NAMES, action->index, LOCK_X);
+        add_alias_removals(core, action->index, specs);
+    }
+}
+
+void lock_resolve__ddl(struct core *core, const struct command *command, struct lock_spec_list *specs)
+{
+    struct slice name = command->index.name;
+    if (command->type == COMMAND_SCRIPT_PUT || command->type == COMMAND_SCRIPT_DELETE) {
+        if (command->object.name.len > 0)
+            add_name(core, specs, RESOURCE_SPACE_SCRIPTS, command->object.name, LOCK_X);
+        return;
+    }
+    if (command->type == COMMAND_ALIASES_UPDATE) {
+        resolve_aliases(core, &command->aliases, specs);
+        return;
+    }
+    add_index_change(core, name, command_is(command->type, COMMAND_WHOLE_INDEX) || index__blocks_writes(core, command),
+                     specs);
+    if (name.len == 0 || command->type == COMMAND_MAPPING_PUT)
+        return;
+    if (command->type == COMMAND_INDEX_CREATE) {
+        struct index_plan plan = index__plan(core, command);
+        add_index_creation(core, name, &plan, specs);
+    } else {
+        add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_X);
+    }
+    if (command->type == COMMAND_INDEX_DELETE)
+        add_alias_removals(core, name, specs);
+}
+
+/*
+ * Whether an owner holds a lock on the name itself or on the set of all names. A lock on everything
+ * does not count: it may be released before the locks that it covers.
+ */
+static bool holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
+{
+    const struct lock_spec all = {{.space = name->on.space}, name->mode};
+    return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
+}
+
+void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !holds_name(core, owner, &specs->items[i]))
+            specs->items[kept++] = specs->items[i];
+    specs->count = kept;
+}
+
+/* --- Unheld names ------------------------------------------------------------------------------------------------- */
+
+void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
+                               struct lock_spec_list *specs)
+{
+    const struct lock_owner *session_owner = session == NULL ? NULL : &session->owner.locks;
+    size_t kept = 0;
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE ||
+            lock_table_has_conflicting_hold(&core->owners->locks, owner, session_owner, &specs->items[i]))
+            specs->items[kept++] = specs->items[i];
+    specs->count = kept;
+}
+
+/* --- Self-conflicts ----------------------------------------------------------------------------------------------- */
+
+bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs,
+                                 struct arena *arena, struct problem *ret_problem)
+{
+    struct lock_table *locks = &core->owners->locks;
+    for (size_t i = 0; session != NULL && i < specs->count; i++) {
+        const struct lock_owner *owner = &session->owner.locks;
+        const struct lock_spec *spec = &specs->items[i];
+        const struct lock_spec held = {spec->on, LOCK_S};
+        bool whole =
+            spec->auxiliary && spec->on.id.data == NULL && spec->on.path.data == NULL && spec->on.index.len > 0;
+        bool names = spec->on.space == RESOURCE_SPACE_NAMES && spec->mode == LOCK_X;
+        if (!whole || !(names ? lock_table_holds(locks, owner, &held)
+                              : spec->on.space == RESOURCE_SPACE_TREE &&
+                                    lock_table_has_holds_in_index(locks, owner, spec->on.index)))
+            continue;
+        problem_set(ret_problem, arena, PROBLEM_LOCK_CONFLICT,
+                    "session [%.*s] itself holds a lock by the name [%.*s], which must stay what it is until that is "
+                    "released: release it first, or lock an index by its own name",
+                    SLICE_ARG(session->id), SLICE_ARG(spec->on.index));
+        return true;
+    }
+    return false;
+}

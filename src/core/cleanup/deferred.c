@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cleanup actions of ended sessions, deferred while another owner holds a conflicting lock.
+ * README-locks.md, "Sessions".
+ *
+ * A lock request waits for each, with priority over all but earlier ones. When it is granted the
+ * action runs in its own unit.
+ */
+#include "core/cleanup/deferred.h"
+
+#include "base/check.h"
+#include "core/documents/action.h"
+#include "core/acquire/acquire.h"
+#include "core/session/owner.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/wait/lock_event.h"
+#include "core/session/cost.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/wait/wait.h"
+#include "core/command/command.h"
+#include "core/unit/handler.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+static struct slice duplicate(struct slice text)
+{
+    return slice_make(mem_strdup(text.data, text.len), text.len);
+}
+
+struct deferred *deferred__make(struct core *core, const struct deferred *like)
+{
+    struct deferred *deferred = mem_zalloc(sizeof *deferred);
+    deferred->number = like->number;
+    deferred->removal = like->removal;
+    deferred->set_aside = like->set_aside;
+    deferred->ended = like->ended;
+    deferred->session = duplicate(like->session);
+    deferred->name = duplicate(like->name);
+    deferred->action = duplicate(like->action);
+    list_append(&core->owners->deferred, &deferred->of_all);
+    core->owners->deferred_count++;
+    core->owners->action_bytes += deferred->action.len;
+    if (deferred->number > core->owners->last_deferred)
+        core->owners->last_deferred = deferred->number;
+    return deferred;
+}
+
+void deferred__free(struct core *core, struct deferred *deferred)
+{
+    REQUIRE(core->owners->deferred_count > 0 && core->owners->action_bytes >= deferred->action.len);
+    list_remove(&deferred->of_all);
+    if (list_linked(&deferred->of_unrequested))
+        list_remove(&deferred->of_unrequested);
+    core->owners->deferred_count--;
+    core->owners->action_bytes -= deferred->action.len;
+    mem_free((char *)(uintptr_t)deferred->session.data);
+    mem_free((char *)(uintptr_t)deferred->name.data);
+    mem_free((char *)(uintptr_t)deferred->action.data);
+    mem_free(deferred);
+}
+
+/* --- Digest ------------------------------------------------------------------------------------------------------- */
+
+static void encode(struct buf *value, const struct deferred *deferred)
+{
+    buf_byte(value, deferred->removal ? (deferred->set_aside ? 'R' : 'r') : (deferred->set_aside ? 'A' : 'a'));
+    buf_varint(value, deferred->ended);
+    action_put_slice(value, deferred->session);
+    action_put_slice(value, deferred->name);
+    action_put_slice(value, deferred->action);
+}
+
+void deferred__find_unrequested(struct core *core)
+{
+    list_for_each(link, &core->owners->deferred)
+    {
+        struct deferred *deferred = list_entry(link, struct deferred, of_all);
+        if (deferred->wait == NULL && !deferred->set_aside)
+            list_append(&core->owners->unrequested, &deferred->of_unrequested);
+    }
+}
+
+uint64_t deferred__digest(const struct deferred *deferred)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    encode(&value, deferred);
+    uint64_t digest = slice_hash(buf_as_slice(&value)) + deferred->number;
+    buf_deinit(&value);
+    return digest;
+}
+
+/* --- Running ------------------------------------------------------------------------------------------------------ */
+
+struct command *deferred__command(void)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.cleanup = true;
+    return command;
+}
+
+/*
+ * Decodes the action into a WRITE that lives until the unit ends: the unit may point into its
+ * bytes.
+ */
+static int decode(struct core *core, const struct deferred *deferred, struct command **ret_command)
+{
+    struct command *command = deferred__command();
+    core__free_at_end(core, command);
+    int r = action_decode_all(arena_copy(&command->arena, deferred->action), &command->arena, &command->write.items,
+                              &command->write.item_count);
+    if (r < 0 || command->write.item_count != 1)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
+    if (deferred->removal)
+        command->write.items[0].only_session = arena_copy(&command->arena, deferred->session);
+    *ret_command = command;
+    return 0;
+}
+
+/*
+ * Requests its locks as a cleanup request; makes the wait ready if none is needed or all are
+ * granted.
+ */
+static int request_locks(struct core *core, struct deferred *deferred)
+{
+    REQUIRE(deferred->wait == NULL && !deferred->set_aside);
+    struct command *command;
+    int r = decode(core, deferred, &command);
+    if (r < 0)
+        return tl_trace(r);
+    if (list_linked(&deferred->of_unrequested))
+        list_remove(&deferred->of_unrequested);
+    struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
+    wait->owner->cleanup = true;
+    wait->deferred = deferred;
+    deferred->wait = wait;
+    r = acquire__request_deferred(core, wait, command);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
+        return 0;
+    wait__restore(core, wait, false); /* nothing blocks it any more, or it needs no lock */
+    wait__enqueue_ready(core, wait);
+    return 0;
+}
+
+/* Records in the open unit that it was added, changed or dropped. */
+static void note_change(struct core *core, const struct deferred *deferred)
+{
+    core__note_change(core, deferred__digest(deferred));
+}
+
+static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item,
+                            bool removal, bool is_set_aside)
+{
+    struct buf action = BUF_INIT(BUF_UNLIMITED);
+    action_encode_all(&action, item, 1);
+    struct deferred like = {.number = core->owners->last_deferred + 1,
+                            .removal = removal,
+                            .set_aside = is_set_aside,
+                            .ended = core->ts,
+                            .session = session->id,
+                            .name = session->name,
+                            .action = buf_as_slice(&action)};
+    struct deferred *deferred = deferred__make(core, &like);
+    note_change(core, deferred);
+    buf_deinit(&action);
+    return deferred;
+}
+
+int deferred__add(struct core *core, const struct session *session, const struct write_item *item, bool removal)
+{
+    return request_locks(core, add(core, session, item, removal, false));
+}
+
+static void report_run(struct core *core, const struct deferred *deferred, const struct write_command *write)
+{
+    const struct write_item *item = &write->items[0];
+    const struct write_result *result = &write->results[0];
+    struct buf report = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&report, "what ");
+    describe_deferred(deferred, &report);
+    buf_lit(&report, " left");
+    buf_printf(&report, "\n%s [%.*s/%.*s]: ", deferred->removal ? "ephemeral document" : "action on",
+               SLICE_ARG(item->index), SLICE_ARG(item->id));
+    if (result->outcome == WRITE_FAILED)
+        buf_slice(&report, result->problem.reason);
+    else if (deferred->removal)
+        buf_printf(&report, result->outcome == WRITE_NOOP ? "it is somebody else's by now" : "removed");
+    else
+        buf_lit(&report, "done");
+    lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
+    buf_deinit(&report);
+}
+
+void deferred__drop(struct core *core, struct deferred *deferred)
+{
+    REQUIRE(core->open && deferred->wait == NULL);
+    note_change(core, deferred);
+    cleanup_attempt__forget_deferred(core, deferred->number);
+    deferred__free(core, deferred);
+}
+
+static void report_set_aside(struct core *core, const struct deferred *deferred, enum set_aside_reason reason)
+{
+    struct buf report = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&report, "what ");
+    describe_deferred(deferred, &report);
+    if (reason == SET_ASIDE_ENDED_PROCESS)
+        buf_printf(&report, " left\nwas under way when the server ended, %d times", CLEANUP_ATTEMPTS_MAX);
+    else
+        buf_printf(&report, " left\nwants more than the [%llu] script steps that it may take [--script-steps]",
+                   (unsigned long long)core->limits.script.steps_max);
+    buf_printf(&report, "; it is put aside as number %llu", (unsigned long long)deferred->number);
+    lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
+    buf_deinit(&report);
+}
+
+static void mark_set_aside(struct core *core, struct deferred *deferred, enum set_aside_reason reason)
+{
+    REQUIRE(!deferred->set_aside);
+    deferred->set_aside = true;
+    note_change(core, deferred);
+    if (list_linked(&deferred->of_unrequested))
+        list_remove(&deferred->of_unrequested);
+    if (deferred->wait != NULL)
+        wait__free(core, deferred->wait);
+    deferred->wait = NULL;
+    report_set_aside(core, deferred, reason);
+}
+
+static int resume(struct core *core, struct wait *wait)
+{
+    struct deferred *deferred = wait->deferred;
+    struct command *command;
+    int r = decode(core, deferred, &command);
+    cleanup_attempt__begin(core, deferred->session, deferred->number, 0);
+    if (r == 0)
+        r = acquire__resume_deferred(core, wait, command);
+    cleanup_attempt__end(core);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : CORE_WAITS;
+    if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_exhausted) {
+        mark_set_aside(core, deferred, SET_ASIDE_TOO_LONG);
+        return 0;
+    }
+    report_run(core, deferred, &command->write);
+    wait__free(core, wait);
+    deferred->wait = NULL;
+    deferred__drop(core, deferred);
+    return 0;
+}
+
+/* It has no timeout, and is never the deadlock victim. */
+const struct wait_ops deferred__wait_ops = {wait__on_grant, resume, NULL, NULL, NULL};
+
+int deferred__restart(struct core *core, size_t *left)
+{
+    struct list *unrequested = &core->owners->unrequested;
+    int r = 0;
+    while (r == 0 && *left > 0 && !list_empty(unrequested)) {
+        struct deferred *deferred = list_entry(unrequested->next, struct deferred, of_unrequested);
+        uint64_t steps = core->script_steps, bytes = deferred->action.len;
+        core__work(core, WORK_ITEM + bytes / WORK_BYTES);
+        r = request_locks(core, deferred);
+        cost_charge(left, 1 + (core->script_steps - steps) / SCRIPT_STEPS_PER_COST + bytes / ACTION_BYTES_PER_COST);
+    }
+    return r;
+}
+
+/* --- Setting aside ------------------------------------------------------------------------------------------------ */
+
+struct deferred *deferred__find(const struct core *core, uint64_t number)
+{
+    list_for_each(link, &core->owners->deferred)
+    {
+        struct deferred *deferred = list_entry(link, struct deferred, of_all);
+        if (deferred->number == number)
+            return deferred;
+    }
+    return NULL;
+}
+
+void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
+                             enum set_aside_reason reason)
+{
+    report_set_aside(core, add(core, session, item, false, true), reason);
+}
+
+void deferred__set_aside(struct core *core, struct deferred *deferred)
+{
+    if (!deferred->set_aside)
+        mark_set_aside(core, deferred, SET_ASIDE_ENDED_PROCESS);
+}
+
+int deferred__retry(struct core *core, struct deferred *deferred)
+{
+    deferred->set_aside = false;
+    note_change(core, deferred);
+    return request_locks(core, deferred);
+}
+
+/* --- Describing --------------------------------------------------------------------------------------------------- */
+
+int deferred__item(const struct deferred *deferred, struct arena *arena, struct write_item *ret_item)
+{
+    struct write_item *items;
+    size_t count;
+    int r = action_decode_all(deferred->action, arena, &items, &count);
+    if (r < 0 || count != 1)
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret_item = items[0];
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deadlines in order; see deadline.h. */
+#include "core/session/deadline.h"
+
+#include "base/check.h"
+
+static bool due_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct deadline *x = container_of(a, const struct deadline, node);
+    const struct deadline *y = container_of(b, const struct deadline, node);
+    return x->at != y->at ? x->at < y->at : x->number < y->number;
+}
+
+void deadlines_init(struct deadlines *deadlines)
+{
+    deadlines->last_number = 0;
+    heap_init(&deadlines->heap, due_before);
+}
+
+void deadlines_deinit(struct deadlines *deadlines)
+{
+    REQUIRE(heap_first(&deadlines->heap) == NULL);
+    heap_deinit(&deadlines->heap);
+}
+
+void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64_t at)
+{
+    if (heap_holds(&deadline->node))
+        heap_remove(&deadlines->heap, &deadline->node);
+    deadline->at = at;
+    deadline->number = ++deadlines->last_number;
+    if (at < TL_TS_MAX)
+        heap_push(&deadlines->heap, &deadline->node);
+}
+
+void deadline_restore(struct deadlines *deadlines, struct deadline *deadline, uint64_t at, uint64_t number)
+{
+    REQUIRE(!heap_holds(&deadline->node) && number <= deadlines->last_number);
+    deadline->at = at;
+    deadline->number = number;
+    if (at < TL_TS_MAX)
+        heap_push(&deadlines->heap, &deadline->node);
+}
+
+struct deadline *deadlines_due(const struct deadlines *deadlines, uint64_t now)
+{
+    struct heap_node *first = heap_first(&deadlines->heap);
+    struct deadline *deadline = first == NULL ? NULL : container_of(first, struct deadline, node);
+    return deadline != NULL && deadline->at <= now ? deadline : NULL;
+}
+
+uint64_t deadlines_first(const struct deadlines *deadlines)
+{
+    struct heap_node *first = heap_first(&deadlines->heap);
+    return first == NULL ? TL_TS_MAX : container_of(first, struct deadline, node)->at;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting commands; see wait.h. */
+#include "core/wait/wait.h"
+
+#include <stdarg.h>
+
+#include "base/check.h"
+#include "base/magic.h"
+#include "base/sm.h"
+#include "core/locks/lock.h"
+#include "core/wait/lock_history.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/wait/lock_event.h"
+#include "core/session/cost.h"
+#include "core/session/txn.h"
+#include "core/unit/core_metrics.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+static const struct sm_state states[WAIT_STATE_COUNT] = {
+    [WAIT_NEW] = {"new", SM_TO(WAIT_PARKED) | SM_TO(WAIT_FREED)},
+    [WAIT_PARKED] = {"parked", SM_TO(WAIT_READY) | SM_TO(WAIT_ENDED) | SM_TO(WAIT_FREED)},
+    [WAIT_READY] = {"ready", SM_TO(WAIT_PARKED) | SM_TO(WAIT_ENDED) | SM_TO(WAIT_FREED)},
+    [WAIT_ENDED] = {"ended", SM_TO(WAIT_FREED)},
+    [WAIT_FREED] = {"freed", 0},
+};
+
+static const struct sm machine = {"wait", states, WAIT_STATE_COUNT};
+
+enum wait_state wait__state(const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait->ended ? WAIT_ENDED : wait->ready ? WAIT_READY : !list_linked(&wait->of_all) ? WAIT_NEW : WAIT_PARKED;
+}
+
+static void check_may_enter(const struct wait *wait, enum wait_state state)
+{
+    SM_CHECK(&machine, wait__state(wait), state);
+}
+
+static struct slice request_key(uint64_t number, char *bytes)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(number >> (56 - 8 * i));
+    return slice_make(bytes, 8);
+}
+
+struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
+                       struct txn *txn)
+{
+    REQUIRE(txn == NULL || owner == &txn->owner.locks);
+    struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
+    wait->magic = WAIT_MAGIC;
+    wait->ops = core->owners->wait_ops_of(command);
+    wait->command = command;
+    wait->session = session;
+    wait->txn = txn;
+    wait->owner = owner;
+    wait->since = core->clock;
+    wait->since_ts = core->ts;
+    wait->deadline.at = TL_TS_MAX;
+    if (owner == NULL) {
+        wait->write_owner = &container_of(wait, struct write_wait, wait)->owner;
+        *wait->write_owner = (struct owner){.kind = OWNER_WRITE, .session = session};
+        wait->owner = &wait->write_owner->locks;
+        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->owner.locks,
+                        wait->write_owner);
+        wait->owner->autocommit = true;
+    }
+    return wait;
+}
+
+struct wait *wait__restore_ended(struct core *core, struct command *command)
+{
+    REQUIRE(command != NULL);
+    struct wait *wait = mem_zalloc(sizeof *wait);
+    wait->magic = WAIT_MAGIC;
+    wait->ops = core->owners->wait_ops_of(command);
+    wait->command = command;
+    wait->deadline.at = TL_TS_MAX;
+    wait->ended = true;
+    wait__restore(core, wait, false);
+    return wait;
+}
+
+int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, bool may_wait)
+{
+    REQUIRE(wait__state(wait) <= WAIT_PARKED && wait->owner != NULL);
+    lock_request_free(wait->request);
+    wait->request = lock_request_new(&core->owners->locks, wait->owner, specs, count, wait);
+    return lock_request_start(wait->request, may_wait);
+}
+
+struct wait *wait__by_request(const struct core *core, uint64_t number)
+{
+    char key[8];
+    return map_get(&core->owners->requests, request_key(number, key));
+}
+
+void wait__restore(struct core *core, struct wait *wait, bool named)
+{
+    struct owners *owners = core->owners;
+    char key[8];
+    if (!wait->ended) /* else it was read as an ended one */
+        check_may_enter(wait, WAIT_PARKED);
+    REQUIRE(!named || (wait->command != NULL && !wait->ended));
+    wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
+    owners->wait_bytes += wait->bytes;
+    list_append(&owners->waits, &wait->of_all);
+    if (wait->session != NULL)
+        list_append(&wait->session->waits, &wait->of_session);
+    if (wait->txn != NULL)
+        txn__begin_wait(wait->txn, wait);
+    if (named)
+        map_put(&owners->requests, request_key(wait->command->request, key), wait);
+}
+
+/* Begins the wait of a later batch of a bulk. The command's deadline stays the same. */
+static void begin_again(const struct core *core, struct wait *wait)
+{
+    uint64_t *timeout_us = &wait->command->owner.timeout_us, elapsed = core->clock - wait->since;
+    *timeout_us -= elapsed < *timeout_us ? elapsed : *timeout_us;
+    wait->since = core->clock;
+    wait->since_ts = core->ts;
+}
+
+void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
+{
+    struct owners *owners = core->owners;
+    bool again = wait->until != 0; /* a resumed command waits for further locks */
+    REQUIRE(wait__state(wait) <= WAIT_PARKED && deadline > 0);
+    REQUIRE(wait->request != NULL && lock_request_state(wait->request) == LOCK_STATE_WAITING);
+    wait->until = deadline;
+    deadline_set(&owners->wait_ends, &wait->deadline, deadline);
+    if (again)
+        return;
+    if (wait->pending_items != NULL && list_linked(&wait->of_all))
+        begin_again(core, wait);
+    wait->queue_position = lock_request_queue_position(wait->request);
+    if (!list_linked(&wait->of_all))
+        wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
+    if (wait->txn != NULL)
+        deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
+}
+
+/* Adds a wait that ends to the metrics, by its outcome. */
+static void observe_end(struct core *core, const struct wait *wait)
+{
+    enum lock_state state = wait->request == NULL ? LOCK_STATE_NEW : lock_request_state(wait->request);
+    enum metric_wait_end outcome = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
+                                   : state == LOCK_STATE_DEADLOCKED ? WAIT_DEADLOCKED
+                                   : core->clock >= wait->until     ? WAIT_TIMED_OUT
+                                                                    : WAIT_CANCELLED;
+    metric_observe(&core->metrics.waits[outcome], metric_times_us, core->clock - wait->since);
+}
+
+/* Reports the end of a wait for locks, if it has waited, to metrics and history. */
+static void report_wait(struct core *core, const struct wait *wait)
+{
+    if (wait->until == 0)
+        return;
+    wait__report_end(core, wait);
+    observe_end(core, wait);
+    lock_history_record_wait(&core->owners->lock_history, wait, core->ts);
+}
+
+static void leave_cancelled(struct core *core, struct wait *wait)
+{
+    if (wait->cancelled == WAIT_NOT_CANCELLED)
+        return;
+    wait->cancelled = WAIT_NOT_CANCELLED;
+    wait->cancel_number = 0;
+    if (list_linked(&wait->of_cancelled)) /* else read from a damaged checkpoint */
+        list_remove(&wait->of_cancelled);
+    if (list_empty(&core->owners->cancelled))
+        core->owners->last_cancelled = 0;
+}
+
+/*
+ * Removes a wait from every index of waits, and reports its end to metrics and history. The number
+ * of a cancelled wait may name a request of its host's next life by now.
+ */
+static void unregister(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
+    char key[8];
+    leave_cancelled(core, wait);
+    if (!list_linked(&wait->of_all) || wait->ended)
+        return;
+    report_wait(core, wait);
+    deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    if (wait->session != NULL)
+        list_remove(&wait->of_session);
+    if (wait->txn != NULL)
+        txn__end_wait(wait->txn);
+    if (wait->command != NULL && wait__by_request(core, wait->command->request) == wait)
+        map_remove(&owners->requests, request_key(wait->command->request, key));
+}
+
+/* Frees the request of a wait, and the locks of a write_wait. */
+static void drop_locks(struct core *core, struct wait *wait)
+{
+    lock_request_free(tl_steal(wait->request));
+    if (wait->write_owner != NULL) {
+        lock_release_all(&core->owners->locks, wait->owner);
+        lock_owner_deinit(wait->owner);
+    }
+    wait->write_owner = NULL;
+    wait->owner = NULL;
+}
+
+void wait__dequeue_ready(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->ready && owners->ready_count > 0);
+    if (!wait->ended)
+        check_may_enter(wait, WAIT_PARKED);
+    list_remove(&wait->link);
+    wait->ready = false;
+    if (--owners->ready_count == 0)
+        owners->last_ready = 0;
+}
+
+void wait__free(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
+    check_may_enter(wait, WAIT_FREED);
+    core__work(core, WORK_OWNER);
+    unregister(core, wait);
+    if (list_linked(&wait->of_all)) {
+        INSIST(owners->wait_bytes >= wait->bytes);
+        list_remove(&wait->of_all);
+        owners->wait_bytes -= wait->bytes;
+    }
+    if (wait->deadline.at < TL_TS_MAX) /* read from a damaged checkpoint */
+        deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    if (wait->ready)
+        wait__dequeue_ready(core, wait);
+    drop_locks(core, wait);
+    magic_clear(&wait->magic);
+    mem_free(wait);
+}
+
+struct problem *wait__cause(struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL);
+    if (wait->cause == NULL)
+        wait->cause = arena_zalloc(&wait->command->arena, sizeof *wait->cause);
+    return wait->cause;
+}
+
+void wait__end_later(struct core *core, struct wait *wait)
+{
+    check_may_enter(wait, WAIT_ENDED);
+    REQUIRE(wait->command != NULL && wait->cause != NULL);
+    core__work(core, WORK_LOCK);
+    unregister(core, wait);
+    drop_locks(core, wait);
+    wait->session = NULL;
+    wait->txn = NULL;
+    wait->ended = true;
+    wait__enqueue_ready(core, wait);
+}
+
+static void fail_pending_items(struct core *core, struct wait *wait)
+{
+    struct write_command *write = &wait->command->write;
+    core__work(core, write->item_count * WORK_LOCK);
+    for (size_t i = 0; i < write->item_count; i++)
+        if (wait->pending_items[i])
+            write->results[i] = (struct write_result){
+                .outcome = WRITE_FAILED, .index = write->items[i].index, .problem = *wait__cause(wait)};
+}
+
+void wait__answer(struct core *core, struct wait *wait)
+{
+    if (wait->pending_items != NULL)
+        fail_pending_items(core, wait);
+    else
+        wait->command->problem = *wait__cause(wait);
+    wait__free(core, wait);
+}
+
+/* Whether items of an autocommit bulk have run, so that the failing ones need a unit of their own. */
+static bool has_results(const struct wait *wait)
+{
+    return wait->pending_items != NULL && wait->command->owner.transaction.len == 0;
+}
+
+/* Fails a wait for its cause; `now`: answers at once, unless it has results. */
+static void end_wait(struct core *core, struct wait *wait, bool now)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    INSIST(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
+    /* The end of a transaction undoes what batches of the bulk have done. */
+    if (command->owner.transaction.len > 0 && txn == NULL)
+        wait->pending_items = NULL;
+    /* The client gets no reply with these locks, so the session must not keep them. */
+    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK)
+        lock_request_undo(wait->request, wait->granted_ts);
+    if (now && !has_results(wait)) {
+        wait__answer(core, wait);
+        core__complete(core, command);
+    } else {
+        wait__end_later(core, wait); /* the items that have not run get the cause then */
+    }
+    if (txn != NULL)
+        txn__touch(core, txn);
+}
+
+static void set_cause(struct wait *wait, enum problem_type type, const char *format, va_list arguments)
+{
+    struct arena *arena = &wait->command->arena;
+    struct slice reason = arena_vprintf(arena, format, arguments);
+    problem_set(wait__cause(wait), arena, type, "%.*s", SLICE_ARG(reason));
+}
+
+void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
+    va_start(arguments, format);
+    set_cause(wait, type, format, arguments);
+    va_end(arguments);
+    end_wait(core, wait, true);
+}
+
+void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
+{
+    struct owners *owners = core->owners;
+    bool now = owners->cost_left > 0;
+    va_list arguments;
+    REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
+    va_start(arguments, format);
+    set_cause(wait, type, format, arguments);
+    va_end(arguments);
+    cost_charge(&owners->cost_left, now);
+    end_wait(core, wait, now);
+}
+
+void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
+{
+    struct owners *owners = core->owners;
+    REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
+    REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
+    bool again = wait->cancelled != WAIT_NOT_CANCELLED;
+    if (!again || cause == WAIT_SESSION_ENDED)
+        wait->cancelled = cause;
+    if (again)
+        return;
+    wait->cancel_number = ++owners->last_cancelled;
+    list_append(&owners->cancelled, &wait->of_cancelled);
+}
+
+void wait__enqueue_ready(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    if (wait->ready)
+        return;
+    if (!wait->ended)
+        check_may_enter(wait, WAIT_READY);
+    wait->ready = true;
+    wait->ready_number = ++owners->last_ready;
+    owners->ready_count++;
+    deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    list_append(&owners->ready, &wait->link);
+}
+
+void wait__continue_later(struct core *core, struct wait *wait)
+{
+    REQUIRE(wait->txn != NULL && wait->pending_items != NULL);
+    if (list_linked(&wait->of_all))
+        report_wait(core, wait);
+    else
+        wait__restore(core, wait, wait->command->request != 0);
+    wait->until = 0;
+    wait->reported = false;
+    lock_request_free(tl_steal(wait->request));
+    deadline_set(&core->owners->idles, &wait->txn->idle, TL_TS_MAX);
+    wait__enqueue_ready(core, wait);
+}
+
+uint64_t wait__deadline(const struct wait *wait)
+{
+    REQUIRE(wait->command != NULL);
+    uint64_t us = wait->command->owner.timeout_us;
+    if (wait->until != 0)
+        return wait->until;
+    return wait->since >= TL_TS_MAX || us >= TL_TS_MAX - wait->since ? TL_TS_MAX : wait->since + us;
+}
+
+int wait__on_grant(struct core *core, struct wait *wait)
+{
+    wait__enqueue_ready(core, wait);
+    return 0;
+}
+
+/* Returns: how many items of a write are still to run, at least one. */
+static size_t pending_item_count(const struct wait *wait)
+{
+    const struct write_command *write = &wait->command->write;
+    size_t count = wait->pending_items == NULL ? write->item_count : 0;
+    for (size_t i = 0; wait->pending_items != NULL && i < write->item_count; i++)
+        count += wait->pending_items[i];
+    return count > 0 ? count : 1;
+}
+
+size_t wait__cost(const struct wait *wait)
+{
+    const struct command *command = wait->command;
+    size_t things = 1;
+    if (command != NULL && command->type == COMMAND_WRITE)
+        things = pending_item_count(wait);
+    else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_DDL)))
+        things = DDL_COST;
+    return things + (wait->request == NULL ? 0 : lock_request_spec_count(wait->request) / LOCKS_PER_COST);
+}
+
+int wait__on_timeout(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
+    wait__free(core, wait);
+    core__complete(core, command);
+    if (txn != NULL)
+        txn__touch(core, txn);
+    return 0;
+}
+
+void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
+                   struct problem *ret_problem)
+{
+    struct lock_conflict conflicts[HOLDERS_REPORTED_MAX];
+    REQUIRE(holders_max <= HOLDERS_REPORTED_MAX);
+    size_t count = lock_request_conflicts(wait->request, conflicts, holders_max);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct buf details = BUF_INIT(BUF_UNLIMITED);
+    if (count > 0) {
+        describe_resource(conflicts[0].resource, &text);
+        buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");
+        describe_owner(conflicts[0].owner, &text);
+    } else {
+        buf_lit(&text, "the lock is held by another owner");
+    }
+    describe_conflicts_json(conflicts, count, &details);
+    problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_as_slice(&text)));
+    problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_as_slice(&details)));
+    buf_deinit(&text);
+    buf_deinit(&details);
+}
+
+void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, type, WRITE_LOCK_IS_HELD);
+}
+
+bool wait__limit_reached(const struct core *core)
+{
+    return core->owners->locks.waiting_count + core->owners->ready_count >= core->limits.waiters_max;
+}
+
+void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
+                core->limits.waiters_max);
+}
