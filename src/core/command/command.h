@@ -653,6 +653,11 @@ struct command {
      * (DOCUMENT_DATES_ALL). Not encoded.
      */
     bool precedes_strict_dates;
+    /*
+     * Decoded from a version before 9: its step continues the cleanup of ended sessions, which else
+     * only a TICK does (README-locks.md, "Cleanup in batches"). Not encoded.
+     */
+    bool precedes_tick_cleanup;
     union {
         struct write_command write;
         struct index_command index;
