@@ -658,6 +658,11 @@ struct command {
      * only a TICK does (README-locks.md, "Cleanup in batches"). Not encoded.
      */
     bool precedes_tick_cleanup;
+    /*
+     * Decoded from a version before 9: when it resumes writes that have waited for locks, the scripts
+     * and mappings that determine their targets postpone no item (write__targets()). Not encoded.
+     */
+    bool precedes_resumed_limit;
     union {
         struct write_command write;
         struct index_command index;

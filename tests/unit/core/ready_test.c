@@ -436,6 +436,82 @@ static void test_only_tick_continues_cleanup(void **state)
     end(&box);
 }
 
+enum { NEW_INDICES = 40, NEW_FIELDS = 900 };
+
+/* Puts a template with many fields for the indices "new-*". */
+static void put_template(struct core_fixture *box)
+{
+    struct command *command = command_new(COMMAND_INDEX_TEMPLATE_PUT, DIALECT_7);
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    buf_lit(&body, "{\"index_patterns\":[\"new-*\"],\"template\":{\"mappings\":{\"properties\":{");
+    for (int i = 0; i < NEW_FIELDS; i++)
+        buf_printf(&body, "%s\"f%d\":{\"type\":\"keyword\"}", i == 0 ? "" : ",", i);
+    buf_lit(&body, "}}}}");
+    command->object.name = SLICE_LIT("t");
+    command->object.body = arena_copy(&command->arena, buf_as_slice(&body));
+    buf_deinit(&body);
+    give(box, command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+/* Sends a bulk that creates NEW_INDICES indices. Returns: its number. */
+static uint64_t create_indices(struct core_fixture *box, uint64_t timeout_us)
+{
+    struct command *command = fixture_write_command(box, NEW_INDICES);
+
+    command->owner.timeout_us = timeout_us;
+    for (size_t i = 0; i < NEW_INDICES; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
+        command->write.items[i].index = arena_printf(&command->arena, "new-%zu", i);
+    }
+    give(box, command);
+    return last_request;
+}
+
+/*
+ * A bulk waits for a lock on everything; meanwhile a template makes the indices that it creates
+ * expensive. It postpones items when it is resumed, or times out, as if it had not waited: each step
+ * stays within its bound, which give() checks.
+ */
+static void test_resumed_bulk_postpones_indices(void **state)
+{
+    (void)state;
+    for (int expires = 0; expires < 2; expires++) {
+        struct core_fixture box;
+
+        begin(&box, core_limits_default().ephemeral_batch);
+        session(&box, COMMAND_SESSION_OPEN, "s");
+        struct command *everything = command_new(COMMAND_LOCK, DIALECT_7);
+        everything->owner.session = SLICE_LIT("s");
+        everything->lock.targets = arena_zalloc(&everything->arena, sizeof(struct lock_target));
+        everything->lock.targets[0] = (struct lock_target){.mode = LOCK_X};
+        everything->lock.target_count = 1;
+        give(&box, everything);
+        assert_int_equal(everything->problem.type, PROBLEM_NONE);
+        uint64_t request = create_indices(&box, 60 * TL_SECOND);
+        assert_null(completed_as(&box, request));
+        put_template(&box);
+        if (expires) {
+            box.clock += 60 * TL_SECOND;
+            tick(&box);
+        } else {
+            unlock_all(&box, "s");
+        }
+        struct command *command = completed_as(&box, request);
+        assert_non_null(command);
+        size_t first = NEW_INDICES - command->write.postponed_count;
+        assert_true(first > 0 && first < NEW_INDICES / 2);
+        for (size_t i = 0; i < NEW_INDICES; i++) {
+            assert_int_equal(command->write.results[i].outcome, i < first && !expires ? WRITE_CREATED : WRITE_FAILED);
+            assert_int_equal(command->write.results[i].postponed, i >= first);
+        }
+        command_free(command);
+        free_completed(&box);
+        end(&box);
+    }
+}
+
 /*
  * The cleanup of one session grants, one after the other, the remaining requests of the next one,
  * which have been cancelled: they end, and the next session is cleaned in a later step.
@@ -1500,6 +1576,7 @@ int main(void)
         cmocka_unit_test(test_cancelled_request_granted_by_another_ones_end_keeps_no_lock),
         cmocka_unit_test(test_waits_of_expired_sessions_end_in_bounded_steps),
         cmocka_unit_test(test_only_tick_continues_cleanup),
+        cmocka_unit_test(test_resumed_bulk_postpones_indices),
         cmocka_unit_test(test_cleanup_that_ends_waits_of_next_session_completes),
         cmocka_unit_test(test_waits_of_transactions_end_with_the_session),
         cmocka_unit_test(test_cancelled_bulk_tries_no_item_on_timeout),
