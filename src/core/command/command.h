@@ -663,6 +663,11 @@ struct command {
      * and mappings that determine their targets postpone no item (write__targets()). Not encoded.
      */
     bool precedes_resumed_limit;
+    /*
+     * Decoded from a version before 9: its purge counts keys of outcomes of requests, not their bytes
+     * (request_outcome__purge()). Not encoded.
+     */
+    bool precedes_purged_bytes;
     union {
         struct write_command write;
         struct index_command index;

@@ -491,6 +491,7 @@ int command_decode(struct slice bytes, struct command **ret_command)
     command->precedes_strict_dates = version < 8;
     command->precedes_tick_cleanup = version < 9;
     command->precedes_resumed_limit = version < 9;
+    command->precedes_purged_bytes = version < 9;
     *ret_command = command;
     return 0;
 }

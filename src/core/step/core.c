@@ -236,6 +236,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->precedes_strict_dates = command->precedes_strict_dates;
     core->precedes_tick_cleanup = command->precedes_tick_cleanup;
     core->precedes_resumed_limit = command->precedes_resumed_limit;
+    core->precedes_purged_bytes = command->precedes_purged_bytes;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

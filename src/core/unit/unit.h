@@ -81,6 +81,7 @@ struct core {
     bool precedes_strict_dates;    /* as in the command of the current step */
     bool precedes_tick_cleanup;    /* as in the command of the current step */
     bool precedes_resumed_limit;   /* as in the command of the current step */
+    bool precedes_purged_bytes;    /* as in the command of the current step */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 

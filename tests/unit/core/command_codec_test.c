@@ -151,6 +151,7 @@ static void test_command_codec_marks_older_versions(void **state)
         assert_int_equal(decoded->precedes_strict_dates, version < 8);
         assert_int_equal(decoded->precedes_tick_cleanup, version < 9);
         assert_int_equal(decoded->precedes_resumed_limit, version < 9);
+        assert_int_equal(decoded->precedes_purged_bytes, version < 9);
         command_free(decoded);
     }
     command_free(command);
