@@ -171,12 +171,19 @@ static bool has_self_conflict(struct acquisition *at, const struct write_target 
 }
 
 /*
- * Whether no item of the range has run, and no lock was requested for one. Only then may items be
- * postponed for the scripts that determine their paths.
+ * Whether items may be postponed for the scripts and mappings that determine their targets. Before
+ * version 9 only if no item of the range has run, and no lock was requested for one.
  */
-static bool begins_range(const struct acquisition *at)
+static bool may_postpone(const struct acquisition *at)
 {
-    return at->wait == NULL || (at->txn != NULL && at->wait->until == 0);
+    return at->core->command_version >= COMMAND_SINCE_RESUMED_LIMIT || at->wait == NULL ||
+           (at->txn != NULL && at->wait->until == 0);
+}
+
+/* Returns: by item, whether it is still to run; NULL: all are, or a command before version 9 computes all. */
+static const bool *pending_items(const struct acquisition *at)
+{
+    return at->core->command_version < COMMAND_SINCE_RESUMED_LIMIT || at->wait == NULL ? NULL : at->wait->pending_items;
 }
 
 /*
@@ -187,7 +194,8 @@ static int find_targets(struct acquisition *at)
 {
     size_t kept = 0;
     choose_range(at);
-    int r = write__targets(at->core, at->command, at->range, overlay_of(at), begins_range(at), &at->targets);
+    struct write_choice choice = {at->range, pending_items(at), may_postpone(at)};
+    int r = write__targets(at->core, at->command, &choice, overlay_of(at), &at->targets);
     if (r < 0)
         return tl_trace(r);
     for (size_t i = 0; i < at->targets.count; i++) {

@@ -246,7 +246,9 @@ static struct alias_table *alias_table_unref(struct alias_table *table)
 {
     if (table == NULL || !drop_ref(&table->refs))
         return NULL;
-    arena_deinit(&table->arena);
+    for (size_t i = 0; i < table->count; i++)
+        body_unref(table->uses[i].body);
+    mem_free(table->uses);
     mem_free(table);
     return NULL;
 }
@@ -259,40 +261,125 @@ static int compare_uses(const void *a, const void *b)
     return order != 0 ? order : slice_compare(x->index, y->index);
 }
 
-static struct alias_table *alias_table_new(const struct catalog *catalog)
+/* Returns: an empty table with capacity for `capacity` uses. */
+static struct alias_table *alias_table_new(size_t capacity)
 {
     struct alias_table *table = mem_zalloc(sizeof(*table));
-    size_t total = 0;
 
     atomic_init(&table->refs, 1);
-    table->arena = ARENA_INIT;
+    table->uses = mem_alloc((capacity + 1) * sizeof(*table->uses));
+    return table;
+}
+
+static void alias_table_append(struct alias_table *table, const struct alias_use *use)
+{
+    atomic_fetch_add_explicit(&use->body->refs, 1, memory_order_relaxed);
+    table->uses[table->count++] = *use;
+}
+
+/* Appends the uses of an index, in order of alias. */
+static void append_uses(struct alias_table *table, const struct catalog_node *node)
+{
+    const struct catalog_index *index = &node->index;
+
+    for (size_t i = 0; i < index->alias_count; i++)
+        alias_table_append(table,
+                           &(struct alias_use){index->aliases[i].name, index->name, index->number, .body = node->body});
+}
+
+/* Returns: the uses of all indices. */
+static struct alias_table *table_of_all(const struct catalog *catalog)
+{
+    size_t total = 0;
+
     for (size_t i = 0; i < catalog->count; i++)
         total += catalog->by_name[i]->index.alias_count;
-    table->uses = arena_alloc(&table->arena, (total + 1) * sizeof(*table->uses));
-    for (size_t i = 0; i < catalog->count; i++) {
-        const struct catalog_index *index = &catalog->by_name[i]->index;
-        for (size_t j = 0; j < index->alias_count; j++)
-            table->uses[table->count++] = (struct alias_use){arena_copy(&table->arena, index->aliases[j].name),
-                                                             arena_copy(&table->arena, index->name)};
+    struct alias_table *table = alias_table_new(total);
+    for (size_t i = 0; i < catalog->count; i++)
+        append_uses(table, catalog->by_name[i]);
+    qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
+    return table;
+}
+
+static bool alias_changes_have(const struct alias_changes *changes, uint32_t number)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        if (changes->numbers[i] == number)
+            return true;
+    return false;
+}
+
+static void alias_changes_add(struct alias_changes *changes, uint32_t number)
+{
+    if (changes->count > ALIAS_CHANGES_MAX || alias_changes_have(changes, number))
+        return;
+    if (changes->count < ALIAS_CHANGES_MAX)
+        changes->numbers[changes->count] = number;
+    changes->count++;
+}
+
+static const struct catalog_node *node_by_number(const struct catalog *catalog, uint32_t number);
+
+/* Returns: the uses of the changed indices. */
+static struct alias_table *table_of_changed(const struct catalog *catalog)
+{
+    const struct alias_changes *changes = &catalog->alias_changes;
+    size_t total = 0;
+
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct catalog_node *node = node_by_number(catalog, changes->numbers[i]);
+        total += node == NULL ? 0 : node->index.alias_count;
+    }
+    struct alias_table *table = alias_table_new(total);
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct catalog_node *node = node_by_number(catalog, changes->numbers[i]);
+        if (node != NULL)
+            append_uses(table, node);
     }
     qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
     return table;
 }
 
 /*
- * Rebuilds the table of aliases if it is stale. This happens on demand, not at each of many
- * changes, and at the latest when a second reference is taken: before that no other thread reads
- * the catalog.
+ * Returns: the catalog's table with the uses of the changed indices replaced. That of the others are
+ *   in order already, and share their names, so it takes one pass whatever has changed.
+ */
+static struct alias_table *table_with_changes(const struct catalog *catalog)
+{
+    const struct alias_table *before = catalog->aliases;
+    struct alias_table *changed = table_of_changed(catalog);
+    struct alias_table *table = alias_table_new(before->count + changed->count);
+    size_t next = 0;
+
+    for (size_t i = 0; i < before->count; i++) {
+        const struct alias_use *use = &before->uses[i];
+        if (alias_changes_have(&catalog->alias_changes, use->number))
+            continue;
+        while (next < changed->count && compare_uses(&changed->uses[next], use) < 0)
+            alias_table_append(table, &changed->uses[next++]);
+        alias_table_append(table, use);
+    }
+    while (next < changed->count)
+        alias_table_append(table, &changed->uses[next++]);
+    alias_table_unref(changed);
+    return table;
+}
+
+/*
+ * Renews the table of aliases after changes. This happens on demand, not at each of many changes, and
+ * at the latest when a second reference is taken: before that no other thread reads the catalog.
  */
 static void renew_aliases(const struct catalog *catalog)
 {
     struct catalog *own_catalog = (struct catalog *)(uintptr_t)catalog;
 
-    if (!catalog->aliases_stale)
+    if (catalog->alias_changes.count == 0)
         return;
+    struct alias_table *table =
+        catalog->alias_changes.count > ALIAS_CHANGES_MAX ? table_of_all(catalog) : table_with_changes(catalog);
     alias_table_unref(own_catalog->aliases);
-    own_catalog->aliases = alias_table_new(catalog);
-    own_catalog->aliases_stale = false;
+    own_catalog->aliases = table;
+    own_catalog->alias_changes.count = 0;
 }
 
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses)
@@ -442,7 +529,7 @@ struct catalog *catalog__new(void)
     struct catalog *catalog = mem_zalloc(sizeof(*catalog));
 
     atomic_init(&catalog->refs, 1);
-    catalog->aliases = alias_table_new(catalog);
+    catalog->aliases = alias_table_new(0);
     return catalog;
 }
 
@@ -484,7 +571,7 @@ static struct catalog *share_all(const struct catalog *old)
     }
     atomic_fetch_add_explicit(&old->aliases->refs, 1, memory_order_relaxed);
     catalog->aliases = old->aliases;
-    catalog->aliases_stale = old->aliases_stale;
+    catalog->alias_changes = old->alias_changes;
     for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++) {
         catalog->objects[kind] = old->objects[kind];
         if (catalog->objects[kind] != NULL)
@@ -530,13 +617,20 @@ const struct catalog_index *catalog_index(const struct catalog *catalog, struct 
                : NULL;
 }
 
-const struct catalog_index *catalog_index_by_number(const struct catalog *catalog, uint32_t number)
+static const struct catalog_node *node_by_number(const struct catalog *catalog, uint32_t number)
 {
     size_t position = position_by_number(catalog, number);
 
     return position < catalog->count && catalog->by_number[position]->index.number == number
-               ? &catalog->by_number[position]->index
+               ? catalog->by_number[position]
                : NULL;
+}
+
+const struct catalog_index *catalog_index_by_number(const struct catalog *catalog, uint32_t number)
+{
+    const struct catalog_node *node = node_by_number(catalog, number);
+
+    return node == NULL ? NULL : &node->index;
 }
 
 size_t catalog_index_count(const struct catalog *catalog)
@@ -585,7 +679,7 @@ struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const
     }
     INSIST(by_name_count == numbered);
     filtered->count = by_name_count;
-    filtered->aliases_stale = true;
+    filtered->alias_changes.count = ALIAS_CHANGES_MAX + 1;
     renew_aliases(filtered);
     return filtered;
 }
@@ -654,7 +748,8 @@ void catalog__set_index(struct catalog **catalog, const struct catalog_index_spe
     bool had_aliases = before != NULL && before->alias_count > 0;
 
     put_node(own_catalog, node_new(spec));
-    own_catalog->aliases_stale |= spec->alias_count > 0 || had_aliases;
+    if (spec->alias_count > 0 || had_aliases)
+        alias_changes_add(&own_catalog->alias_changes, spec->number);
 }
 
 void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping)
@@ -673,7 +768,8 @@ void catalog__remove_index(struct catalog **catalog, uint32_t number)
 
     REQUIRE(by_number < own_catalog->count && own_catalog->by_number[by_number]->index.number == number);
     struct catalog_node *node = own_catalog->by_number[by_number];
-    own_catalog->aliases_stale |= node->index.alias_count > 0;
+    if (node->index.alias_count > 0)
+        alias_changes_add(&own_catalog->alias_changes, number);
     remove_at(own_catalog->by_name, own_catalog->count, position_by_name(own_catalog, node->index.name));
     remove_at(own_catalog->by_number, own_catalog->count, by_number);
     own_catalog->count--;

@@ -43,13 +43,23 @@ struct catalog_node {
 struct alias_use {
     struct slice alias;
     struct slice index;
+    uint32_t number;           /* of the index */
+    struct catalog_body *body; /* of the index, which has the names; a reference */
 };
 
 struct alias_table {
     atomic_size_t refs;
-    struct arena arena;
     struct alias_use *uses; /* in order of alias, then index */
     size_t count;
+};
+
+/* More indices whose aliases change before a catalog is shared make its table anew. */
+enum { ALIAS_CHANGES_MAX = 32 };
+
+/* The indices whose aliases differ from a table. */
+struct alias_changes {
+    uint32_t numbers[ALIAS_CHANGES_MAX];
+    size_t count; /* above ALIAS_CHANGES_MAX: any index */
 };
 
 struct object_node {
@@ -71,8 +81,8 @@ struct catalog {
     size_t count;
     size_t capacity; /* of both arrays */
     struct alias_table *aliases;
-    /* The table must be rebuilt; only while the catalog has one reference and is being changed */
-    bool aliases_stale;
+    /* Since `aliases` was made; none unless the catalog has one reference and is being changed */
+    struct alias_changes alias_changes;
     struct object_table *objects[CATALOG_KIND_COUNT]; /* NULL: no object of the kind */
 };
 

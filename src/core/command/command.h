@@ -633,7 +633,13 @@ enum {
     /* The mappings that its items make may postpone later items: WRITE_MAPPING_WORK_MAX. */
     COMMAND_SINCE_MAPPING_LIMIT = 8,
     /* Dates that Elasticsearch 7.10 refuses are refused: DOCUMENT_DATES_STRICT. */
-    COMMAND_SINCE_STRICT_DATES = 8
+    COMMAND_SINCE_STRICT_DATES = 8,
+    /* Only TICK continues the cleanup of ended sessions: README-locks.md, "Cleanup in batches". */
+    COMMAND_SINCE_TICK_CLEANUP = 9,
+    /* The scripts and mappings of a write that has waited for locks postpone later items, too. */
+    COMMAND_SINCE_RESUMED_LIMIT = 9,
+    /* Its purge of outcomes of requests counts their bytes: request_outcome__purge(). */
+    COMMAND_SINCE_PURGED_BYTES = 9
 };
 
 struct command {

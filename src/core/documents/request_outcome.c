@@ -186,8 +186,22 @@ void request_outcome__put(struct core *core, const struct command *command)
 
 /* --- Purging ------------------------------------------------------------------------------------------------------ */
 
-/* Removes a record, unless its request ran again after the record was due. */
-static int remove_record(struct core *core, struct slice name, tl_ts ended, struct buf *key)
+/* Bytes of a record that take as long to read as a key takes to remove (work.h). */
+enum { BYTES_PER_KEY = (WORK_SCAN + WORK_READ) * WORK_BYTES };
+
+/* Counts the bytes of a record that was read as *io_counted keys. */
+static void count_bytes(struct core *core, size_t bytes, size_t *io_counted)
+{
+    core__work(core, bytes / WORK_BYTES);
+    if (core->command_version >= COMMAND_SINCE_PURGED_BYTES)
+        *io_counted += bytes / BYTES_PER_KEY;
+}
+
+/*
+ * Removes a record, unless its request ran again after the record was due. Adds its bytes to
+ * *io_counted.
+ */
+static int remove_record(struct core *core, struct slice name, tl_ts ended, struct buf *key, size_t *io_counted)
 {
     struct store_value value;
     struct record_head head = {0};
@@ -197,6 +211,7 @@ static int remove_record(struct core *core, struct slice name, tl_ts ended, stru
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_as_slice(key), &value);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
+    count_bytes(core, value.bytes.len, io_counted);
     struct codec codec = codec_from(value.bytes, NULL);
     codec_head(&codec, &head);
     if (!codec.bad && head.ended == ended)
@@ -222,7 +237,7 @@ int request_outcome__purge(struct core *core, size_t keys_max, size_t *ret_remov
         if (!slice_take_u64be(&rest, &ended))
             r = tl_trace(TL_ERR_CORRUPT);
         else
-            r = remove_record(core, rest, ended, &key);
+            r = remove_record(core, rest, ended, &key, &removed);
         store_batch_delete(core->batch, SPACE_SYSTEM, end);
         core__work(core, WORK_SCAN + WORK_READ);
         removed += 2;

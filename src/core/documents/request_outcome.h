@@ -37,8 +37,9 @@ int request_outcome__find(struct core *core, struct command *command) TL_MUST_US
 void request_outcome__put(struct core *core, const struct command *command);
 
 /*
- * Purges outcomes that are due, in the open unit. Returns: 0 and the number of keys, at most
- * `keys_max`; fatal codes.
+ * Purges outcomes that are due, in the open unit. Each record is read, so one of many bytes counts as
+ * several keys; only the last one may exceed `keys_max`. Returns: 0 and the number counted; fatal
+ * codes.
  */
 int request_outcome__purge(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 

@@ -72,16 +72,23 @@ struct write_range {
     size_t begin, end;
 };
 
+/* The items whose targets write__targets() determines. */
+struct write_choice {
+    struct write_range range;
+    const bool *pending; /* by item of the command: whether it is still to run; NULL: all are */
+    bool cut;            /* postpone and leave out items beyond the script steps and mapping work of one command */
+};
+
 /*
- * Determines the documents that the items of `range` will change. Invalid items are left out; they
- * fail when they run. `cut`: items beyond the script steps of one command are postponed and left
- * out; for the first call of a command only. *io_targets holds the result of the previous call in
- * this unit, or zero. It is replaced; unchanged paths keep their memory.
+ * Determines the documents that the chosen items will change. Invalid items are left out; they fail
+ * when they run. A write that has waited for locks is cut again: scripts and mappings may cost more
+ * than when it began to wait. The first item is never postponed. *io_targets holds the result of the
+ * previous call in this unit, or zero. It is replaced; unchanged paths keep their memory.
  *
  * Returns: 0; fatal codes.
  */
-int write__targets(struct core *core, struct command *command, struct write_range range, const struct overlay *overlay,
-                   bool cut, struct write_targets *io_targets) TL_MUST_USE;
+int write__targets(struct core *core, struct command *command, const struct write_choice *choice,
+                   const struct overlay *overlay, struct write_targets *io_targets) TL_MUST_USE;
 
 /* Marks an item as postponed: it was not started. */
 void write__postpone(struct core *core, struct command *command, size_t item);

@@ -271,9 +271,10 @@ static struct target_finder make_finder(struct core *core, const struct command 
     };
 }
 
-int write__targets(struct core *core, struct command *command, struct write_range range, const struct overlay *overlay,
-                   bool cut, struct write_targets *io_targets)
+int write__targets(struct core *core, struct command *command, const struct write_choice *choice,
+                   const struct overlay *overlay, struct write_targets *io_targets)
 {
+    const struct write_range range = choice->range;
     struct write_command *write = &command->write;
     uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */
     struct target_finder finder = make_finder(core, command, range, overlay);
@@ -287,9 +288,11 @@ int write__targets(struct core *core, struct command *command, struct write_rang
     finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
     for (size_t i = range.begin; i < range.end && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
+        if (choice->pending != NULL && !choice->pending[i])
+            continue;
         uint64_t mapping_work = 2 * (core->mapping_work - finder.exec.mapping_work); /* made again when they run */
-        if (cut && (finder.exec.steps_taken > steps_max ||
-                    write_executor__mapping_limit_reached(core, write->atomic, mapping_work)))
+        if (choice->cut && (finder.exec.steps_taken > steps_max ||
+                            write_executor__mapping_limit_reached(core, write->atomic, mapping_work)))
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;

@@ -216,17 +216,19 @@ void owners__stop(struct core *core)
 
 /*
  * While `ready` has waits left by an earlier step, only TICK resumes them. While requests wait only because
- * of the quota of grants, only TICK grants them. TRIED and SKIP run no deferred cleanup: it could end the
- * process again before the next attempt is counted.
+ * of a quota of grants, only TICK grants them; before version 9 each step granted those of deferred cleanup.
+ * TRIED and SKIP run no deferred cleanup: it could end the process again before the next attempt is counted.
  */
 void owners__begin_step(struct core *core, enum command_type type)
 {
     REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
     owners->locks.precedes_undo = core->command_version < COMMAND_SINCE_UNDO;
+    bool cleans = type == COMMAND_TICK || core->command_version < COMMAND_SINCE_TICK_CLEANUP ||
+                  !lock_table_has_ready_cleanup(&owners->locks);
     bool no_cleanup = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
-    owners->locks.cleanup_quota = no_cleanup ? 0 : core->limits.purge_batch;
+    owners->locks.cleanup_quota = no_cleanup || !cleans ? 0 : core->limits.purge_batch;
     owners->cost_left = resumes ? core->limits.ephemeral_batch : 0;
     bool grants = type == COMMAND_TICK || !lock_table_has_pending_grants(&owners->locks);
     lock_table_set_grant_quota(&owners->locks, grants ? GRANTS_PER_COST * core->limits.ephemeral_batch : 0);
@@ -277,7 +279,7 @@ const struct wait_ops *owners__wait_ops(const struct command *command)
 
 /* --- Deadlines ---------------------------------------------------------------------------------------------------- */
 
-/* Whether each step continues terminations or deferred cleanup. */
+/* Whether the next TICK continues terminations or deferred cleanup. */
 static bool has_cleanup(const struct owners *owners)
 {
     return !list_empty(&owners->sessions_to_clean) || !list_empty(&owners->sessions_to_purge) ||
@@ -461,6 +463,8 @@ static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock)
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     REQUIRE(!core->open);
+    if (tick == NULL && core->command_version >= COMMAND_SINCE_TICK_CLEANUP)
+        return 0;
     uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
     size_t left = core->limits.ephemeral_batch;
     bool granting = core->owners->locks.grant_quota > 0 && lock_table_has_pending_grants(&core->owners->locks);

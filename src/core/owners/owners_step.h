@@ -53,10 +53,11 @@ void owners__begin_step(struct core *core, enum command_type type);
 /* Completes every waiting command with PROBLEM_STOPPING. */
 void owners__stop(struct core *core);
 /*
- * Does the work that is due before the command of a step, with no unit open. Continues the cleanup
- * of ended sessions. For a TICK (NULL: other command), expires waits with a deadline up to
- * core->clock, and leases and idle transactions with one up to the tick's barrier_clock, in order
- * of their deadlines. Each is a unit; the first one has the timestamp `at`.
+ * Does the work that is due before the command of a step, with no unit open. For a TICK, continues
+ * the cleanup of ended sessions, then expires waits with a deadline up to core->clock, and leases and
+ * idle transactions with one up to the tick's barrier_clock, in order of their deadlines. For other
+ * commands (NULL), nothing; before version 9, continues the cleanup. Each is a unit; the first one
+ * has the timestamp `at`.
  * Returns: 0; fatal codes.
  */
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick) TL_MUST_USE;

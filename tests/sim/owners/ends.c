@@ -6,11 +6,11 @@
  * - Unless it was closed in good order, its actions run one by one. Waiting requests do not block
  *   an action; held locks do, and then it is deferred.
  * - Its ephemeral documents are removed at that timestamp. Too many for one batch are hidden, and
- *   purged in later steps. The removal of a document that another owner has locked is deferred.
+ *   purged in later ticks. The removal of a document that another owner has locked is deferred.
  * - Only then its locks are released, and other requests are granted.
  * - A step does a limited amount: sessions, transactions (also abandoned ones), actions, documents.
- *   Commands do not find an expired session, and its waits have ended; later steps continue its
- *   cleanup, and run other commands in between.
+ *   Commands do not find an expired session, and its waits have ended; later ticks continue its
+ *   cleanup, and other commands run in between.
  *
  * Deferred cleanup precedes all waiting requests, in the order of deferral, also after a restart.
  */

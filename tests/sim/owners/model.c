@@ -557,7 +557,7 @@ static int first_idle(const struct om *model, struct om_deadline *ret_first)
     return found;
 }
 
-/* Whether each step continues terminations or deferred cleanup. */
+/* Whether the next OP_TICK continues terminations or deferred cleanup. */
 static bool has_cleanup(const struct om *model)
 {
     return om_any_terminating(model) || om_has_ready_cleanup(model);
@@ -611,11 +611,11 @@ static void time_out(struct om *model, struct om_step *step, int slot)
  * Rule 22: begins the termination of expired sessions, in order, then cleans up while *left > 0.
  * Nothing is granted before the last cleanup of the step.
  */
-static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, bool tick, uint64_t heard, int *left)
+static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard, int *left)
 {
     struct om_deadline first;
     int slot = first_lease(model, &first);
-    bool run_due = tick && slot >= 0 && first.at <= heard;
+    bool run_due = slot >= 0 && first.at <= heard;
 
     if (!run_due && om_first_to_clean(model) < 0)
         return;
@@ -853,26 +853,25 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
     model->clock = op->clock > model->clock ? op->clock : model->clock;
-    bool no_cleanup = op->kind == OP_TRIED; /* it runs no cleanup and no deadlines */
-    om_set_cleanup_quota(model, no_cleanup ? 0 : model->limits.sweep);
-    /* Only OP_TICK resumes ready waits that an earlier step has left. */
-    bool resumes = !no_cleanup && (op->kind == OP_TICK || om_ready_count(model) == 0);
+    /* Only OP_TICK does what earlier steps have left; OP_TRIED runs no deferred cleanup at all. */
+    bool tick = op->kind == OP_TICK, tried = op->kind == OP_TRIED;
+    bool grants_cleanup = tick || (!tried && !om_has_ready_cleanup(model));
+    om_set_cleanup_quota(model, grants_cleanup ? model->limits.sweep : 0);
+    bool resumes = tick || (!tried && om_ready_count(model) == 0);
     model->cost_left = resumes ? model->limits.piece : 0;
     bool pending = om_has_pending_grants(model);
-    model->grant_quota = op->kind == OP_TICK || !pending ? 3 * model->limits.piece : 0;
-    bool granting = pending && model->grant_quota > 0;
-    bool cleanup = !no_cleanup && (granting || has_cleanup(model)),
-         abandoned = !no_cleanup && om_txn_any_abandoned(model);
+    model->grant_quota = tick || !pending ? 3 * model->limits.piece : 0;
+    bool cleanup = tick && (pending || has_cleanup(model)), abandoned = tick && om_txn_any_abandoned(model);
     uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
-    bool expired = op->kind == OP_TICK && any_expired(model, heard);
+    bool expired = tick && any_expired(model, heard);
     int left = model->limits.piece;
     if (cleanup)
         purge_step(model, step, ts);
-    if (!no_cleanup)
-        clean_sessions(model, step, ts, op->kind == OP_TICK, heard, &left);
-    if (!no_cleanup)
+    if (tick) {
+        clean_sessions(model, step, ts, heard, &left);
         end_abandoned(model, step, ts, left);
-    if (op->kind == OP_TICK && !om_has_pending_grants(model))
+    }
+    if (tick && !om_has_pending_grants(model))
         run_due(model, step, ts, heard);
     if (cleanup || abandoned || expired)
         resume(model, step);

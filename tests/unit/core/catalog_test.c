@@ -5,6 +5,7 @@
 #include "../../lib/zone_sample.h"
 
 #include "core/catalog/catalog.h"
+#include "core/catalog/catalog_internal.h"
 #include "mapping/mapping.h"
 
 static void name_says(const char *name, enum dialect dialect, const char *reason)
@@ -285,6 +286,70 @@ static void test_snapshot_is_immutable(void **state)
     fixture_close(&box);
 }
 
+/* Checks the uses of the aliases "a0" to "a4" against all indices. */
+static void check_uses(struct core_fixture *box)
+{
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+
+    for (int alias = 0; alias < 5; alias++) {
+        char name[] = {'a', (char)('0' + alias)};
+        const struct alias_use *uses;
+        size_t count = catalog__alias_uses(catalog, slice_make(name, 2), &uses), next = 0;
+        for (size_t i = 0; i < catalog_index_count(catalog); i++) {
+            const struct catalog_index *index = catalog_index_at(catalog, i); /* in order of name */
+            if (catalog_index_alias(index, slice_make(name, 2)) == NULL)
+                continue;
+            assert_true(next < count);
+            assert_ptr_equal(uses[next].index.data, index->name.data); /* shared, not copied */
+            next++;
+        }
+        assert_int_equal(next, count);
+    }
+}
+
+/*
+ * Indices with aliases are created, get others and are deleted, in units of one change and of more than are
+ * merged into the table of aliases; each time the table is that of all indices, and shares their names.
+ */
+static void test_alias_table_follows_changes(void **state)
+{
+    enum { INDICES = ALIAS_CHANGES_MAX + 8, CHANGES = 400 };
+    struct core_fixture box;
+    struct rng rng;
+    (void)state;
+
+    fixture_open(&box);
+    rng_init(&rng, 7);
+    for (int i = 0; i < CHANGES; i++) {
+        char name[12], body[80];
+        int first = (int)rng_below(&rng, 5);
+        snprintf(name, sizeof name, "i%d", (int)rng_below(&rng, INDICES));
+        snprintf(body, sizeof body, "{\"aliases\":{\"a%d\":{},\"a%d\":{}}}", first, (first + 2) % 5);
+        struct catalog *catalog = core_catalog(box.core);
+        bool exists = catalog_index(catalog, slice_from(name)) != NULL;
+        catalog_unref(catalog);
+        fixture_index_command(&box, exists ? COMMAND_INDEX_DELETE : COMMAND_INDEX_CREATE, name, exists ? NULL : body);
+        check_uses(&box);
+    }
+    for (int add = 1; add >= 0; add--) {
+        struct command *command = command_new(COMMAND_ALIASES_UPDATE, DIALECT_7);
+        struct catalog *catalog = core_catalog(box.core);
+        size_t count = catalog_index_count(catalog);
+        command->aliases.actions = arena_zalloc(&command->arena, count * sizeof *command->aliases.actions);
+        for (size_t i = 0; i < count; i++)
+            command->aliases.actions[command->aliases.action_count++] = (struct alias_action){
+                .op = add ? ALIAS_ADD : ALIAS_REMOVE,
+                .index = arena_copy(&command->arena, catalog_index_at(catalog, i)->name),
+                .alias = SLICE_LIT("a4"),
+            };
+        catalog_unref(catalog);
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        check_uses(&box);
+    }
+    fixture_close(&box);
+}
+
 static void test_scripts_are_stored_and_loaded_from_files(void **state)
 {
     struct core_fixture box;
@@ -427,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_create_index_refuses_like_elasticsearch),
         cmocka_unit_test(test_settings_change_while_open_only_if_dynamic),
         cmocka_unit_test(test_snapshot_is_immutable),
+        cmocka_unit_test(test_alias_table_follows_changes),
         cmocka_unit_test(test_scripts_are_stored_and_loaded_from_files),
         cmocka_unit_test(test_zones_keep_newest_release),
         cmocka_unit_test(test_cluster_settings_merge),

@@ -1104,9 +1104,9 @@ static size_t find_targets(struct core_fixture *box, struct command *command, st
 {
     size_t before = box->core->arena.used, scratch = box->core->scratch.used;
 
-    assert_int_equal(
-        write__targets(box->core, command, (struct write_range){0, command->write.item_count}, NULL, false, targets),
-        0);
+    assert_int_equal(write__targets(box->core, command,
+                                    &(struct write_choice){{0, command->write.item_count}, NULL, false}, NULL, targets),
+                     0);
     assert_int_equal(box->core->scratch.used, scratch);
     return box->core->arena.used - before;
 }

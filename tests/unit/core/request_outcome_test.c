@@ -194,6 +194,44 @@ static void test_outcome_lasts_an_hour(void **state)
     fixture_close(&box);
 }
 
+/*
+ * Maintenance reads each record whole, so it counts the bytes: large records are purged one by one,
+ * whatever keys a command may remove. A command before version 9 counts keys alone.
+ */
+static void test_purge_counts_bytes_of_outcomes(void **state)
+{
+    enum { RECORDS = 4, ITEMS = 2000, KEYS_MAX = 20 };
+    struct core_fixture box;
+    size_t removed;
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < RECORDS; i++) {
+        char id[] = {(char)('a' + i), '\0'};
+        struct command *command = named(&box, id, 7, ITEMS);
+        for (size_t j = 0; j < ITEMS; j++) {
+            command->write.items[j] = fixture_item(WRITE_INDEX, "fs", "", "", "{\"n\":1}");
+            command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
+        }
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+    }
+    box.now += CORE_OUTCOME_US + TL_SECOND;
+    for (size_t left = 2 * RECORDS; left > 2 * (RECORDS - 2); left -= 2) {
+        assert_int_equal(run_maintenance(box.core, box.store, ++box.now, KEYS_MAX, &removed), 0);
+        assert_true(removed > KEYS_MAX); /* so that the rest is due at once */
+        assert_int_equal(outcome_keys(&box), left - 2);
+    }
+    struct command *older = command_new(COMMAND_MAINTAIN, DIALECT_7);
+    older->maintain.outcomes = box.now;
+    older->maintain.keys_max = KEYS_MAX;
+    older->version = COMMAND_SINCE_PURGED_BYTES - 1;
+    fixture_run(&box, older, 1);
+    assert_int_equal(older->maintain.removed, 4);
+    assert_int_equal(outcome_keys(&box), 0);
+    fixture_close(&box);
+}
+
 /* --- Waiting for locks -------------------------------------------------------------------------------------------- */
 
 static void lock_command(struct core_fixture *box, enum command_type type, const char *id)
@@ -275,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_repetition_has_failures_and_generated_ids),
         cmocka_unit_test(test_repetition_is_divided_like_first),
         cmocka_unit_test(test_outcome_lasts_an_hour),
+        cmocka_unit_test(test_purge_counts_bytes_of_outcomes),
         cmocka_unit_test(test_repetition_waits_for_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
