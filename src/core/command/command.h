@@ -653,6 +653,11 @@ struct command {
      * (DOCUMENT_DATES_ALL). Not encoded.
      */
     bool precedes_strict_dates;
+    /*
+     * Decoded from version 8: fields with ignore_malformed have no value for dates that Elasticsearch
+     * 7.10 refuses (DOCUMENT_DATES_DROPPED). Not encoded.
+     */
+    bool drops_malformed_dates;
     union {
         struct write_command write;
         struct index_command index;

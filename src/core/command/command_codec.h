@@ -18,7 +18,7 @@
  * build of a MARK. 7 changed what the creation of an index records (README.md). 8 added
  * PLACES_WATCH, findings of a RENAME, and the request of a write.
  */
-enum { COMMAND_CODEC_VERSION = 8 };
+enum { COMMAND_CODEC_VERSION = 9 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

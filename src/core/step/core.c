@@ -234,6 +234,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->precedes_undo = command->precedes_undo;
     core->precedes_mapping_limit = command->precedes_mapping_limit;
     core->precedes_strict_dates = command->precedes_strict_dates;
+    core->drops_malformed_dates = command->drops_malformed_dates;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);
