@@ -539,6 +539,23 @@ static int forget_own_log(const struct member_options *o)
     return 0;
 }
 
+/*
+ * Makes the directory one into which a checkpoint is copied, if another host made the cluster at the
+ * same time. Requires: the directory was empty before found().
+ */
+static int join_winner(const struct member_options *o, struct identity *identity, const struct genesis *genesis)
+{
+    tl_cleanup(mem_freep) char *log = path_in(o->data, "log");
+    if (strcmp(identity->cluster, genesis->cluster) == 0)
+        return 0;
+    log_info("another host has made the cluster; this one copies a checkpoint");
+    remove_all(log);
+    snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
+    identity->state = STATE_COPYING;
+    int r = forget_own_log(o);
+    return r == 0 ? write_identity(o->data, identity) : r;
+}
+
 static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     struct identity identity;
@@ -546,12 +563,15 @@ static int become(const struct member_options *o, struct cluster_member *member,
     int r = read_identity(o->data, &identity, ret_reason);
     if (r < 0)
         return r;
+    bool empty = identity.state == STATE_NONE && !has(o->data, "rocks") && !has(o->data, "log");
     r = read_genesis(member->log, &genesis, ret_reason);
     if (r == CMDLOG_NOT_FOUND && identity.state != STATE_NONE && identity.state != STATE_FOUNDING)
         return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
                       identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(member->log, &genesis, ret_reason);
+    if (r == 0 && empty && identity.state == STATE_FOUNDING)
+        r = join_winner(o, &identity, &genesis);
     if (r == 0)
         r = check_identity(o, &identity, genesis.cluster, ret_reason);
     if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))

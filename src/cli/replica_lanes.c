@@ -21,7 +21,7 @@
 enum {
     MARKS_MAX = 1024, /* not passed yet; a further one replaces the newest */
     BATCH_ITEMS_MAX = 2000,
-    REFUSED_ID_BYTES = 480, /* of a record's id, of 512 that Elasticsearch takes */
+    REFUSED_ID_BYTES = 480, /* of a record's id without the hash, of 512 that Elasticsearch takes */
 };
 
 #define ANSWER_US (120 * TL_SECOND)
@@ -205,10 +205,25 @@ static enum outcome outcome_of(const struct item *item, yyjson_val *result)
 }
 
 /*
- * Records in the target a document that it permanently refuses, and the reason. The record's id is
- * NAME:INDEX:ID, so copies with different names do not overwrite each other's records. NAME is
- * escaped as in a URL, INDEX has no colon. Earlier versions wrote INDEX:ID, which stays.
+ * Appends the id of a record: NAME:INDEX:ID, so copies with different names do not overwrite each
+ * other's records. NAME is escaped as in a URL, INDEX has no colon. One that is too long for
+ * Elasticsearch ends with a hash of all of it in place of its end. Earlier versions wrote INDEX:ID,
+ * which stays.
  */
+static void write_record_id(const char *name, const char *index, struct slice id, struct buf *to)
+{
+    static const struct siphash_key key = {0}; /* the same in all programs */
+    client_escape(to, slice_from(name));
+    buf_printf(to, ":%s:", index);
+    buf_slice(to, id);
+    if (to->len <= REFUSED_ID_BYTES)
+        return;
+    uint64_t hash = siphash(&key, buf_as_slice(to));
+    buf_truncate(to, slice_utf8_valid_prefix(slice_make(to->data, REFUSED_ID_BYTES)));
+    buf_printf(to, "~%016llx", (unsigned long long)hash);
+}
+
+/* Records in the target a document that it permanently refuses, and the reason. */
 static void put_aside(struct lane *lane, const struct item *item, const char *error)
 {
     const struct target *target = lane->lanes->target;
@@ -218,12 +233,10 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
         yyjson_get_str(yyjson_obj_get(result_of(yyjson_doc_get_root(doc)), "_index")); /* in the target */
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED),
                                       path = BUF_INIT(BUF_UNLIMITED);
-    client_escape(&key, slice_from(lane->lanes->options->name));
-    buf_printf(&key, ":%s:", index == NULL ? "" : index);
-    buf_slice(&key, id);
+    write_record_id(lane->lanes->options->name, index == NULL ? "" : index, id, &key);
     const char *type = target_type(target, "_doc");
     buf_printf(&path, "/.tidelock-replicate-refused/%s/", type == NULL ? "_doc" : type);
-    client_escape(&path, slice_make(key.data, key.len < REFUSED_ID_BYTES ? key.len : REFUSED_ID_BYTES));
+    client_escape(&path, buf_as_slice(&key));
     buf_byte(&path, '\0');
     buf_lit(&body, "{\"name\":");
     buf_json_string(&body, slice_from(lane->lanes->options->name));

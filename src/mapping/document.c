@@ -33,7 +33,7 @@ struct document_walk {
     const struct mapping_field *only; /* not NULL: collect only values of this field */
     bool whole_texts;                 /* collect texts, not their tokens */
     bool lenient;                     /* skip values that do not fit the mapping */
-    bool strict_dates;                /* refuse dates that 7.10 refuses; not with `lenient` */
+    enum document_dates dates;        /* _ALL with `lenient` */
     bool copying;                     /* the value comes from copy_to */
     bool is_null_value;               /* the value is the field's null_value, not in the source */
     struct field_value *values;
@@ -179,14 +179,21 @@ static int add_text(struct document_walk *walk, const struct mapping_field *fiel
     return tokens.r;
 }
 
+/* Returns: whether dates are refused, or ignored, that 7.10 refuses. */
+static bool has_strict_dates(const struct document_walk *walk, const struct mapping_field *field)
+{
+    if (walk->dates == DOCUMENT_DATES_ALL || walk->is_null_value) /* the mapping with its null_value may be older */
+        return false;
+    return walk->dates == DOCUMENT_DATES_DROPPED || !field->ignore_malformed;
+}
+
 /* Adds the values of one scalar in one field. */
 static int index_scalar(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     struct field_value value;
     struct problem cause = {0};
-    bool strict_dates = walk->strict_dates && !walk->is_null_value; /* the mapping with its null_value may be older */
-    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, strict_dates, walk->arena,
-                         &value, &cause);
+    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, has_strict_dates(walk, field),
+                         walk->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
         return 0;
     if (r == FIELD_VALUE_REFUSED)
@@ -553,7 +560,7 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(walk->mapping);
     struct type_record *record = mapping->types[walk->type->number];
     struct merge merge = {mapping,     record,        walk->dialect,
-                          walk->arena, walk->problem, .strict_dates = walk->strict_dates};
+                          walk->arena, walk->problem, .strict_dates = walk->dates != DOCUMENT_DATES_ALL};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
@@ -611,13 +618,14 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
                         struct arena *arena, struct document *ret_document, struct problem *ret_problem)
 {
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
-    bool strict_dates = dates == DOCUMENT_DATES_STRICT && dialect == DIALECT_7;
+    if (dialect != DIALECT_7)
+        dates = DOCUMENT_DATES_ALL;
     struct document_walk walk = {.mapping = mapping,
                                  .type = type,
                                  .id = id,
                                  .json = json,
                                  .dialect = dialect,
-                                 .strict_dates = strict_dates,
+                                 .dates = dates,
                                  .arena = arena,
                                  .problem = ret_problem};
     int r = walk_root(&walk);
@@ -630,7 +638,7 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
                                       .id = id,
                                       .json = json,
                                       .dialect = dialect,
-                                      .strict_dates = strict_dates,
+                                      .dates = dates,
                                       .arena = arena,
                                       .problem = ret_problem};
         r = walk_root(&walk);

@@ -17,8 +17,15 @@ enum {
 
 /* Which texts are dates in a new document, of those that date_parse() takes. */
 enum document_dates {
-    DOCUMENT_DATES_STRICT, /* those that 7.10 takes (date_is_strict()); in the dialect of 5.x all */
-    DOCUMENT_DATES_ALL,    /* all, as released versions took them */
+    DOCUMENT_DATES_ALL, /* all, as released versions took them */
+    /*
+     * Those that 7.10 takes (date_is_strict()); in the dialect of 5.x all. A field with
+     * ignore_malformed takes all, too: the document is stored either way, and its entries must be
+     * those that document_parse_stored() finds.
+     */
+    DOCUMENT_DATES_STRICT,
+    /* The same, but a field with ignore_malformed has no value for the others; only to replay old logs. */
+    DOCUMENT_DATES_DROPPED,
 };
 
 /* A parsed document. Valid as long as the arena it was parsed into. */

@@ -109,6 +109,17 @@ class Cluster(unittest.TestCase):
         self.await_live(first)
         self.assertEqual(sum(one["keeper"] for one in self.listed(first).values()), 1)
 
+    def test_hosts_started_at_the_same_time_are_one_cluster(self):
+        """With empty directories and no cluster yet: one host creates it, the others join it."""
+        threads = [threading.Thread(target=self.host, args=(name,)) for name in NAMES]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for host in self.hosts:
+            self.await_live(host)
+        self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
+
     def test_locks_exclude_across_hosts(self):
         a, b, c = self.start_all()
         s = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]

@@ -654,6 +654,16 @@ class Following(Copy):
             self.assertEqual((aside["name"], aside["index"], aside["id"]), (name, "fs", "bad"))
             self.assertIn("failed to parse", aside["error"])
 
+    def test_refused_long_ids(self):
+        """Each refused document has a record of its own, also if ids are as long as any, differ at their end only, or have characters of several bytes."""
+        ids = {"x" * 511 + "1", "x" * 511 + "2", "\u00e4" * 256, "x" + "\u00e4" * 255}
+        self.target.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "date", "format": "yyyy"}}}})
+        for id in ids:
+            self.source.must("PUT", "/fs/_doc/" + urllib.parse.quote(id), {"n": 7})
+        self.assertIn("the target has refused 4", self.once(expect=1))
+        found = self.target.must("POST", "/.tidelock-replicate-refused/_search?size=10", {})["hits"]["hits"]
+        self.assertEqual({hit["_source"]["id"] for hit in found}, ids)
+
     def test_target_and_source_restarts(self):
         """The copy continues without an operator after restarts of the target and of the source."""
         self.fill(50)

@@ -634,6 +634,8 @@ enum {
     COMMAND_SINCE_MAPPING_LIMIT = 8,
     /* Dates that Elasticsearch 7.10 refuses are refused: DOCUMENT_DATES_STRICT. */
     COMMAND_SINCE_STRICT_DATES = 8,
+    /* Fields with ignore_malformed have entries of such dates: not DOCUMENT_DATES_DROPPED. */
+    COMMAND_SINCE_MALFORMED_DATES = 9,
     /* Only TICK continues the cleanup of ended sessions: README-locks.md, "Cleanup in batches". */
     COMMAND_SINCE_TICK_CLEANUP = 9,
     /* The scripts and mappings of a write that has waited for locks postpone later items, too. */

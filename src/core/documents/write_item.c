@@ -399,15 +399,22 @@ static bool old_is_refused(const struct write_item_state *at, struct arena *aren
     return r != 0;
 }
 
+/* Returns: the dates of new documents, by the version of the step's command. */
+static enum document_dates dates_of(const struct core *core)
+{
+    if (core->command_version < COMMAND_SINCE_STRICT_DATES)
+        return DOCUMENT_DATES_ALL;
+    return core->command_version < COMMAND_SINCE_MALFORMED_DATES ? DOCUMENT_DATES_DROPPED : DOCUMENT_DATES_STRICT;
+}
+
 int write_executor__parse(struct write_executor *exec, const struct write_item_state *at, struct slice source,
                           const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
                           struct problem *ret_problem)
 {
-    enum document_dates dates =
-        exec->core->command_version < COMMAND_SINCE_STRICT_DATES ? DOCUMENT_DATES_ALL : DOCUMENT_DATES_STRICT;
+    enum document_dates dates = dates_of(exec->core);
     int r = parse_by(dates, at, source, parsed, arena, ret_document, ret_problem);
 
-    if (r != 0 && dates == DOCUMENT_DATES_STRICT && at->item->op == WRITE_UPDATE && at->state.live &&
+    if (r != 0 && dates != DOCUMENT_DATES_ALL && at->item->op == WRITE_UPDATE && at->state.live &&
         old_is_refused(at, arena))
         r = parse_by(DOCUMENT_DATES_ALL, at, source, parsed, arena, ret_document, ret_problem);
     return r;

@@ -741,6 +741,33 @@ static void test_dates_of_released_commands_stay(void **state)
     fixture_close(&box);
 }
 
+/*
+ * A field with ignore_malformed has entries of dates that Elasticsearch 7.10 refuses, as the values
+ * of its stored document have; by a command of version 8 it has none.
+ */
+static void test_malformed_dates_have_entries(void **state)
+{
+    static const char date[] = "{\"at\":\"+1970-01-02\"}";
+    (void)state;
+
+    for (int drops = 0; drops < 2; drops++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                              "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\","
+                              "\"ignore_malformed\":true}}}}");
+        struct command *command = fixture_write_command(&box, 1);
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", date);
+        if (drops)
+            command->version = COMMAND_SINCE_MALFORMED_DATES - 1;
+        assert_int_equal(fixture_run(&box, command, 1)->write.results[0].problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_find(&box, "fs", "at", 24 * 3600 * 1000), drops ? 0 : 1);
+        fixture_delete(&box, "fs", "1");
+        assert_int_equal(fixture_find(&box, "fs", "at", 24 * 3600 * 1000), 0);
+        fixture_close(&box);
+    }
+}
+
 static void test_write_refuses_long_ids(void **state)
 {
     struct core_fixture box;
@@ -1402,6 +1429,7 @@ int main(void)
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
         cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
         cmocka_unit_test(test_dates_of_released_commands_stay),
+        cmocka_unit_test(test_malformed_dates_have_entries),
         cmocka_unit_test(test_write_refuses_long_ids),
         cmocka_unit_test(test_entries_follow_documents),
         cmocka_unit_test(test_closed_index_refuses_writes),

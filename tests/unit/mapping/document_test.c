@@ -402,7 +402,8 @@ static const char values_mapping[] =
     "\"copy_to\":[\"all\",\"o.copy\"]},\"all\":{\"type\":\"text\"},"
     "\"d\":{\"type\":\"date\"},\"b\":{\"type\":\"boolean\"},\"f\":{\"type\":\"float\"},\"sf\":{\"type\":"
     "\"scaled_float\",\"scaling_factor\":10},"
-    "\"bad\":{\"type\":\"long\",\"ignore_malformed\":true},\"o\":{\"properties\":{\"x\":{\"type\":"
+    "\"bad\":{\"type\":\"long\",\"ignore_malformed\":true},\"when\":{\"type\":\"date\",\"ignore_malformed\":true},"
+    "\"o\":{\"properties\":{\"x\":{\"type\":"
     "\"integer\"},\"copy\":{\"type\":\"keyword\"}}},"
     "\"closed\":{\"enabled\":false},\"k\":{\"type\":\"keyword\"}}}";
 
@@ -427,6 +428,7 @@ static void test_document_values_are_extracted(void **state)
         {"{\"b\":[true,\"false\",\"\"]}", "b=1 b=0 b=0"},
         {"{\"f\":0.1,\"sf\":1.25}", "f=0.1 sf=13"},
         {"{\"bad\":[\"x\",5]}", "bad=5"},
+        {"{\"when\":[\"x\",\"20220-01-01\"]}", "when=575914320000000"},
         {"{\"o\":[{\"x\":1},{\"x\":[2,3]}],\"o.x\":4}", "o.x=1 o.x=2 o.x=3 o.x=4"},
         {"{\"closed\":{\"a\":[1,{\"b\":2}]}}", ""},
         {"{\"k\":[1,1.5,true,\"x\"]}", "k=1 k=1.5 k=true k=x"},
