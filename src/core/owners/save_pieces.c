@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of saved overlays and holds; see save_pieces.h. */
+/* Pieces of the saved state; see save_pieces.h. */
 #include "core/owners/save_pieces.h"
 
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
 #include "core/owners/owners.h"
+#include "core/owners/save_chunk.h"
+#include "core/owners/session.h"
 #include "core/owners/txn.h"
+#include "core/owners/wait.h"
 #include "core/owners/owners_step.h"
 #include "core/command/section.h"
 #include "core/unit/unit.h"
@@ -32,8 +35,8 @@ enum { PIECE_COST = 4096 };
 
 enum { PIECE_KEPT_MAX = 64 * 1024, PIECE_BYTES_MIN = 3 };
 
-/* Records before this version have only overlays in pieces. */
-enum { HOLDS_VERSION = 10 };
+/* Records before these versions have holds, or sessions and waits, as a whole. */
+enum { HOLDS_VERSION = 10, MEMBERS_VERSION = 11 };
 
 static struct save_pieces *pieces_of(const struct core *core)
 {
@@ -106,8 +109,29 @@ static struct slice encode(struct save_pieces *pieces, const struct overlay *ove
     return buf_as_slice(&pieces->piece);
 }
 
-/* Puts the bytes of `piece` into the store, and counts them in `bytes_of_kind`, too. */
-static int put_piece(struct core *core, struct store_piece at, uint64_t *bytes_of_kind)
+static struct save_chunks *chunks_of(const struct core *core, enum save_piece_kind kind)
+{
+    REQUIRE(kind == PIECE_SESSIONS || kind == PIECE_WAITS);
+    return kind == PIECE_SESSIONS ? &core->owners->session_chunks : &core->owners->wait_chunks;
+}
+
+/* Encodes a chunk of sessions or waits into `piece`. */
+static struct slice encode_members(struct core *core, enum save_piece_kind kind, const struct save_chunk *chunk)
+{
+    struct codec codec = begin_piece(pieces_of(core));
+    list_for_each(link, &chunk->members)
+    {
+        struct save_member *member = list_entry(link, struct save_member, of_chunk);
+        if (kind == PIECE_SESSIONS)
+            codec_session_in_piece(&codec, core, container_of(member, struct session, saved));
+        else
+            codec_wait_in_piece(&codec, core, container_of(member, struct wait, saved), NULL);
+    }
+    return buf_as_slice(&pieces_of(core)->piece);
+}
+
+/* Puts the bytes of `piece` into the store, and counts them. */
+static int put_piece(struct core *core, struct store_piece at, enum save_piece_kind kind)
 {
     struct save_pieces *pieces = pieces_of(core);
     struct slice bytes = buf_as_slice(&pieces->piece);
@@ -116,7 +140,7 @@ static int put_piece(struct core *core, struct store_piece at, uint64_t *bytes_o
     if (r < 0)
         return tl_trace(r);
     pieces->bytes += bytes.len + PIECE_COST;
-    *bytes_of_kind += bytes.len + PIECE_COST;
+    pieces->kind_bytes[kind] += bytes.len + PIECE_COST;
     metric_add(&core->metrics.pieces_written, 1);
     metric_add(&core->metrics.piece_bytes, bytes.len);
     return 0;
@@ -128,11 +152,23 @@ static int write_holds(struct core *core, struct lock_chunk *chunk)
     struct codec codec = begin_piece(pieces);
     uint64_t piece = chunk->piece != 0 ? chunk->piece : ++pieces->last_owner;
     lock_codec_write_chunk(&codec, &core->owners->locks, chunk);
-    int r = put_piece(core, (struct store_piece){piece, 0}, &pieces->hold_bytes);
+    int r = put_piece(core, (struct store_piece){piece, 0}, PIECE_HOLDS);
     if (r < 0)
         return tl_trace(r);
     struct slice bytes = buf_as_slice(&pieces->piece);
     lock_chunk_saved(&core->owners->locks, chunk, piece, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
+    return 0;
+}
+
+static int write_members(struct core *core, enum save_piece_kind kind, struct save_chunk *chunk)
+{
+    struct save_pieces *pieces = pieces_of(core);
+    uint64_t piece = chunk->piece != 0 ? chunk->piece : ++pieces->last_owner;
+    struct slice bytes = encode_members(core, kind, chunk);
+    int r = put_piece(core, (struct store_piece){piece, 0}, kind);
+    if (r < 0)
+        return tl_trace(r);
+    save_chunk__saved(chunks_of(core, kind), chunk, piece, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
     return 0;
 }
 
@@ -144,7 +180,7 @@ static int write_overlay(struct core *core, struct txn *txn, size_t index)
     if (txn->piece_owner == 0)
         txn->piece_owner = ++pieces->last_owner;
     const struct store_piece at = {txn->piece_owner, overlay_chunk(txn->overlay, index)->number};
-    int r = put_piece(core, at, &pieces->overlay_bytes);
+    int r = put_piece(core, at, PIECE_OVERLAY);
     if (r < 0)
         return tl_trace(r);
     overlay_chunk_saved(txn->overlay, index, (uint32_t)bytes.len, crc32c(0, bytes.data, bytes.len));
@@ -167,20 +203,30 @@ static struct txn *unsaved_txn(struct save_pieces *pieces, size_t *ret_index)
 }
 
 /*
- * Writes a piece that has changed. Of overlays and holds, those come next of which fewer bytes were
- * written, so that neither uses up the limit while the other waits. Returns: 1: written. 0: none has
- * changed.
+ * Writes a piece that has changed. That kind comes next of which the fewest bytes were written, so
+ * that none uses up the limit while others wait. Returns: 1: written. 0: none has changed.
  */
 static int write_next(struct core *core)
 {
     struct save_pieces *pieces = pieces_of(core);
     struct lock_chunk *holds = lock_table_changed_chunk(&core->owners->locks);
+    struct save_chunk *sessions = save_chunk__changed(&core->owners->session_chunks);
+    struct save_chunk *waits = save_chunk__changed(&core->owners->wait_chunks);
     size_t index;
     struct txn *txn = unsaved_txn(pieces, &index);
-    if (txn == NULL && holds == NULL)
-        return 0;
-    bool overlay_first = txn != NULL && (holds == NULL || pieces->overlay_bytes <= pieces->hold_bytes);
-    int r = overlay_first ? write_overlay(core, txn, index) : write_holds(core, holds);
+    const bool changed[PIECE_KIND_COUNT] = {txn != NULL, holds != NULL, sessions != NULL, waits != NULL};
+    enum save_piece_kind next = PIECE_KIND_COUNT;
+    for (int i = 0; i < PIECE_KIND_COUNT; i++)
+        if (changed[i] && (next == PIECE_KIND_COUNT || pieces->kind_bytes[i] < pieces->kind_bytes[next]))
+            next = (enum save_piece_kind)i;
+    int r = 0;
+    switch (next) {
+    case PIECE_OVERLAY: r = write_overlay(core, txn, index); break;
+    case PIECE_HOLDS: r = write_holds(core, holds); break;
+    case PIECE_SESSIONS: r = write_members(core, next, sessions); break;
+    case PIECE_WAITS: r = write_members(core, next, waits); break;
+    case PIECE_KIND_COUNT: return 0;
+    }
     return r < 0 ? tl_trace(r) : 1;
 }
 
@@ -215,12 +261,22 @@ static int delete_ended(struct core *core, uint64_t end)
     return r < 0 ? tl_trace(r) : 0;
 }
 
+/* Returns: the most bytes to write ahead for the sessions or waits that have changed. */
+static uint64_t ahead_of_members(const struct save_chunks *chunks)
+{
+    uint64_t bytes = 0;
+    list_for_each(link, &chunks->changed) bytes +=
+        AHEAD_FACTOR * (list_entry(link, struct save_chunk, changed)->bytes + PIECE_COST);
+    return bytes;
+}
+
 /* Sets the limit of the bytes written ahead of the next checkpoint. */
 static void begin_ahead(struct core *core)
 {
     struct save_pieces *pieces = pieces_of(core);
     pieces->bytes_max = AHEAD_BYTES_MIN + PIECE_COST * (uint64_t)pieces->ended_count +
-                        AHEAD_FACTOR * (HOLDS_BYTES + PIECE_COST) * (uint64_t)core->owners->locks.changed_chunk_count;
+                        AHEAD_FACTOR * (HOLDS_BYTES + PIECE_COST) * (uint64_t)core->owners->locks.changed_chunk_count +
+                        ahead_of_members(&core->owners->session_chunks) + ahead_of_members(&core->owners->wait_chunks);
     list_for_each(link, &pieces->unsaved)
     {
         const struct txn *txn = list_entry(link, struct txn, of_unsaved);
@@ -232,10 +288,17 @@ static void begin_ahead(struct core *core)
         pieces->bytes_max = AHEAD_BYTES_MAX;
 }
 
-/* Returns: whether pieces have all overlays and holds as they are now. There may be further pieces. */
-static bool is_saved(const struct core *core)
+/*
+ * Returns: whether pieces have everything that records of this version have in pieces, as it is now.
+ * There may be further pieces.
+ */
+static bool is_saved(const struct core *core, unsigned version)
 {
-    return list_empty(&pieces_of(core)->unsaved) && lock_table_changed_chunk(&core->owners->locks) == NULL;
+    const struct owners *owners = core->owners;
+    return list_empty(&owners->pieces.unsaved) &&
+           (version < HOLDS_VERSION || lock_table_changed_chunk(&owners->locks) == NULL) &&
+           (version < MEMBERS_VERSION || (save_chunk__changed(&owners->session_chunks) == NULL &&
+                                          save_chunk__changed(&owners->wait_chunks) == NULL));
 }
 
 int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
@@ -250,7 +313,7 @@ int owners__save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
         any = r == 1;
         r = r < 0 ? r : 0;
     }
-    *ret_more = (!is_saved(core) || pieces->ended_count > 0) && pieces->bytes < pieces->bytes_max;
+    *ret_more = (!is_saved(core, SECTIONS_VERSION) || pieces->ended_count > 0) && pieces->bytes < pieces->bytes_max;
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -259,7 +322,8 @@ int owners__save_rest(struct core *core)
     struct save_pieces *pieces = pieces_of(core);
     bool more;
     int r = owners__save_ahead(core, UINT64_MAX, &more);
-    pieces->bytes = pieces->bytes_max = pieces->overlay_bytes = pieces->hold_bytes = 0;
+    pieces->bytes = pieces->bytes_max = 0;
+    memset(pieces->kind_bytes, 0, sizeof pieces->kind_bytes);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -311,7 +375,7 @@ static bool get_piece(struct core *core, struct store_piece at, uint32_t len, ui
            crc32c(0, ret_bytes->data, len) == crc;
 }
 
-bool save_pieces__read_holds(void *core, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes)
+bool save_pieces__read(void *core, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes)
 {
     struct save_pieces *pieces = pieces_of(core);
     if (piece == UINT64_MAX || !get_piece(core, (struct store_piece){piece, 0}, len, crc, ret_bytes))
@@ -339,15 +403,19 @@ static bool read_piece(struct core *core, struct txn *txn, uint32_t number, uint
     return valid;
 }
 
+static void codec_u32(struct codec *codec, uint32_t *number)
+{
+    uint64_t value = *number;
+    codec_number(codec, &value);
+    codec_require(codec, value <= UINT32_MAX);
+    *number = codec->bad ? 0 : (uint32_t)value;
+}
+
 static void codec_piece(struct codec *codec, uint32_t *number, uint32_t *len, uint32_t *crc)
 {
-    uint32_t *const fields[] = {number, len, crc};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        uint64_t value = *fields[i];
-        codec_number(codec, &value);
-        codec_require(codec, value <= UINT32_MAX);
-        *fields[i] = codec->bad ? 0 : (uint32_t)value;
-    }
+    codec_u32(codec, number);
+    codec_u32(codec, len);
+    codec_u32(codec, crc);
 }
 
 void save_pieces__codec(struct codec *codec, struct core *core, struct txn *txn)
@@ -375,6 +443,76 @@ void save_pieces__codec(struct codec *codec, struct core *core, struct txn *txn)
         pieces->last_owner = txn->piece_owner;
 }
 
+/* Reads a piece into a new chunk. Its content is compared when all is read: save_pieces__check_loaded(). */
+static bool read_members(struct core *core, enum save_piece_kind kind, struct slice bytes, uint64_t piece, uint32_t crc,
+                         unsigned version, struct piece_reader *reader)
+{
+    struct save_chunks *chunks = chunks_of(core, kind);
+    struct save_chunk *chunk = save_chunk__begin(chunks);
+    struct codec codec = codec_from(bytes, reader->arena);
+    codec.version = version;
+    while (!codec.bad && codec.in.len > 0)
+        if (kind == PIECE_SESSIONS)
+            codec_session_in_piece(&codec, core, NULL);
+        else
+            codec_wait_in_piece(&codec, core, NULL, reader);
+    save_chunk__saved(chunks, chunk, piece, (uint32_t)bytes.len, crc);
+    return !codec.bad;
+}
+
+static void codec_members(struct codec *codec, struct core *core, enum save_piece_kind kind, struct save_chunk *chunk,
+                          struct piece_reader *reader)
+{
+    uint64_t piece = 0;
+    uint32_t len = 0, crc = 0;
+    if (chunk != NULL) {
+        REQUIRE(!list_linked(&chunk->changed));
+        piece = chunk->piece;
+        len = chunk->saved_len;
+        crc = chunk->saved_crc;
+    }
+    codec_number(codec, &piece);
+    codec_u32(codec, &len);
+    codec_u32(codec, &crc);
+    codec_require(codec, piece > 0);
+    if (!codec_reads(codec) || codec->bad)
+        return;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    codec_require(codec, save_pieces__read(core, piece, len, crc, &bytes) &&
+                             read_members(core, kind, buf_as_slice(&bytes), piece, crc, codec->version, reader));
+    buf_deinit(&bytes);
+}
+
+void save_pieces__codec_chunks(struct codec *codec, struct core *core, enum save_piece_kind kind,
+                               struct piece_reader *reader)
+{
+    const struct save_chunks *chunks = chunks_of(core, kind);
+    size_t count = 0;
+    if (!codec_reads(codec))
+        list_for_each(link, &chunks->all) count++;
+    codec_array(codec, NULL, &count, 0, PIECE_BYTES_MIN);
+    if (!codec_reads(codec))
+        list_for_each(link, &chunks->all)
+            codec_members(codec, core, kind, list_entry(link, struct save_chunk, of_all), reader);
+    for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++)
+        codec_members(codec, core, kind, NULL, reader);
+}
+
+bool save_pieces__chunks_are_saved(struct core *core)
+{
+    for (int kind = PIECE_SESSIONS; kind <= PIECE_WAITS; kind++)
+        list_for_each(link, &chunks_of(core, (enum save_piece_kind)kind)->all)
+        {
+            const struct save_chunk *chunk = list_entry(link, struct save_chunk, of_all);
+            if (list_linked(&chunk->changed))
+                continue;
+            struct slice bytes = encode_members(core, (enum save_piece_kind)kind, chunk);
+            if (bytes.len != chunk->saved_len || crc32c(0, bytes.data, bytes.len) != chunk->saved_crc)
+                return false;
+        }
+    return true;
+}
+
 bool save_pieces__check_loaded(struct core *core, unsigned version)
 {
     struct save_pieces *pieces = pieces_of(core);
@@ -382,6 +520,5 @@ bool save_pieces__check_loaded(struct core *core, unsigned version)
     if (store_count_pieces(core->store, &count) != 0)
         return false;
     pieces->known = count == pieces->named;
-    return pieces->named == 0 ||
-           (pieces->known && (version < HOLDS_VERSION ? list_empty(&pieces->unsaved) : is_saved(core)));
+    return pieces->named == 0 || (pieces->known && is_saved(core, version) && save_pieces__chunks_are_saved(core));
 }

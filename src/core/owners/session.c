@@ -11,26 +11,27 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
+#include "core/command/command.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
-#include "core/documents/update.h"
 #include "core/documents/session_tombstone.h"
+#include "core/documents/update.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/acquire.h"
+#include "core/owners/cleanup_attempt.h"
+#include "core/owners/cost.h"
 #include "core/owners/deferred.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
-#include "core/owners/lock_event.h"
-#include "core/owners/cost.h"
-#include "core/owners/cleanup_attempt.h"
+#include "core/owners/owners_step.h"
+#include "core/owners/save_pieces.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/command/command.h"
 #include "core/step/core.h"
 #include "core/unit/handler.h"
-#include "core/owners/owners_step.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "mapping/mapping.h"
@@ -102,12 +103,28 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     return session;
 }
 
+void session__register(struct core *core, struct session *session)
+{
+    struct owners *owners = core->owners;
+    map_put(&owners->sessions, session->id, session);
+    save_chunk__add(&owners->session_chunks, &session->saved,
+                    sizeof *session + session->id.len + session->name.len + session->on_expire.len);
+}
+
+void session__touch(struct core *core, struct session *session)
+{
+    save_chunk__touch(&core->owners->session_chunks, &session->saved);
+}
+
 void session__free(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits) && session->close_command == NULL);
     core__work(core, WORK_OWNER);
+    uint64_t piece = save_chunk__remove(&owners->session_chunks, &session->saved);
+    if (piece != 0)
+        save_pieces__delete(&owners->pieces, piece);
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
     lock_release_all(&owners->locks, &session->owner.locks);
     lock_owner_deinit(&session->owner.locks);
@@ -214,7 +231,7 @@ int core__do_session_open(struct core *core, struct command *command)
         session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
         core->owners->action_bytes += actions.len;
         request->expires_at = renew(core, session);
-        map_put(&core->owners->sessions, session->id, session);
+        session__register(core, session);
         session__put_record(core, session);
         request->number = session_number(session);
         metric_add(&core->metrics.sessions_opened, 1);
@@ -239,6 +256,7 @@ int core__do_session_attach(struct core *core, struct command *command)
         return 0;
     command->session.expires_at = renew(core, session);
     session->attachment = command->session.attachment;
+    session__touch(core, session);
     return 0;
 }
 
@@ -860,6 +878,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
  */
 static int continue_cleanup(struct core *core, struct session *session, size_t *left)
 {
+    session__touch(core, session);
     if (!list_empty(&session->waits))
         return 1;
     end_transactions(core, session, left);
@@ -874,6 +893,7 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
 static void begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
     REQUIRE(core->open);
+    session__touch(core, session);
     session->end_kind = end_kind;
     session->script_steps_left = update_steps_shared(&core->limits.script);
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
@@ -975,6 +995,7 @@ int session__purge_batch(struct core *core)
     REQUIRE(core->open && !list_empty(&core->owners->sessions_to_purge));
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
     bool more = false;
+    session__touch(core, session);
     int r = remove_batch(core, session, core->limits.purge_batch, &more);
     if (r < 0 || more)
         return r;
@@ -1008,10 +1029,10 @@ int session__check_ephemeral_count(struct core *core, struct slice id, size_t mo
  * Finds or adds a counter. While its count is 0 its index number may be given to another index,
  * after a rollback of the unit that created the first one; so `orphaned` is then computed anew.
  */
-static struct ephemeral_counter *counter_of(const struct core *core, struct session *session, uint32_t index,
-                                            uint16_t type)
+static struct ephemeral_counter *counter_of(struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
     size_t i = 0;
+    session__touch(core, session);
     while (i < session->ephemeral_counter_count &&
            (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
         i++;
@@ -1159,11 +1180,12 @@ static void enqueue_termination(struct core *core, struct session *session)
  * Whether the lease must begin now: it has not begun since a conversion, or the attached connection
  * ended with its host.
  */
-static bool must_begin_lease(struct session *session, uint64_t host)
+static bool must_begin_lease(struct core *core, struct session *session, uint64_t host)
 {
     if (session->attachment == 0 || host_of_number(session->attachment) != host)
         return session->lease.at == TL_TS_MAX;
     session->attachment = 0;
+    session__touch(core, session);
     return true;
 }
 
@@ -1182,7 +1204,7 @@ int session__restart(struct core *core, uint64_t host)
         if (session->terminating) {
             enqueue_termination(core, session);
             session__drop_record(core, session); /* states before version 7 have it until the end */
-        } else if (must_begin_lease(session, host)) {
+        } else if (must_begin_lease(core, session, host)) {
             (void)renew(core, session);
         }
     }

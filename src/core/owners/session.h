@@ -7,6 +7,7 @@
 #include "base/magic.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
+#include "core/owners/save_chunk.h"
 
 struct command;
 struct core;
@@ -80,6 +81,7 @@ struct session {
     size_t actions_set_aside;
     struct buf first_failure;      /* reason of the first action that failed */
     struct command *close_command; /* SESSION_CLOSE that waits for the end; NULL: none */
+    struct save_member saved;      /* in owners->session_chunks while it is in owners->sessions */
     size_t removed_count;          /* documents */
     size_t deferred_count;         /* document removals deferred because of other owners' locks */
 };
@@ -127,6 +129,12 @@ bool session__can_clean(const struct core *core);
 int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;
 /* Removes the records of all sessions in owners->sessions_to_clean, in the open unit. */
 void session__drop_records(struct core *core);
+/* Adds a session to owners->sessions, and to the last chunk of sessions. */
+void session__register(struct core *core, struct session *session);
+/*
+ * Records that what pieces have of a session has changed: everything in a checkpoint but its lease.
+ */
+void session__touch(struct core *core, struct session *session);
 /* Returns: its state, which its flags say. */
 enum session_state session__state(const struct session *session);
 /*

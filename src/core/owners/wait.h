@@ -14,6 +14,7 @@
 #include "core/locks/lock.h"
 #include "core/owners/deadline.h"
 #include "core/owners/owner.h"
+#include "core/owners/save_chunk.h"
 #include "core/command/command.h"
 
 struct wait;
@@ -113,6 +114,7 @@ struct wait {
     struct list of_session; /* in session->waits */
     struct list link; /* in owners->ready */
     struct list of_cancelled; /* in owners->cancelled */
+    struct save_member saved; /* in owners->wait_chunks while it is in owners->waits */
 };
 
 /* The wait of an autocommit write, which is a lock owner itself. */
