@@ -20,6 +20,7 @@
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
 #include "core/session/owners.h"
+#include "core/owners/piece_codec.h"
 #include "core/session/save_pieces.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
