@@ -118,7 +118,7 @@ static bool set_format(struct fields_writer *w, const struct mapping_field *fiel
     if (format.data == NULL)
         return true;
     if (field->type == FIELD_DATE) {
-        if (date_format_parse(arena, format, &w->dates) == 0)
+        if (date_format_parse(arena, format, DATE_RULES_7_10, &w->dates) == 0)
             return true;
         refuse_field(w, SLICE_NONE);
         date_format_describe_error(w->match_doc->problems, format, w->match_doc->problem);
@@ -137,7 +137,7 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
 {
     const struct date_format *format = w->dates != NULL        ? w->dates
                                        : field->format != NULL ? field->format
-                                                               : date_format_default();
+                                                               : date_format_default(DATE_RULES_7_10);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     if (w->fetcher->context->dialect == DIALECT_5 && w->dates == NULL) {
         buf_i64(w->buf, millis);

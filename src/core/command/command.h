@@ -653,6 +653,11 @@ struct command {
      * (DOCUMENT_DATES_ALL). Not encoded.
      */
     bool precedes_strict_dates;
+    /*
+     * Decoded from a version before 9: an index that its step creates reads dates by DATE_RULES_FIRST.
+     * Not encoded.
+     */
+    bool precedes_date_rules;
     union {
         struct write_command write;
         struct index_command index;

@@ -489,6 +489,7 @@ int command_decode(struct slice bytes, struct command **ret_command)
     command->precedes_undo = version < 8;
     command->precedes_mapping_limit = version < 8;
     command->precedes_strict_dates = version < 8;
+    command->precedes_date_rules = version < 9;
     *ret_command = command;
     return 0;
 }

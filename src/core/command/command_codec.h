@@ -16,9 +16,10 @@
  * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a
  * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions. 6 added the
  * build of a MARK. 7 changed what the creation of an index records (README.md). 8 added
- * PLACES_WATCH, findings of a RENAME, and the request of a write.
+ * PLACES_WATCH, findings of a RENAME, and the request of a write. 9 changed how a created index
+ * reads dates (README.md).
  */
-enum { COMMAND_CODEC_VERSION = 8 };
+enum { COMMAND_CODEC_VERSION = 9 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

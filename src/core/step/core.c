@@ -234,6 +234,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->precedes_undo = command->precedes_undo;
     core->precedes_mapping_limit = command->precedes_mapping_limit;
     core->precedes_strict_dates = command->precedes_strict_dates;
+    core->precedes_date_rules = command->precedes_date_rules;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

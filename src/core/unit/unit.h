@@ -79,6 +79,7 @@ struct core {
     bool precedes_undo;            /* as in the command of the current step */
     bool precedes_mapping_limit;   /* as in the command of the current step */
     bool precedes_strict_dates;    /* as in the command of the current step */
+    bool precedes_date_rules;      /* as in the command of the current step */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 

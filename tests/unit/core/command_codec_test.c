@@ -149,6 +149,7 @@ static void test_command_codec_marks_older_versions(void **state)
         assert_int_equal(decoded->precedes_undo, version < 8);
         assert_int_equal(decoded->precedes_mapping_limit, version < 8);
         assert_int_equal(decoded->precedes_strict_dates, version < 8);
+        assert_int_equal(decoded->precedes_date_rules, version < 9);
         command_free(decoded);
     }
     command_free(command);
@@ -160,7 +161,7 @@ static void test_command_codec_refuses_invalid_bytes(void **state)
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);      /* no version */
-    assert_refused("\x09\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
+    assert_refused("\x0a\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);      /* no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);      /* unknown code */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);      /* unknown dialect */

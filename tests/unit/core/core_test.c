@@ -713,6 +713,41 @@ static struct write_result *index_date(struct core_fixture *box, bool older, con
     return &fixture_run(box, command, 1)->write.results[0];
 }
 
+/* Creates an index with a field of dates, `older`: by a command of a version before 9. */
+static void create_dates(struct core_fixture *box, const char *name, bool older, const char *format)
+{
+    static char body[256];
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+
+    snprintf(body, sizeof(body), "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\",\"format\":\"%s\"}}}}",
+             format);
+    command->index.name = slice_from(name);
+    command->index.body = slice_from(body);
+    command->precedes_date_rules = older;
+    fixture_run(box, command, 1);
+}
+
+static void test_index_keeps_date_rules_of_its_creation(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    create_dates(&box, "old", true, "date");
+    create_dates(&box, "new", false, "date");
+    assert_int_equal(fixture_index(&box, "old", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_index(&box, "new", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_NONE);
+    /* A later change of the mapping keeps the rules, for its own formats too. */
+    fixture_index_command(&box, COMMAND_MAPPING_PUT, "old",
+                          "{\"properties\":{\"to\":{\"type\":\"date\",\"format\":\"date\"}}}");
+    fixture_index_command(&box, COMMAND_MAPPING_PUT, "new",
+                          "{\"properties\":{\"to\":{\"type\":\"date\",\"format\":\"week_date\"}}}");
+    assert_int_equal(fixture_index(&box, "old", "2", "{\"to\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_index(&box, "new", "2", "{\"to\":\"2022-W09-5\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index(&box, "new", "3", "{\"to\":\"2022-03-04\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    fixture_close(&box);
+}
+
 static void test_dates_of_released_commands_stay(void **state)
 {
     static const struct write_update update = {.doc = {"{\"n\":1}", 7}, .single = true};
@@ -721,8 +756,7 @@ static void test_dates_of_released_commands_stay(void **state)
 
     (void)state;
     fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                          "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\"}}}}");
+    create_dates(&box, "fs", true, "strict_date_optional_time||epoch_millis");
     assert_int_equal(index_date(&box, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
     assert_int_equal(index_date(&box, true, "1", date)->problem.type, PROBLEM_NONE);
     /* An update of another field keeps the stored date; a new document, and a new date, are checked. */
@@ -1402,6 +1436,7 @@ int main(void)
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
         cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
         cmocka_unit_test(test_dates_of_released_commands_stay),
+        cmocka_unit_test(test_index_keeps_date_rules_of_its_creation),
         cmocka_unit_test(test_write_refuses_long_ids),
         cmocka_unit_test(test_entries_follow_documents),
         cmocka_unit_test(test_closed_index_refuses_writes),
