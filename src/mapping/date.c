@@ -310,12 +310,15 @@ static bool parse_iso(struct slice text, bool strict, struct date_fields *fields
     return text.len == 0 || (slice_take_byte(&text, 'T') && parse_iso_time(text, strict, fields));
 }
 
-/* Parses a number of milliseconds or seconds with an optional fraction: "-1577836800123.5". */
-static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
+/*
+ * Parses a number of milliseconds or seconds with an optional fraction: "-1577836800123.5".
+ * `round_up`: seconds without a fraction end with their last millisecond.
+ */
+static int parse_epoch(struct slice text, bool seconds, bool round_up, int64_t *ret_millis)
 {
     bool negative = slice_take_byte(&text, '-');
     int64_t number;
-    int fraction = 0;
+    int last = negative ? -999 : 999, fraction = seconds && round_up ? last : 0;
     if (!date__take_digits(&text, 1, 18, &number))
         return DATE_INVALID;
     if (slice_take_byte(&text, '.') && !date__take_fraction(&text, FRACTION_MAX, &fraction))
@@ -339,7 +342,7 @@ static int read_alternative(const struct date_alternative *alternative, struct s
                    ? DATE_INVALID
                    : resolve_fields(&fields, grammar, round_up, zone, ret_millis);
     if (alternative->kind == DATE_EPOCH_MILLIS || alternative->kind == DATE_EPOCH_SECOND) {
-        int r = parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, ret_millis);
+        int r = parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, round_up, ret_millis);
         if (r == 0)
             *ret_millis = date_of_local(zone, *ret_millis, ZONE_PREFERS_NONE);
         return r;

@@ -356,6 +356,35 @@ static void test_date_math_adds_and_rounds(void **state)
     }
 }
 
+/* Asked of 7.10, by ranges with `gt`. */
+static void test_date_rounds_up_in_format(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+        int64_t millis;
+    } rows[] = {
+        {"epoch_second", "24", 24999},
+        {"epoch_second", "24.5", 24500},
+        {"epoch_second", "-24", -23001},
+        {"epoch_millis", "24", 24},
+        {"date_hour", "2022-03-04T05", 1646373599999},
+        {"date||epoch_millis", "1234", -23225788800001},
+        {"strict_hour_minute", "05:06", 18419999},
+        {"iso8601", "2022-03-04T-0000", 1646438399999},
+        {"date_time", "2022-03-04T05:06:07.089123456Z", 1646370367089},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t millis;
+        const struct date_format *format = format_by(&arena, rows[i].format, DATE_RULES_7_10);
+        assert_int_equal(date_parse(format, slice_from(rows[i].text), true, &millis), 0);
+        if (millis != rows[i].millis)
+            fail_msg("%s by %s: got %" PRId64, rows[i].text, rows[i].format, millis);
+    }
+    arena_deinit(&arena);
+}
+
 static void test_date_prints_in_format(void **state)
 {
     (void)state;
@@ -512,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_date_format_refuses_unknown_patterns),
         cmocka_unit_test(test_date_math_adds_and_rounds),
         cmocka_unit_test(test_date_math_uses_zone),
+        cmocka_unit_test(test_date_rounds_up_in_format),
         cmocka_unit_test(test_date_prints_in_format),
         cmocka_unit_test(test_date_prints_signs_and_fractions),
         cmocka_unit_test(test_date_split_and_join_equal_day_count),
