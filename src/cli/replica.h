@@ -64,6 +64,12 @@
  *     another name (with several types, so that its target is INDEX-TYPE); and where that name is an
  *     alias, as that of a copy with tombstones. Before the first copy a place at timestamp 0 claims
  *     the copy's name for the source.
+ *     An index that no copy has made is taken over if it is empty, or by --take-over: it is marked as
+ *     incomplete, copied, and rid of what the source does not have. Of its aliases a copy removes only
+ *     those that the mapping names as added by it.
+ *     An index that no copy has made is taken over if it is empty, or by --take-over: it is marked as
+ *     incomplete, copied, and rid of what the source does not have. Of its aliases a copy removes only
+ *     those that the mapping names as added by it.
  *     Copies of the same index of the source may share one in the target, whose documents they send
  *     with comparable versions; it belongs to the one that began last.
  */
@@ -86,6 +92,7 @@ struct replica_options {
     size_t batch_bytes;
     bool once;
     bool delete_indices;
+    bool take_over;           /* indices of the target that no copy has made, invariant 13 */
     bool leave_settings;      /* of the target's indices, see invariant 7 */
     bool tombstones;          /* see replica_tombstones.c */
     uint64_t tombstone_us;    /* how long they are kept */
@@ -278,7 +285,7 @@ int target_claim_place(struct target *target, const char *source);
 enum target_had {
     TARGET_WHOLE, /* it has all documents that the source had before the place */
     TARGET_MADE,  /* created now: there was none, or a copy of an earlier index of this name */
-    TARGET_PART,  /* incomplete: the program that created it was killed */
+    TARGET_PART,  /* incomplete: the program that created it was killed; or taken over, invariant 13 */
 };
 /*
  * Creates or updates the target's copy of an index: one index, or one per type where the target has

@@ -88,18 +88,24 @@ bool replica_same_routing(struct slice a, struct slice b)
     return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
 }
 
-/* Puts a document, or with `source` NULL its deletion, under a routing. */
+/*
+ * Puts a document, or with `source` NULL its deletion, under a routing. One of an index that is not known
+ * is dropped: that index was created after the source's indices were read, so the feed reports its creation,
+ * by which all of it is copied.
+ */
 static void put(struct replica *replica, const struct replica_key *key, const char *source, size_t len, tl_ts version,
                 bool vacates)
 {
     const struct replica_index *known = map_get(&replica->indices, key->index);
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), type = BUF_INIT(BUF_UNLIMITED),
                                       to = BUF_INIT(BUF_UNLIMITED), tombstone = BUF_INIT(BUF_UNLIMITED);
+    if (known == NULL)
+        return;
     buf_slice(&name, key->index);
     buf_byte(&name, '\0');
     buf_slice(&type, key->type);
     buf_byte(&type, '\0');
-    target_name(&replica->target, name.data, type.data, known != NULL && known->several, &to);
+    target_name(&replica->target, name.data, type.data, known->several, &to);
     if (replica->inheriting)
         suspects_add_inherited(replica->suspects, key, replica->before.suspects, replica->before.suspects_left_us);
     if (source == NULL && replica->options->tombstones)

@@ -23,6 +23,7 @@ enum {
     OPTION_ONCE,
     OPTION_DELETE,
     OPTION_LEAVE,
+    OPTION_TAKE_OVER,
     OPTION_SUSPECT,
     OPTION_EVERY,
     OPTION_TOMBSTONES,
@@ -55,6 +56,10 @@ static const struct argp_option options[] = {
     {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
     {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
+    {"take-over", OPTION_TAKE_OVER, NULL, 0,
+     "Copy also into indices of the target that have documents and were not made by a copy, and delete there what the "
+     "source does not have",
+     1},
     {"leave-settings", OPTION_LEAVE, NULL, 0, "Do not raise index.gc_deletes of the target's indices to 1h", 1},
     {"tombstones", OPTION_TOMBSTONES, NULL, 0,
      "A delete is a document that says so, in INDEX-copy, behind the alias INDEX that leaves those out: it cannot come "
@@ -148,6 +153,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_REPAIR: o->repair = true; break;
     case OPTION_JSON: o->json = true; break;
     case OPTION_DELETE: o->delete_indices = true; break;
+    case OPTION_TAKE_OVER: o->take_over = true; break;
     case OPTION_LEAVE: o->leave_settings = true; break;
     case OPTION_SUSPECT: o->suspect_us = arguments_duration(state, "suspect-time", text); break;
     case OPTION_TOMBSTONES: o->tombstones = true; break;
@@ -247,6 +253,16 @@ static int copy_and_follow(struct replica *replica)
     return r;
 }
 
+/*
+ * Copies indices that the target lacks, so that none is created by a document, and refuses those that the copy
+ * may not have; then compares and repairs.
+ */
+static int repair(struct replica *replica)
+{
+    int r = copy_missing(replica);
+    return r == 0 ? verify(replica) : r;
+}
+
 static int replicate(struct replica *replica)
 {
     const struct replica_options *o = replica->options;
@@ -264,7 +280,7 @@ static int replicate(struct replica *replica)
     if (r == 0) {
         replica->suspects = suspects_new(o->suspect_us);
         replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects);
-        r = o->repair ? verify(replica) : copy_and_follow(replica);
+        r = o->repair ? repair(replica) : copy_and_follow(replica);
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
             tell_source(replica, "ended", replica->told.place);
         if (r == REPLICA_LOST)

@@ -260,7 +260,7 @@ class Routings(replicate_test.Copy):
         for routing in "abcdefg":
             self.target.must("PUT", "/fs%s/_doc/d?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
             self.target.must("PUT", "/fs%s/_doc/e?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
-        self.once()
+        self.once("--take-over")
         self.assert_same()
 
     def test_found_and_mended(self):

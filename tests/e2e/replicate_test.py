@@ -255,13 +255,55 @@ class First(Copy):
             self.assertEqual(run.returncode, 1)
             self.assertIn("a copy of another source", run.stderr)
 
-    def test_copy_over_existing_index(self):
-        """A target that has the index already keeps nothing that the source has not."""
+    def test_existing_index_is_taken_over_only_with_the_option(self):
+        """An index of the target that no copy has made keeps its documents, whatever else the copy does; with --take-over it keeps nothing that the source has not."""
         self.fill(10)
         self.target.must("PUT", "/fs/_doc/3", {"n": "old"})
         self.target.must("PUT", "/fs/_doc/more?routing=q", {"n": "extra"})
-        self.once()
+        before = documents(self.target.must, "fs")
+        for options in ((), ("--delete-indices",)):
+            self.assertIn("the target's index fs has 2 documents and was not made by a copy: give this copy a --prefix, delete that index, or use --take-over", self.once(*options, expect=1))
+            self.assertEqual(documents(self.target.must, "fs"), before)
+        repair = subprocess.run(self.command("--repair"), capture_output=True, text=True, env=without_rests())
+        self.assertEqual((repair.returncode, documents(self.target.must, "fs")), (1, before), repair.stderr)
+        self.once("--prefix", "live-", "--name", "beside")
+        self.assertEqual(documents(self.target.must, "fs"), before)
+        self.target.must("DELETE", "/live-fs")
+        self.once("--take-over")
         self.assert_equal()
+        self.source.must("DELETE", "/fs/_doc/4")
+        self.once()  # it is the copy's now
+        self.assert_equal()
+
+    def test_existing_index_is_taken_over_later(self):
+        """One that another program makes while no copy runs, of a name that the source gets: the copy has all of the source's documents, not only later ones."""
+        self.fill(10)
+        self.once()
+        self.source.must("PUT", "/new/_doc/1", {"n": 1})
+        self.source.must("PUT", "/new/_doc/2", {"n": 2})
+        self.target.must("PUT", "/new", {"settings": {"number_of_replicas": 0}})
+        self.target.must("PUT", "/new/_doc/more", {"n": 3})
+        self.assertIn("the target's index new has 1 documents", self.once(expect=1))
+        self.target.must("DELETE", "/new/_doc/more")
+        self.once()  # an empty one is taken
+        self.assert_equal()
+
+    def test_aliases_of_operators_stay(self):
+        """The copy removes only aliases that it has added, in an index that it has made or taken over, and at each change of the source's aliases."""
+        def aliases():
+            return set(self.target.must("GET", "/fs/_alias")["fs"]["aliases"])
+        self.source.must("PUT", "/fs", {"aliases": {"first": {}, "all": {}}})
+        self.fill(3)
+        self.target.must("PUT", "/fs", {"aliases": {"before": {}}})
+        self.once()
+        self.assertEqual(aliases(), {"before", "first", "all"})
+        self.target.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "mine"}}]})
+        self.source.must("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "first"}}, {"add": {"index": "fs", "alias": "second"}}]})
+        self.once()
+        self.assertEqual(aliases(), {"before", "mine", "all", "second"})
+        self.source.must("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "second"}}]})
+        self.once()
+        self.assertEqual(aliases(), {"before", "mine", "all"})
 
     def test_gc_deletes(self):
         """The target keeps the versions of deletes for an hour, at least."""
