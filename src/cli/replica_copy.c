@@ -80,6 +80,7 @@ static int drop_index(struct replica *replica, const char *name)
     for (size_t i = 0; r == 0 && i < count; i++) {
         tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
         copy_write_name(replica, name, i, &there);
+        identities_forget(replica->identities, there.data);
         r = target_drop_index(&replica->target, there.data);
     }
     free_index(map_remove(&replica->indices, slice_from(name)));
@@ -314,6 +315,19 @@ static int sweep_each(struct replica *replica, const char *index)
 
 /* --- One index ---------------------------------------------------------------------------------------------------- */
 
+/* Reads the uuids of the indices that an index of the source is copied to. */
+static int learn_identities(struct replica *replica, const char *name)
+{
+    int r = 0;
+    size_t count = copy_count_names(replica, name);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
+        copy_write_name(replica, name, i, &there);
+        r = identities_learn(replica->identities, &replica->target.client, there.data);
+    }
+    return r;
+}
+
 static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
@@ -343,6 +357,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
         note_index(replica, name.data, definition);
         r = r == 0 ? tombstone_check_name(replica, name.data) : r;
         r = r == 0 ? target_put_index(&replica->target, name.data, definition, ret_had) : r;
+        r = r == 0 ? learn_identities(replica, name.data) : r;
     }
     if (r == 0 && *ret_had != TARGET_WHOLE)
         r = copy_index(replica, name.data);

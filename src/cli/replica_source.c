@@ -89,9 +89,9 @@ bool replica_same_routing(struct slice a, struct slice b)
 }
 
 /*
- * Puts a document, or with `source` NULL its deletion, under a routing. One of an index that is not known
- * is dropped: that index was created after the source's indices were read, so the feed reports its creation,
- * by which all of it is copied.
+ * Puts a document, or with `source` NULL its deletion, under a routing. It is dropped if the copy
+ * has not created or updated its index in the target: the source's index was created only recently,
+ * so the feed reports that, and all of it is copied then.
  */
 static void put(struct replica *replica, const struct replica_key *key, const char *source, size_t len, tl_ts version,
                 bool vacates)
@@ -99,13 +99,13 @@ static void put(struct replica *replica, const struct replica_key *key, const ch
     const struct replica_index *known = map_get(&replica->indices, key->index);
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), type = BUF_INIT(BUF_UNLIMITED),
                                       to = BUF_INIT(BUF_UNLIMITED), tombstone = BUF_INIT(BUF_UNLIMITED);
-    if (known == NULL)
-        return;
     buf_slice(&name, key->index);
     buf_byte(&name, '\0');
     buf_slice(&type, key->type);
     buf_byte(&type, '\0');
-    target_name(&replica->target, name.data, type.data, known->several, &to);
+    target_name(&replica->target, name.data, type.data, known != NULL && known->several, &to);
+    if (!identities_has(replica->identities, buf_as_slice(&to)))
+        return;
     if (replica->inheriting)
         suspects_add_inherited(replica->suspects, key, replica->before.suspects, replica->before.suspects_left_us);
     if (source == NULL && replica->options->tombstones)

@@ -288,10 +288,10 @@ struct portion {
 
 /*
  * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
- * one of the same name, and its name; the name of the copy that the index belongs to; the name of the
- * target's index, since a clone or a restored snapshot under another name has the same _meta; the names
- * of the aliases that the copy has added, which alone it removes; and, until the index is complete, a
- * mark (replica.h, invariant 9).
+ * one of the same name, and its name; the name of the copy that the index belongs to; the name of
+ * the target's index, since a clone or a restored snapshot under another name has the same _meta;
+ * the names of the aliases that the copy has added, which alone it removes; and, until the index is
+ * complete, a mark (replica.h, invariant 9).
  */
 #define META_INDEX "tidelock_index"
 #define META_OF "tidelock_of"
@@ -299,7 +299,10 @@ struct portion {
 #define META_NAME "tidelock_name"
 #define META_ALIASES "tidelock_aliases"
 #define META_PART "tidelock_part"
-/* These members alone, with types or without: the mappings of a target may be larger than an answer. */
+/*
+ * These members alone, with types or without: the mappings of a target may be larger than an
+ * answer.
+ */
 #define META_PATHS "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
 
 /*
@@ -381,7 +384,10 @@ struct found {
     bool ours;        /* the copy of this name has made it, under this name */
     const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
     const char *of;   /* the source's index, there too; NULL: an older build has made it */
-    /* names of the aliases that the copy has added, there too; NULL: an older build has made it, or no copy */
+    /*
+     * names of the aliases that the copy has added, there too; NULL: an older build has made it, or
+     * no copy
+     */
     yyjson_val *aliases;
     char uuid[64];    /* of the source's index; empty: it is no copy */
 };
@@ -576,8 +582,9 @@ static bool has_text(yyjson_mut_val *texts, const char *text)
 }
 
 /*
- * Appends the changes of aliases that make those of the copy equal to the source's: it removes only aliases
- * among `added`, which the copy has added. *ret_names: those that the copy has added until the changes are made.
+ * Appends the changes of aliases that make those of the copy equal to the source's: it removes only
+ * aliases among `added`, which the copy has added. *ret_names: those that the copy has added until
+ * the changes are made.
  */
 static int plan_aliases(struct target *target, const struct portion *portion, yyjson_mut_val *added,
                         yyjson_mut_doc *doc, yyjson_mut_val *actions, yyjson_mut_val **ret_names)
@@ -652,8 +659,8 @@ static int raise_gc_deletes(struct target *target, const char *name)
 
 /*
  * Deletes an index of the target that is the copy of an earlier index of that name in the source.
- * Returns: 0; REPLICA_FAILED, reported: also if another index is there, which this copy does not own
- *   (invariant 13).
+ * Returns: 0; REPLICA_FAILED, reported: also if another index is there, which this copy does not
+ * own (invariant 13).
  */
 static int drop_earlier(struct target *target, const struct portion *portion, const struct found *found)
 {
@@ -685,8 +692,8 @@ static int drop_earlier(struct target *target, const struct portion *portion, co
 }
 
 /*
- * Updates an index that is there, in this order: its mapping names aliases before they are added, and until
- * they are removed. `part`: it is marked as incomplete.
+ * Updates an index that is there, in this order: its mapping names aliases before they are added,
+ * and until they are removed. `part`: it is marked as incomplete.
  */
 static int update_index(struct target *target, const struct portion *portion, const struct found *found, bool part)
 {

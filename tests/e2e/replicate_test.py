@@ -742,6 +742,75 @@ class Following(Copy):
         self.assert_equal()
 
 
+class Replaced(Copy):
+    """Another program deletes an index of the target, or makes its name an alias, while a copy follows. As long as the copy has no more changes, nothing happens."""
+    def setUp(self):
+        super().setUp()
+        self.fill(50)
+
+    def replace(self, count=1):
+        """The copy follows through a proxy. Before the next bulk is forwarded, another program deletes the target's index, which the bulk creates again: `count` times."""
+        def judge(method, path, body):
+            nonlocal count
+            if path.startswith("/_bulk") and b'"late"' in body and count > 0:
+                count -= 1
+                connection = self.target.connect()
+                self.assertEqual(self.target.request("DELETE", "/fs", connection=connection).status, 200)
+                connection.close()
+            return "pass"
+        self.meddler = Meddler(self.target.port)
+        self.meddler.__enter__()
+        self.addCleanup(self.meddler.__exit__)
+        return judge
+
+    def place(self):
+        return self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"]["timestamp"]
+
+    def test_deleted_index_is_copied_again(self):
+        process = self.follow()
+        self.await_equal()
+        self.target.must("DELETE", "/fs")
+        self.source.must("PUT", "/fs/_doc/more", {"n": 1})
+        self.await_equal()
+        self.assertIn("another program has deleted the target's index fs", self.told(process))
+
+    def test_alias_is_not_written_to(self):
+        process = self.follow()
+        self.await_equal()
+        self.target.must("PUT", "/other", {})
+        self.target.must("DELETE", "/fs")
+        self.target.must("POST", "/_aliases", {"actions": [{"add": {"index": "other", "alias": "fs"}}]})
+        self.source.must("PUT", "/fs/_doc/more", {"n": 1})
+        self.assertEqual(self.ended(process), 1)
+        self.assertIn("replaced the target's index fs by an alias of other", self.told(process))
+        self.assertIn("the target has an alias of the name fs", self.told(process))
+        self.assertEqual(documents(self.target.must), {})
+
+    def test_index_that_a_bulk_has_created_does_not_count(self):
+        """The index is deleted after the copy has looked: the bulk creates it, without mapping and earlier documents. The place does not pass that bulk."""
+        judge = self.replace()
+        process = self.follow(to=self.meddler.url)
+        self.await_equal()
+        self.meddler.judge = judge
+        self.source.must("PUT", "/fs/_doc/more", {"late": 1})
+        after = self.source.must("GET", "/_timestamp")["timestamp"]
+        self.assertEqual(self.ended(process), 1)
+        self.assertRegex(self.told(process), "another program has (deleted|replaced) the target's index fs")
+        self.assertRegex(self.told(process), r"the target's index fs has \d+ documents and was not made by a copy")
+        self.assertLess(self.place(), after)
+        self.once("--take-over")
+        self.assert_equal()
+
+    def test_first_copy(self):
+        """Each time it is replaced, the copy begins again, with --take-over."""
+        self.source.must("PUT", "/fs/_doc/more", {"late": 1})
+        judge = self.replace(3)
+        self.meddler.judge = judge
+        said = self.once("--take-over", to=self.meddler.url)
+        self.assertEqual(len(re.findall("another program has (?:deleted|replaced) the target's index fs", said)), 3, said)
+        self.assert_equal()
+
+
 class Each(Copy):
     def commits(self):
         """Changes the source, one commit after another, of every kind."""
