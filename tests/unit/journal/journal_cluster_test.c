@@ -1098,6 +1098,29 @@ static void test_full_log_refuses_added_data_only(void **state)
     double_medium_free(medium);
 }
 
+/* Heartbeats keep hosts comparable where nothing else is appended. */
+static void test_scarce_log_has_heartbeats_only(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct cmdlog_space scarce = full;
+    (void)state;
+    scarce.scarce = true;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    double_medium_set_space(medium, scarce);
+    assert_int_equal(run(&hosts[0], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)), PROBLEM_DISK_FULL);
+    cmdlog_position position = double_medium_head(medium);
+    for (int i = 0; i < 2; i++)
+        while (seen_of(&hosts[i], names[1 - i]).position <= position)
+            usleep(1000);
+    double_medium_set_space(medium, full);
+    must(run(&hosts[0], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
 /* --- Hosts that differ -------------------------------------------------------------------------------------------- */
 
 static sem_t ended;                                              /* posted by each host that ends */
@@ -1383,6 +1406,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_reported_again_when_log_accepts_it),
         cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
+        cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),
