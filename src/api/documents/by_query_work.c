@@ -8,6 +8,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
+#include "api/request/memory.h"
 #include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
@@ -337,16 +338,18 @@ static bool count_result(struct batch *batch, struct request *shell, const struc
     return false;
 }
 
-static int count_results(struct batch *batch)
+/* Counts the results of a command, except of postponed items. */
+static int count_results(struct batch *batch, struct command *command)
 {
     struct by_query *by = batch->by;
-    struct write_command *write = &batch->command->write;
-    struct request shell = {.api = by->api, .arena = &batch->command->arena, .dialect = by->call.dialect};
+    struct write_command *write = &command->write;
+    struct request shell = {.api = by->api, .arena = &command->arena, .dialect = by->call.dialect};
     bool go_on = true;
-    if (batch->command->problem.type != PROBLEM_NONE)
-        return refuse(by, &batch->command->problem);
+    if (command->problem.type != PROBLEM_NONE)
+        return refuse(by, &command->problem);
     for (size_t i = 0; i < write->item_count; i++)
-        go_on = count_result(batch, &shell, &write->items[i], &write->results[i]) && go_on;
+        go_on =
+            (write->results[i].postponed || count_result(batch, &shell, &write->items[i], &write->results[i])) && go_on;
     return go_on ? 0 : SEARCH_CANCELLED;
 }
 
@@ -385,17 +388,54 @@ static void throttle(struct by_query *by, struct by_query_status *status, size_t
     by->sum.throttled_us += slept;
 }
 
+static int submit(struct batch *batch, struct command *command)
+{
+    by_query_submit(batch->by, command);
+    if (command->problem.type != PROBLEM_NONE && atomic_load(&batch->by->task->cancelled))
+        return SEARCH_CANCELLED; /* it waited for a lock, or was not begun */
+    return count_results(batch, command);
+}
+
+/*
+ * Makes a command of the items that `done` postponed. Their texts stay in the memory of the batch's
+ * own command. Returns: NULL if the memory budget refuses the mappings that they may make, with
+ * by->problem.
+ */
+static struct command *take_postponed(struct batch *batch, const struct command *done)
+{
+    const struct write_command *write = &done->write;
+    struct by_query *by = batch->by;
+    if (memory_check_growth_for(by->api, slice_from(by->task->action), &by->task->arena, &by->problem) != 0)
+        return NULL;
+    struct command *next = new_command(by, write->postponed_count);
+    for (size_t i = 0; i < write->item_count; i++)
+        if (write->results[i].postponed)
+            next->write.items[next->write.item_count++] = write->items[i];
+    return next;
+}
+
+/* Writes a batch: by one command, and by further ones as long as items are postponed. */
 static int write_batch(struct batch *batch)
 {
     struct by_query *by = batch->by;
-    if (batch->command->write.item_count == 0)
+    struct command *command = batch->command;
+    if (command->write.item_count == 0)
         return 0;
     if (lacks_copies(batch))
         return SEARCH_CANCELLED;
-    by_query_submit(by, batch->command);
-    if (batch->command->problem.type != PROBLEM_NONE && atomic_load(&by->task->cancelled))
-        return SEARCH_CANCELLED; /* it waited for a lock, or was not begun */
-    return count_results(batch);
+    int r = submit(batch, command);
+    while (r == 0 && command->write.postponed_count > 0) {
+        struct command *next = atomic_load(&by->task->cancelled) ? NULL : take_postponed(batch, command);
+        if (command != batch->command)
+            command_free(command);
+        command = next;
+        if (command == NULL)
+            return by->problem.type == PROBLEM_NONE ? SEARCH_CANCELLED : SEARCH_REFUSED;
+        r = submit(batch, command);
+    }
+    if (command != batch->command)
+        command_free(command);
+    return r;
 }
 
 /*
