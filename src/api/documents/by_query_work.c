@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
@@ -396,45 +397,66 @@ static int submit(struct batch *batch, struct command *command)
     return count_results(batch, command);
 }
 
-/*
- * Makes a command of the items that `done` postponed. Their texts stay in the memory of the batch's
- * own command. Returns: NULL if the memory budget refuses the mappings that they may make, with
- * by->problem.
- */
-static struct command *take_postponed(struct batch *batch, const struct command *done)
+/* The items of a batch that are still to be written, in the memory of the batch's command. */
+struct remaining {
+    struct write_item *items;
+    size_t count;
+};
+
+/* Removes the items that a command, which had the first ones, did not postpone. */
+static void remove_written(struct remaining *remaining, const struct write_command *done)
 {
-    const struct write_command *write = &done->write;
-    struct by_query *by = batch->by;
-    if (memory_check_growth_for(by->api, slice_from(by->task->action), &by->task->arena, &by->problem) != 0)
-        return NULL;
-    struct command *next = new_command(by, write->postponed_count);
-    for (size_t i = 0; i < write->item_count; i++)
-        if (write->results[i].postponed)
-            next->write.items[next->write.item_count++] = write->items[i];
-    return next;
+    size_t kept = 0;
+    for (size_t i = 0; i < remaining->count; i++)
+        if (i >= done->item_count || done->results[i].postponed)
+            remaining->items[kept++] = remaining->items[i];
+    remaining->count = kept;
 }
 
-/* Writes a batch: by one command, and by further ones as long as items are postponed. */
+/*
+ * Makes a command of the first remaining items, at most `max`. Returns: NULL if the task was
+ * cancelled, or with by->problem if the memory budget refuses the mappings that they may make.
+ */
+static struct command *command_of(struct by_query *by, const struct remaining *remaining, size_t max)
+{
+    size_t count = remaining->count < max ? remaining->count : max;
+    if (atomic_load(&by->task->cancelled) ||
+        memory_check_growth_for(by->api, slice_from(by->task->action), &by->task->arena, &by->problem) != 0)
+        return NULL;
+    struct command *command = new_command(by, count);
+    for (size_t i = 0; i < count; i++)
+        command->write.items[i] = remaining->items[i];
+    command->write.item_count = count;
+    return command;
+}
+
+/* Writes a batch: by its command, and by further ones as long as items are postponed. */
 static int write_batch(struct batch *batch)
 {
     struct by_query *by = batch->by;
-    struct command *command = batch->command;
-    if (command->write.item_count == 0)
+    const struct write_command *all = &batch->command->write;
+    if (all->item_count == 0)
         return 0;
     if (lacks_copies(batch))
         return SEARCH_CANCELLED;
-    int r = submit(batch, command);
-    while (r == 0 && command->write.postponed_count > 0) {
-        struct command *next = atomic_load(&by->task->cancelled) ? NULL : take_postponed(batch, command);
-        if (command != batch->command)
-            command_free(command);
-        command = next;
+    struct remaining remaining = {arena_alloc(&batch->command->arena, all->item_count * sizeof *remaining.items),
+                                  all->item_count};
+    memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
+    int r = submit(batch, batch->command);
+    if (r == 0)
+        remove_written(&remaining, all);
+    size_t max = r == 0 ? write_resubmitted_max(all) : 0;
+    while (r == 0 && remaining.count > 0) {
+        struct command *command = command_of(by, &remaining, max);
         if (command == NULL)
             return by->problem.type == PROBLEM_NONE ? SEARCH_CANCELLED : SEARCH_REFUSED;
         r = submit(batch, command);
-    }
-    if (command != batch->command)
+        if (r == 0) {
+            remove_written(&remaining, &command->write);
+            max = write_resubmitted_max(&command->write);
+        }
         command_free(command);
+    }
     return r;
 }
 
