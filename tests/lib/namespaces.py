@@ -117,6 +117,8 @@ class Node:
             self.cures.pop()()
 
     def close_node(self):
+        # The kernel removes the links of a namespace some time after its last process has ended; the next node may have this name.
+        run("ip", "link", "delete", self.link)
         self.holder.kill()
         self.holder.wait()
         self.disk.__exit__()

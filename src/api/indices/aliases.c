@@ -95,37 +95,80 @@ static size_t first_pattern(struct slice list)
     return at;
 }
 
-/* Whether an exclusion in `list`, which begins with the first pattern or after `name`, is about a name. */
-static bool is_excluded(struct slice list, struct slice name)
+/* A name in a list, and its position there. */
+struct listed_name {
+    struct slice name; /* an exclusion without its '-' */
+    size_t at;
+};
+
+/* The names without wildcards and the exclusions of a list. */
+struct alias_list {
+    struct listed_name *names; /* each once, with its last position, which the fewest exclusions follow */
+    size_t name_count;
+    struct listed_name *exclusions; /* in the order of the list */
+    size_t exclusion_count;
+    size_t first_pattern;
+};
+
+static int listed_name_order(const void *left, const void *right)
 {
-    while (list.len > 0) {
-        size_t len = slice_find_byte(list, ',');
-        if (len > 0 && list.data[0] == '-' && pattern_matches(slice_make(list.data + 1, len - 1), name))
-            return true;
-        list = slice_from_offset(list, len + 1);
+    const struct listed_name *a = left, *b = right;
+    int order = slice_compare(a->name, b->name);
+    return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+/*
+ * A name with a '-' is an exclusion after the first pattern only; before it, or without one, it is
+ * a name that no alias has.
+ */
+static struct alias_list read_list(struct request *request, struct slice list)
+{
+    struct alias_list read = {.names = arena_alloc(request->arena, (list.len + 1) * sizeof *read.names),
+                              .exclusions = arena_alloc(request->arena, (list.len + 1) * sizeof *read.exclusions),
+                              .first_pattern = first_pattern(list)};
+    size_t count = 0;
+    for (size_t at = 0, len; at < list.len; at += len + 1) {
+        struct slice rest = slice_from_offset(list, at);
+        len = slice_find_byte(rest, ',');
+        struct slice name = slice_make(rest.data, len);
+        bool excludes = len > 0 && name.data[0] == '-';
+        if (excludes)
+            read.exclusions[read.exclusion_count++] = (struct listed_name){slice_from_offset(name, 1), at};
+        if (len > 0 && !slice_is(name, "_all") && !is_pattern(name) && (!excludes || at <= read.first_pattern))
+            read.names[count++] = (struct listed_name){name, at};
     }
+    qsort(read.names, count, sizeof *read.names, listed_name_order);
+    for (size_t i = 0; i < count; i++)
+        if (i + 1 == count || !slice_equal(read.names[i].name, read.names[i + 1].name))
+            read.names[read.name_count++] = read.names[i];
+    return read;
+}
+
+/* Whether an exclusion after the first pattern and after the name is about the name. */
+static bool is_excluded(const struct alias_list *list, const struct listed_name *listed)
+{
+    size_t from = listed->at + 1 > list->first_pattern ? listed->at + 1 : list->first_pattern;
+    for (size_t i = list->exclusion_count; i > 0 && list->exclusions[i - 1].at >= from; i--)
+        if (pattern_matches(list->exclusions[i - 1].name, listed->name))
+            return true;
     return false;
 }
 
 /*
- * Names without wildcards in a list that the reply does not show, but for those that the list
- * itself excludes. A name with a '-' is an exclusion after the first pattern only; before it, or
- * without one, it is a name that no alias has.
+ * Names without wildcards in a list that the reply does not show, each once, but for those that the
+ * list itself excludes.
  */
 static struct slice missing_aliases(struct request *request, const struct index_set *set, struct slice names,
                                     size_t *ret_count)
 {
-    struct slice *missing = arena_alloc(request->arena, (names.len + 1) * sizeof *missing);
-    size_t count = 0, pattern = first_pattern(names);
-    for (size_t at = 0, len; at < names.len; at += len + 1) {
-        struct slice rest = slice_from_offset(names, at);
-        len = slice_find_byte(rest, ',');
-        struct slice name = slice_make(rest.data, len);
-        size_t following = at + len + 1 > pattern ? at + len + 1 : pattern;
-        if (len == 0 || slice_is(name, "_all") || is_pattern(name) || (at > pattern && name.data[0] == '-') ||
-            is_excluded(slice_from_offset(names, following), name))
-            continue;
-        if (!set_has_alias(set, name) || !list_matches(names, name))
+    struct alias_list list = read_list(request, names);
+    struct slice *missing = arena_alloc(request->arena, (list.name_count + 1) * sizeof *missing);
+    size_t count = 0;
+    for (size_t i = 0; i < list.name_count; i++) {
+        struct slice name = list.names[i].name;
+        /* only exclusions keep a listed name from a list that has it */
+        bool shown = set_has_alias(set, name) && (list.exclusion_count == 0 || list_matches(names, name));
+        if (!shown && !is_excluded(&list, &list.names[i]))
             missing[count++] = name;
     }
     *ret_count = count;

@@ -52,9 +52,27 @@ static struct slice keep_path(struct core *core, struct slice path, struct slice
     return before.data != NULL && slice_equal(path, before) ? before : arena_copy(&core->arena, path);
 }
 
-/* Returns: the current path; data NULL: none. `before`: the path found by the previous call. */
+/*
+ * Returns: the current path of a document that renames can move, a part of its source; data NULL: the
+ *   path has escapes there.
+ */
+static struct slice tracked_path(const struct doc *doc)
+{
+    size_t len = doc->path_len + doc->source.len - doc->stored.len; /* a rename replaces the path alone */
+    struct slice raw = slice_make(doc->source.data + doc->path_offset, len);
+
+    return slice_find_byte(raw, '\\') == len ? raw : SLICE_NONE;
+}
+
+/*
+ * Returns: the current path; data NULL: none. `before`: the path found by the previous call. Parses
+ *   the source only if its path is not known or has escapes: blocked items count no work for it.
+ */
 static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before)
 {
+    struct slice tracked = at->old.path_tracked ? tracked_path(&at->old) : SLICE_NONE;
+    if (tracked.data != NULL)
+        return keep_path(core, tracked, before);
     struct arena_mark mark = arena_mark(&core->scratch);
     struct document document = {0};
     struct slice path = SLICE_NONE;
