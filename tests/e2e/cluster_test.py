@@ -62,26 +62,24 @@ class Etcd:
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class Cluster(unittest.TestCase):
-    """All cases have one etcd, and each case a cluster of its own in it."""
+    """All cases have the same three hosts: b and c joined when a had documents."""
 
     @classmethod
     def setUpClass(cls):
         cls.etcd = Etcd()
         cls.addClassCleanup(cls.etcd.close)
+        cls.cluster = cls.etcd.url + "/cluster"
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, port=free_port()) for name in NAMES]
+        for host in cls.hosts:
+            cls.addClassCleanup(host.close)
+        cls.hosts[0].start()
+        for i in range(50):
+            cls.hosts[0].must("PUT", "/before/_doc/%d" % i, {"v": i})
+        cls.hosts[1].start()
+        cls.hosts[2].start()
 
     def setUp(self):
-        self.cluster = "%s/%s" % (self.etcd.url, self._testMethodName)
-        self.hosts = []
-
-    def host(self, name, *options, data=None):
-        port = free_port()
-        host = Server("--cluster", self.cluster, "--node-name", name, *options, data=data, port=port)
-        self.hosts.append(host)
-        self.addCleanup(host.close)
-        return host.start()
-
-    def start_all(self):
-        return [self.host(name) for name in NAMES]
+        self.await_live(self.hosts[0])
 
     def must(self, host, method, path, body=None, wanted=(200, 201)):
         status, reply = host.ask(method, path, body)
@@ -96,21 +94,16 @@ class Cluster(unittest.TestCase):
         until(lambda: [name for name, one in sorted(self.listed(host).items()) if one["live"]] == NAMES, "all hosts are live")
 
     def test_write_to_one_host_is_applied_by_all(self):
-        first = self.host("a")
-        for i in range(50):
-            self.must(first, "PUT", "/w/_doc/before-%d" % i, {"v": i})
-        others = [self.host("b"), self.host("c")]
-        hosts = [first] + others
-        for i, host in enumerate(hosts):
-            self.must(host, "PUT", "/w/_doc/from-%d" % i, {"v": i})
-        for host in hosts:
-            until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == 53, "all documents")
-            self.assertEqual(host.ask("GET", "/w/_doc/before-49")[1]["_source"], {"v": 49})
-        self.await_live(first)
-        self.assertEqual(sum(one["keeper"] for one in self.listed(first).values()), 1)
+        for i, host in enumerate(self.hosts):
+            self.must(host, "PUT", "/before/_doc/from-%d" % i, {"v": i})
+        for host in self.hosts:
+            until(lambda host=host: self.must(host, "GET", "/before/_count")["count"] == 53, "all documents")
+            self.assertEqual(host.ask("GET", "/before/_doc/49")[1]["_source"], {"v": 49})
+        self.await_live(self.hosts[0])
+        self.assertEqual(sum(one["keeper"] for one in self.listed(self.hosts[0]).values()), 1)
 
     def test_locks_exclude_across_hosts(self):
-        a, b, c = self.start_all()
+        a, b, c = self.hosts
         s = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
         t = self.must(b, "POST", "/_session", {"ttl": "10m"})["session"]
         self.must(b, "POST", "/_lock", {"session": s, "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
@@ -121,7 +114,7 @@ class Cluster(unittest.TestCase):
         self.must(a, "POST", "/_lock", {"session": t, "wait": "10m", "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
 
     def test_killed_host_returns(self):
-        a, b, c = self.start_all()
+        a, b, c = self.hosts
         session = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
         acknowledged, broken, over = [], [], threading.Event()
 
@@ -162,8 +155,7 @@ class Cluster(unittest.TestCase):
         self.await_live(a)
 
     def test_foreign_hosts_and_directories_are_refused(self):
-        a = self.host("a")
-        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        a = self.hosts[0]
         alone = Server()
         alone.start()
         alone.ask("PUT", "/w/_doc/1", {"v": 2})
@@ -178,7 +170,7 @@ class Cluster(unittest.TestCase):
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("--cluster", run.stderr)
         a.start()
-        self.assertEqual(self.must(a, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        self.assertEqual(self.must(a, "GET", "/before/_doc/1")["_source"], {"v": 1})
 
 
 if __name__ == "__main__":
