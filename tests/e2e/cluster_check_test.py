@@ -21,6 +21,10 @@ from server import PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
 
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class Check(unittest.TestCase):
     """All cases have the hosts a and b of one cluster: a case starts those that it needs."""
@@ -45,9 +49,9 @@ class Check(unittest.TestCase):
         self.assertIn(status, (200, 201), reply)
         return reply
 
-    def check(self, data, *options):
+    def check(self, data, *options, **environment):
         """Returns: (exit status, output)."""
-        done = subprocess.run([PROGRAM, "check", "--data", data, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run([PROGRAM, "check", "--data", data, *options], env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertFalse(os.path.exists(data + ".replayed"))
         return done.returncode, done.stdout
 
@@ -81,8 +85,9 @@ class Check(unittest.TestCase):
         self.assertNotIn("differ", said)
         a.stop()
         before = self.keys()
-        status, said = self.check(b.data, "--cluster", self.cluster)
+        status, said = self.check(b.data, TIDELOCK_CLUSTER=self.cluster, TIDELOCK_CLUSTER_CA="/none")
         self.assertEqual((status, self.keys()), (0, before), said)
+        self.assertIn("replayed: ", said)
         self.assert_directory_is_unchanged()
 
     def assert_directory_is_unchanged(self):
@@ -104,21 +109,23 @@ class Check(unittest.TestCase):
         self.assertIn("start its host with an empty one, which copies a checkpoint", said)
         shutil.rmtree(b.data)
 
-    def make_other_cluster(self):
-        """Puts the genesis of a cluster that has no hosts yet. Returns: its --cluster."""
-        genesis = b"tidelock-cluster 1\ncluster %s\n" % (b"0" * 32)
-        self.etcd_post("/v3/kv/put", key=base64.b64encode(b"other/genesis").decode(), value=base64.b64encode(genesis).decode())
-        return self.etcd.url + "/other"
+    def make_log(self, prefix, genesis):
+        """Makes a log without entries. `genesis`: in base64. Returns: its --cluster."""
+        self.etcd_post("/v3/kv/put", key=encoded(prefix + "/genesis"), value=genesis)
+        return "%s/%s" % (self.etcd.url, prefix)
 
     def test_log_that_is_not_the_directorys(self):
         b = self.running_hosts()[1]
-        other = self.make_other_cluster()
+        own, = self.etcd_post("/v3/kv/range", key=encoded("check/genesis"))["kvs"]
+        other = self.make_log("other", encoded("tidelock-cluster 1\ncluster %s\n" % ("0" * 32)))
+        restored = self.make_log("restored", own["value"])
         b.stop()
         copied = b.data + ".copy"  # a check locks the directory; this one asks for two seconds
         self.addCleanup(shutil.rmtree, copied)
         shutil.copytree(b.data, copied)
         unreachable = subprocess.Popen([PROGRAM, "check", "--data", copied, "--cluster", "http://127.0.0.1:1/x"], stdout=subprocess.PIPE, text=True)
         for wanted, text, options in ((1, "the directory is of cluster ", ["--cluster", other]),
+                                      (1, "etcd has lost entries", ["--cluster", restored]),
                                       (1, "and there is none at ", ["--cluster", self.etcd.url + "/none"]),
                                       (1, "names no prefix", ["--cluster", self.etcd.url]),
                                       (1, "--cluster URL/PREFIX compares it with the log", ["--replay-all"]),
@@ -126,6 +133,9 @@ class Check(unittest.TestCase):
                                       (64, "need --cluster with https://", ["--cluster-ca", "x"]),
                                       (64, "need --cluster with https://", ["--cluster", self.cluster, "--cluster-ca", "x"])):
             status, said = self.check(b.data, *options)
+            self.assertEqual((status, text in said), (wanted, True), said)
+        for wanted, text, options in ((0, "is not read (--cluster)", []), (1, "--cluster URL/PREFIX compares it with the log", ["--replay-all"])):
+            status, said = self.check(b.data, *options, TIDELOCK_CLUSTER=self.cluster if options else "", TIDELOCK_CLUSTER_CERT="x")
             self.assertEqual((status, text in said), (wanted, True), said)
         said = unreachable.communicate()[0]
         self.assertEqual((unreachable.returncode, "the log of the cluster cannot be reached" in said), (1, True), said)
