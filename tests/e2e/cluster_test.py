@@ -3,6 +3,8 @@
 """Three hosts of a cluster on one etcd (docs/cluster.md): all hosts apply a write to one of them, locks exclude across hosts, the
 death of a host affects no data of the others, and all hosts have equal states. Skipped without etcd.
 """
+import base64
+import json
 import os
 import shutil
 import socket
@@ -69,7 +71,7 @@ class Cluster(unittest.TestCase):
         cls.etcd = Etcd()
         cls.addClassCleanup(cls.etcd.close)
         cls.cluster = cls.etcd.url + "/cluster"
-        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, port=free_port()) for name in NAMES]
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, "--checkpoint", "1m" if name == "c" else "64m", port=free_port()) for name in NAMES]
         for host in cls.hosts:
             cls.addClassCleanup(host.close)
         cls.hosts[0].start()
@@ -101,6 +103,22 @@ class Cluster(unittest.TestCase):
             self.assertEqual(host.ask("GET", "/before/_doc/49")[1]["_source"], {"v": 49})
         self.await_live(self.hosts[0])
         self.assertEqual(sum(one["keeper"] for one in self.listed(self.hosts[0]).values()), 1)
+
+    def checkpoint_of(self, name):
+        """Returns: the revision at which the host has recorded its newest checkpoint in etcd."""
+        key = base64.b64encode(("cluster/checkpoint/" + name).encode()).decode()
+        with urllib.request.urlopen(urllib.request.Request(self.etcd.url + "/v3/kv/range", json.dumps({"key": key}).encode())) as reply:
+            return json.loads(reply.read())["kvs"][0]["mod_revision"]
+
+    def test_host_makes_a_checkpoint_after_its_size_of_log(self):
+        """--checkpoint 1m; the other hosts' is 64m."""
+        c = self.hosts[2]
+        for _ in range(2):
+            before, mebibytes = self.checkpoint_of("c"), 0
+            while self.checkpoint_of("c") == before:
+                mebibytes += 1 / 16
+                self.assertLess(mebibytes, 8)
+                self.must(c, "PUT", "/large/_doc/1", {"text": "x" * (1 << 16)})
 
     def test_locks_exclude_across_hosts(self):
         a, b, c = self.hosts
@@ -164,6 +182,8 @@ class Cluster(unittest.TestCase):
                              capture_output=True, text=True, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("empty directory", run.stderr)
+        run = subprocess.run([PROGRAM, "check", "--data", alone.data], env=dict(os.environ, TIDELOCK_CLUSTER=self.cluster), capture_output=True, text=True, check=False)
+        self.assertEqual((run.returncode, "sound" in run.stdout), (0, True), run.stdout + run.stderr)
         alone.close()
         a.stop()
         run = subprocess.run([PROGRAM, "serve", "--data", a.data, "--listen", "127.0.0.1:0"], capture_output=True, text=True, check=False)
