@@ -54,15 +54,24 @@ static char *in_environment(const struct argp_option *option)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
+static bool arg_environment; /* the environment is parsed */
+
+bool arguments_are_environment(void)
+{
+    return arg_environment;
+}
+
 /* Hands the parser what the environment says, as argp does with what the command line says. */
 static void parse_environment(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
     struct argp_state state = own_state(argp, argc, argv, flags, input);
+    arg_environment = true;
     for (const struct argp_option *option = argp->options; !is_last(option); option++) {
         char *value = in_environment(option);
         if (value != NULL)
             (void)argp->parser(option->key, value, &state);
     }
+    arg_environment = false;
 }
 
 /* --- Options that there are not ----------------------------------------------------------------------------------- */

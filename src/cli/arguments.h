@@ -29,6 +29,9 @@ void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned fl
 void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
                             struct config *ret_config);
 
+/* For a parser. Returns: whether the value that it was called with is from the environment. */
+bool arguments_are_environment(void);
+
 /* Returns: whether the environment or the command line says an option with a value, so that a file has no say in it. */
 bool arguments_given(const struct argp *argp, int argc, char **argv, const char *option);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/cluster_options.h"
 #include "cli/command.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -20,22 +21,15 @@
     "the directory is a host's of a cluster, whose log is in etcd: --cluster URL/PREFIX compares it with the log"
 #define NO_MEMBER "the directory is no host's of a cluster; --replay and --replay-all compare it with its own log"
 
-enum {
-    OPTION_REPLAY = 256,
-    OPTION_REPLAY_ALL,
-    OPTION_LOG,
-    OPTION_CLUSTER,
-    OPTION_CLUSTER_CA,
-    OPTION_CLUSTER_CERT,
-    OPTION_CLUSTER_KEY
-};
+enum { OPTION_REPLAY = 256, OPTION_REPLAY_ALL, OPTION_LOG };
 
 struct check_options {
     const char *data;
     bool replay_all;             /* from the first entry of the log */
     struct relog_options replay; /* `from` NULL and not replay_all: no replay */
-    const char *cluster;         /* etcd's endpoints; NULL: not compared */
-    const char *cluster_ca, *cluster_cert, *cluster_key;
+    struct cluster_options cluster;     /* no URL: not compared */
+    struct cluster_options environment; /* until the command line has been parsed */
+    bool cluster_is_environments;       /* the URL: it has no effect on other directories than a host's */
 };
 
 static const struct argp_option options[] = {
@@ -49,13 +43,12 @@ static const struct argp_option options[] = {
      "With --replay and --replay-all: the directory of --log-archive, in addition to `log' of the data directory; "
      "repeatable",
      1},
-    {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
-     "Of a cluster's host: apply the entries of the cluster's log since the host's checkpoint, and compare the result "
-     "with the states that the hosts have reported; needs as much disk space next to DIR as DIR. Only reads etcd",
+    {"cluster", CLUSTER_OPTION_URL, "URL/PREFIX", 0,
+     "Of a cluster's host: apply the entries of the cluster's log since the host's checkpoint, and "
+     "compare the result with the states that the hosts have reported; needs as much disk space next to "
+     "DIR as DIR. Only reads etcd",
      2},
-    {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0, "The CAs of the certificates of etcd, as PEM (the system's)", 2},
-    {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0, "The client certificate for etcd, as PEM", 2},
-    {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "The private key of --cluster-cert, as PEM", 2},
+    CLUSTER_TLS_OPTIONS(2),
     {0},
 };
 
@@ -68,16 +61,36 @@ static const char doc[] =
     "  tidelock check --data /var/lib/tidelock --replay backups/nightly --log log-archive\n"
     "  tidelock check --data /var/lib/tidelock --cluster http://10.0.0.1:2379/tidelock\n";
 
-/* Refuses options of a cluster that have no effect. */
-static void check_cluster(const struct argp_state *state, const struct check_options *o)
+/*
+ * Adds the environment's values: those of a host that is checked on its machine. Unlike options on
+ * the command line they need not apply: --replay and http:// exclude them.
+ */
+static void add_environment(struct check_options *o)
 {
-    bool tls = o->cluster != NULL && strncmp(o->cluster, "https://", strlen("https://")) == 0;
-    if (o->cluster != NULL && (o->replay.from != NULL || o->replay_all))
+    const struct cluster_options *environment = &o->environment;
+    o->cluster_is_environments = o->cluster.url == NULL && o->replay.from == NULL && !o->replay_all;
+    if (o->cluster_is_environments)
+        o->cluster.url = environment->url;
+    if (!cluster_options_are_tls(&o->cluster))
+        return;
+    if (o->cluster.ca == NULL)
+        o->cluster.ca = environment->ca;
+    if (o->cluster.cert == NULL && o->cluster.key == NULL) {
+        o->cluster.cert = environment->cert;
+        o->cluster.key = environment->key;
+    }
+}
+
+/* Refuses options of a cluster that have no effect. */
+static void check_cluster(const struct argp_state *state, struct check_options *o)
+{
+    add_environment(o);
+    if (o->cluster.url != NULL && (o->replay.from != NULL || o->replay_all))
         arguments_error(state, "--cluster and --replay exclude each other: a host's log is in etcd");
-    if (!tls && (o->cluster_ca != NULL || o->cluster_cert != NULL || o->cluster_key != NULL))
+    if (!cluster_options_are_tls(&o->cluster) &&
+        (o->cluster.ca != NULL || o->cluster.cert != NULL || o->cluster.key != NULL))
         arguments_error(state, "--cluster-ca, --cluster-cert and --cluster-key need --cluster with https://");
-    if ((o->cluster_cert == NULL) != (o->cluster_key == NULL))
-        arguments_error(state, "--cluster-cert and --cluster-key need each other");
+    (void)cluster_options_check_pair(state, &o->cluster);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -93,10 +106,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         else
             o->replay.logs[o->replay.log_count++] = text;
         return 0;
-    case OPTION_CLUSTER: o->cluster = text; return 0;
-    case OPTION_CLUSTER_CA: o->cluster_ca = text; return 0;
-    case OPTION_CLUSTER_CERT: o->cluster_cert = text; return 0;
-    case OPTION_CLUSTER_KEY: o->cluster_key = text; return 0;
     case ARGP_KEY_END:
         check_cluster(state, o);
         if (o->replay.from != NULL && o->replay_all)
@@ -105,7 +114,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
             arguments_error(state, "--log goes with --replay or --replay-all");
         return 0;
     case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; --data=DIR names the store", text); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return cluster_options_set(arguments_are_environment() ? &o->environment : &o->cluster, key, text)
+                   ? 0
+                   : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -158,7 +170,7 @@ static int check_log(const struct check_options *o, const struct durable *durabl
 {
     if (durable->is_member) {
         printf("a host of a cluster, as of entry %" PRIu64 " of the cluster's log%s\n", durable->recovered.checkpoint,
-               o->cluster != NULL ? "" : ", which is in etcd and is not read (--cluster)");
+               o->cluster.url != NULL ? "" : ", which is in etcd and is not read (--cluster)");
         return 0;
     }
     cmdlog_position behind = 0;
@@ -192,14 +204,14 @@ static int check_replay(struct check_options *o, const struct durable *durable)
 /* Compares a host's directory with the cluster's log, if that was requested. Returns: the exit status. */
 static int check_with_cluster(const struct check_options *o, const struct durable *durable)
 {
-    const struct cmdlog_etcd_options opening = {.url = slice_from(o->cluster == NULL ? "" : o->cluster),
+    const struct cmdlog_etcd_options opening = {.url = slice_from(o->cluster.url == NULL ? "" : o->cluster.url),
                                                 .name = SLICE_LIT("check"), /* under which nothing is written */
-                                                .ca = o->cluster_ca,
-                                                .cert = o->cluster_cert,
-                                                .key = o->cluster_key};
+                                                .ca = o->cluster.ca,
+                                                .cert = o->cluster.cert,
+                                                .key = o->cluster.key};
     struct cmdlog *log;
     char *reason = NULL;
-    if (o->cluster == NULL)
+    if (o->cluster.url == NULL || (!durable->is_member && o->cluster_is_environments))
         return 0;
     if (!durable->is_member)
         return complain("--cluster", TL_ERR_IO, mem_strdup(NO_MEMBER, strlen(NO_MEMBER)));

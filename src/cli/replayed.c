@@ -146,6 +146,22 @@ static int complain_of_log(int r, struct cmdlog *log, cmdlog_position checkpoint
     return 1;
 }
 
+/* Prints why no entry was applied. Returns: the exit status. */
+static int print_no_entries(const struct cluster_replay *replay, cmdlog_position checkpoint)
+{
+    if (replay->head < checkpoint)
+        printf("replayed: the cluster's log ends with entry %" PRIu64 ", before entry %" PRIu64
+               ", the checkpoint of the directory, so etcd has lost entries: it was restored from a copy that is older "
+               "than the directory. Start no host on it; see \"Backup\" in docs/cluster.md\n",
+               replay->head, checkpoint);
+    else
+        printf("replayed: nothing was compared: the cluster's log ends with entry %" PRIu64
+               ", the checkpoint of the directory. Either no host has run since, or etcd was restored from a copy. "
+               "Check again while another host runs\n",
+               checkpoint);
+    return 1;
+}
+
 /* Prints the verdict about each host. Returns: the exit status. */
 static int print_hosts(const struct cluster_replay *replay)
 {
@@ -191,6 +207,8 @@ static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_posi
         status = complain("replayed", r, reason);
     } else if ((r = cluster_replay(core, log, checkpoint, SILENCE_US, &replay)) != 0) {
         status = complain_of_log(r, log, checkpoint);
+    } else if (replay.head <= checkpoint) {
+        status = print_no_entries(&replay, checkpoint);
     } else {
         printf("replayed: %" PRIu64 " entries of the cluster's log after the checkpoint, up to entry %" PRIu64
                "; states compared up to entry %" PRIu64 "\n",

@@ -24,7 +24,9 @@
 #include "cli/archive.h"
 #include "cli/arguments.h"
 #include "cli/client.h"
+#include "cli/cluster_options.h"
 #include "cli/command.h"
+#include "cli/cluster_options.h"
 #include "cli/config.h"
 #include "cli/durable.h"
 #include "cli/host_sender.h"
@@ -52,8 +54,7 @@ struct serve_options {
     const char *node_name;
     const char *zoneinfo;
     const char *cluster_name;
-    const char *cluster; /* etcd's endpoints; NULL: a single host */
-    const char *cluster_ca, *cluster_cert, *cluster_key;
+    struct cluster_options cluster; /* no URL: a single host */
     const char *advertise; /* address for the other hosts; NULL: the address of --listen */
     const char *group;
     uint64_t host_lease_us, clock_skew_us;
@@ -127,10 +128,6 @@ enum {
     OPTION_GRACE,
     OPTION_STOP_TIME,
     OPTION_CLUSTER_NAME,
-    OPTION_CLUSTER,
-    OPTION_CLUSTER_CA,
-    OPTION_CLUSTER_CERT,
-    OPTION_CLUSTER_KEY,
     OPTION_ADVERTISE,
     OPTION_GROUP,
     OPTION_HOST_LEASE,
@@ -219,15 +216,11 @@ static const struct argp_option options[] = {
     {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Apply that entry once more", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "The cluster's name in GET / (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "The node's name in GET / and in a cluster (the host's)", 4},
-    {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
+    {"cluster", CLUSTER_OPTION_URL, "URL/PREFIX", 0,
      "Be a host of the cluster whose log is in etcd under PREFIX; several members as "
      "http://A:2379,http://B:2379/PREFIX, or with https:// in each (no cluster)",
      5},
-    {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0,
-     "The CAs of the certificates of etcd, and of hosts with --tls-cert, as PEM (the system's)", 5},
-    {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0,
-     "The client certificate for etcd, and for hosts with --tls-ca, as PEM", 5},
-    {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "The private key of --cluster-cert, as PEM", 5},
+    CLUSTER_TLS_OPTIONS(5),
     {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "The address at which the other hosts reach this one (as --listen)",
      5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one belongs to (default)", 5},
@@ -358,11 +351,6 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
                     o->host);
 }
 
-static bool is_https(const char *url)
-{
-    return strncmp(url, "https://", strlen("https://")) == 0;
-}
-
 /* Returns: an option of hosts of a cluster that differs from its default; NULL: none. */
 static const char *option_of_cluster(const struct serve_options *o)
 {
@@ -370,9 +358,9 @@ static const char *option_of_cluster(const struct serve_options *o)
         const char *name;
         bool given;
     } all[] = {
-        {"cluster-ca", o->cluster_ca != NULL},
-        {"cluster-cert", o->cluster_cert != NULL},
-        {"cluster-key", o->cluster_key != NULL},
+        {"cluster-ca", o->cluster.ca != NULL},
+        {"cluster-cert", o->cluster.cert != NULL},
+        {"cluster-key", o->cluster.key != NULL},
         {"advertise", o->advertise != NULL},
         {"group", strcmp(o->group, GROUP_DEFAULT) != 0},
         {"host-lease", o->host_lease_us != 0 && o->host_lease_us != HOST_LEASE_DEFAULT_US},
@@ -388,11 +376,11 @@ static const char *option_of_cluster(const struct serve_options *o)
 
 static void check_cluster(const struct argp_state *state, const struct serve_options *o)
 {
-    const char *option = o->cluster == NULL ? option_of_cluster(o) : NULL;
+    const char *option = o->cluster.url == NULL ? option_of_cluster(o) : NULL;
     if (option != NULL)
         arguments_error(state, "--%s needs --cluster: without it the option has no effect", option);
-    else if ((o->cluster_cert == NULL) != (o->cluster_key == NULL))
-        arguments_error(state, "--cluster-cert and --cluster-key need each other");
+    else
+        (void)cluster_options_check_pair(state, &o->cluster);
 }
 
 static void check_poison(const struct argp_state *state, const struct serve_options *o)
@@ -475,10 +463,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_RETRY_ENTRY: o->poison.retry = arguments_number(state, "retry-entry", text, 1, UINT64_MAX - 1); break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
-    case OPTION_CLUSTER: o->cluster = text; break;
-    case OPTION_CLUSTER_CA: o->cluster_ca = text; break;
-    case OPTION_CLUSTER_CERT: o->cluster_cert = text; break;
-    case OPTION_CLUSTER_KEY: o->cluster_key = text; break;
     case OPTION_ADVERTISE: o->advertise = text; break;
     case OPTION_GROUP: o->group = text; break;
     case OPTION_CLOCK_SKEW:
@@ -515,7 +499,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_INSECURE: set_insecure(state, o, text); break;
     case ARGP_KEY_END:
         check_tls(state, &o->http.tls);
-        if (o->cluster != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
+        if (o->cluster.url != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
         check_cluster(state, o);
         check_poison(state, o);
@@ -524,7 +508,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
             arguments_error(state, "--log-keep needs --log-archive");
         break;
     case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; options have the form --name=value", text); break;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cluster_options_set(&o->cluster, key, text) ? 0 : ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -687,9 +671,9 @@ static char *address_of(const struct serve_options *o)
  */
 static void be_client_of_hosts(const struct serve_options *o)
 {
-    (void)client_option(CLIENT_OPTION_CACERT, o->cluster_ca);
-    (void)client_option(CLIENT_OPTION_CERT, o->cluster_cert);
-    (void)client_option(CLIENT_OPTION_KEY, o->cluster_key);
+    (void)client_option(CLIENT_OPTION_CACERT, o->cluster.ca);
+    (void)client_option(CLIENT_OPTION_CERT, o->cluster.cert);
+    (void)client_option(CLIENT_OPTION_KEY, o->cluster.key);
 }
 
 /* Opens the store and the journal as a host of a cluster. Returns: 0, or a fatal code that has been logged. */
@@ -697,7 +681,7 @@ static int open_member(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
     struct cluster_member *member = &server->member;
-    bool etcd_tls = is_https(o->cluster);
+    bool etcd_tls = cluster_options_are_tls(&o->cluster);
     server->address = address_of(o);
     struct journal_cluster cluster = {.name = slice_from(o->node_name),
                                       .group = slice_from(o->group),
@@ -706,11 +690,11 @@ static int open_member(struct server *server, struct serve_options *o)
                                       .build = slice_from(CORE_BUILD),
                                       .clock_skew_us = o->clock_skew_us};
     const struct member_options wanted = {.data = o->data,
-                                          .log = {.url = slice_from(o->cluster),
+                                          .log = {.url = slice_from(o->cluster.url),
                                                   .name = cluster.name,
-                                                  .ca = etcd_tls ? o->cluster_ca : NULL,
-                                                  .cert = etcd_tls ? o->cluster_cert : NULL,
-                                                  .key = etcd_tls ? o->cluster_key : NULL,
+                                                  .ca = etcd_tls ? o->cluster.ca : NULL,
+                                                  .cert = etcd_tls ? o->cluster.cert : NULL,
+                                                  .key = etcd_tls ? o->cluster.key : NULL,
                                                   .lease_us = o->host_lease_us,
                                                   .catch_up = o->catch_up,
                                                   .quota = o->cluster_quota},
@@ -725,8 +709,8 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .poison = o->poison};
     if (o->archive.directory != NULL)
         return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
-    if ((!etcd_tls && host_tls_check_client(o->cluster_ca, o->cluster_cert, o->cluster_key, &reason) != 0) ||
-        (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster_ca, server->address, &reason) != 0))
+    if ((!etcd_tls && host_tls_check_client(o->cluster.ca, o->cluster.cert, o->cluster.key, &reason) != 0) ||
+        (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster.ca, server->address, &reason) != 0))
         return complain(TL_ERR_IO, "cannot start", reason);
     be_client_of_hosts(o);
     int r = member_open(&wanted, member, &reason);
@@ -790,18 +774,18 @@ static int open_alone(struct server *server, struct serve_options *o)
 static int server_open(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
-    int r = o->cluster != NULL ? open_member(server, o) : open_alone(server, o);
-    struct store *store = o->cluster != NULL ? server->member.store : server->durable.store;
+    int r = o->cluster.url != NULL ? open_member(server, o) : open_alone(server, o);
+    struct store *store = o->cluster.url != NULL ? server->member.store : server->durable.store;
     if (r != 0)
         return r;
     if (o->backups != NULL && (r = backup_folder_open(o->backups, o->data, &server->backups, &reason)) != 0)
         return complain(r, "cannot start", reason);
-    if (o->cluster != NULL) {
+    if (o->cluster.url != NULL) {
         if ((r = host_sender_open(&server->sender)) != 0)
             return complain(r, "cannot start", NULL);
         o->api.hosts = host_sender_ops(server->sender);
     }
-    o->api.cluster_secret = o->cluster != NULL ? slice_from(server->member.secret) : SLICE_NONE;
+    o->api.cluster_secret = o->cluster.url != NULL ? slice_from(server->member.secret) : SLICE_NONE;
     o->api.backups = server->backups == NULL ? SLICE_NONE : slice_from(server->backups);
     if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
         return complain(r, "cannot start the api", NULL);
@@ -974,7 +958,7 @@ static void reload_config(struct serve_options *o)
 static int reload_tls(struct server *server, char **ret_reason)
 {
     const struct serve_options *o = server->options;
-    if (o->cluster != NULL && host_tls_check(o->http.tls.cert, o->cluster_ca, server->address, ret_reason) != 0)
+    if (o->cluster.url != NULL && host_tls_check(o->http.tls.cert, o->cluster.ca, server->address, ret_reason) != 0)
         return TL_ERR_IO;
     return http_reload_tls(server->http, ret_reason);
 }

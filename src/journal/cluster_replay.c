@@ -170,15 +170,14 @@ int cluster_replay(struct core *core, struct cmdlog *log, cmdlog_position checkp
 {
     struct replay_comparison comparison = {.core = core, .replay = ret};
     struct cmdlog_skips *skips = NULL;
-    cmdlog_position head;
     *ret = (struct cluster_replay){.position = checkpoint};
-    int r = cmdlog_read_head(log, clock_boot_us() + silence_us, &head);
+    int r = cmdlog_read_head(log, clock_boot_us() + silence_us, &ret->head);
     if (r == 0) /* after the head, so that skips of entries up to it are seen */
         r = cmdlog_list_skips(log, clock_boot_us() + silence_us, &skips);
     if (r == 0) {
         comparison.points = mem_alloc(POINTS * sizeof *comparison.points);
         add_point(&comparison);
-        r = follow(&comparison, log, checkpoint, head, skips, silence_us);
+        r = follow(&comparison, log, checkpoint, ret->head, skips, silence_us);
     }
     mem_free(comparison.points);
     mem_free(skips);

@@ -26,6 +26,7 @@ struct cluster_replay_host {
 };
 
 struct cluster_replay {
+    cmdlog_position head;     /* of the log when the replay began */
     uint64_t entries;         /* applied or left out */
     cmdlog_position position; /* of the newest one; the checkpoint's if there was none */
     cmdlog_position compared; /* the newest entry after which chains were compared; 0: none */

@@ -5,6 +5,8 @@
 Method: the bytes of a document are changed in /proc/PID/mem, wherever the process has them; an update of the document reads them. Skipped where there is no etcd, or the memory of a
 child may not be written.
 """
+import array
+import itertools
 import os
 import shutil
 import subprocess
@@ -17,30 +19,50 @@ from server import PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
 DIFFERS = 71  # exit status
-REGION_BYTES_MAX = 256 << 20  # larger ones are reserved by sanitizers, and are not heaps
+PAGE = os.sysconf("SC_PAGE_SIZE")
+MAPPING_BYTES_MAX = 256 << 20  # larger ones are reserved by sanitizers, and are not heaps
 TEXT, FLIPPED = b"bit-flip-canary-@", b"bit-flip-canary-A"
+
+
+def writable_mappings(pid):
+    with open("/proc/%d/maps" % pid, encoding="ascii") as maps:
+        for line in maps:
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            if line.split()[1].startswith("rw") and end - begin <= MAPPING_BYTES_MAX:
+                yield begin, end
+
+
+def resident_ranges(pid):
+    """Returns: (begin, end) of each range of writable pages of a process that are in memory or swapped out: most of a thread's stack is neither."""
+    with open("/proc/%d/pagemap" % pid, "rb") as pagemap:
+        for begin, end in writable_mappings(pid):
+            pagemap.seek(begin // PAGE * 8)
+            entries = array.array("Q", pagemap.read((end - begin) // PAGE * 8))
+            number = 0
+            for is_resident, pages in itertools.groupby(entry >> 62 != 0 for entry in entries):
+                count = len(list(pages))
+                if is_resident:
+                    yield begin + number * PAGE, begin + (number + count) * PAGE
+                number += count
 
 
 def flip(pid):
     """Changes one bit in each copy of the text in the writable memory of a process. Returns: their number."""
-    count = 0
-    with open("/proc/%d/maps" % pid, encoding="ascii") as maps, open("/proc/%d/mem" % pid, "r+b", buffering=0) as memory:
-        for line in maps:
-            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
-            if not line.split()[1].startswith("rw") or end - begin > REGION_BYTES_MAX:
-                continue
+    flipped = 0
+    with open("/proc/%d/mem" % pid, "r+b", buffering=0) as memory:
+        for begin, end in resident_ranges(pid):
             try:
                 memory.seek(begin)
-                region = memory.read(end - begin)
+                content = memory.read(end - begin)
             except OSError:
                 continue
-            at = region.find(TEXT)
+            at = content.find(TEXT)
             while at >= 0:
                 memory.seek(begin + at)
                 memory.write(FLIPPED)
-                count += 1
-                at = region.find(TEXT, at + 1)
-    return count
+                flipped += 1
+                at = content.find(TEXT, at + 1)
+    return flipped
 
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")

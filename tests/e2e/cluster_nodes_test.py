@@ -248,6 +248,7 @@ class Nodes(unittest.TestCase):
             self.assertEqual(self.must(host, "GET", "/_transaction/" + txn)["mode"], "query")
         update = self.must(b, "POST", "/_transaction", {})["transaction"]
         for host in self.hosts:
+            until(lambda host=host: self.must(host, "GET", "/_transaction/" + update, wanted=(200, 404)).get("mode") == "update", "it has applied the begin")
             listed = self.must(host, "GET", "/_transaction")
             self.assertEqual(sorted((one["mode"], one.get("host")) for one in listed["transactions"]), [("query", "a"), ("update", None)], listed)
             self.assertNotIn("node_failures", listed)

@@ -18,7 +18,7 @@ from waiting import until  # noqa: E402
 
 MIB = 1 << 20
 DOCUMENT = MIB // 16  # bytes
-QUOTA = 48 * MIB
+QUOTA = 32 * MIB  # the smallest one of --cluster-quota
 
 
 class SmallEtcd(Etcd):
@@ -38,7 +38,7 @@ class Space(unittest.TestCase):
         self.addCleanup(self.etcd.close)
 
     def host(self, name):
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, "--cluster-quota", str(QUOTA), port=free_port())
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, "--cluster-quota", str(QUOTA), "--host-lease", "1s", port=free_port())
         self.addCleanup(host.close)
         return host.start()
 

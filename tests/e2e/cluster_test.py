@@ -3,6 +3,8 @@
 """Three hosts of a cluster on one etcd (docs/cluster.md): all hosts apply a write to one of them, locks exclude across hosts, the
 death of a host affects no data of the others, and all hosts have equal states. Skipped without etcd.
 """
+import base64
+import json
 import os
 import shutil
 import socket
@@ -62,26 +64,24 @@ class Etcd:
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class Cluster(unittest.TestCase):
-    """All cases have one etcd, and each case a cluster of its own in it."""
+    """All cases have the same three hosts: b and c joined when a had documents."""
 
     @classmethod
     def setUpClass(cls):
         cls.etcd = Etcd()
         cls.addClassCleanup(cls.etcd.close)
+        cls.cluster = cls.etcd.url + "/cluster"
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, "--checkpoint", "1m" if name == "c" else "64m", port=free_port()) for name in NAMES]
+        for host in cls.hosts:
+            cls.addClassCleanup(host.close)
+        cls.hosts[0].start()
+        for i in range(50):
+            cls.hosts[0].must("PUT", "/before/_doc/%d" % i, {"v": i})
+        cls.hosts[1].start()
+        cls.hosts[2].start()
 
     def setUp(self):
-        self.cluster = "%s/%s" % (self.etcd.url, self._testMethodName)
-        self.hosts = []
-
-    def host(self, name, *options, data=None):
-        port = free_port()
-        host = Server("--cluster", self.cluster, "--node-name", name, *options, data=data, port=port)
-        self.hosts.append(host)
-        self.addCleanup(host.close)
-        return host.start()
-
-    def start_all(self):
-        return [self.host(name) for name in NAMES]
+        self.await_live(self.hosts[0])
 
     def must(self, host, method, path, body=None, wanted=(200, 201)):
         status, reply = host.ask(method, path, body)
@@ -96,18 +96,29 @@ class Cluster(unittest.TestCase):
         until(lambda: [name for name, one in sorted(self.listed(host).items()) if one["live"]] == NAMES, "all hosts are live")
 
     def test_write_to_one_host_is_applied_by_all(self):
-        first = self.host("a")
-        for i in range(50):
-            self.must(first, "PUT", "/w/_doc/before-%d" % i, {"v": i})
-        others = [self.host("b"), self.host("c")]
-        hosts = [first] + others
-        for i, host in enumerate(hosts):
-            self.must(host, "PUT", "/w/_doc/from-%d" % i, {"v": i})
-        for host in hosts:
-            until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == 53, "all documents")
-            self.assertEqual(host.ask("GET", "/w/_doc/before-49")[1]["_source"], {"v": 49})
-        self.await_live(first)
-        self.assertEqual(sum(one["keeper"] for one in self.listed(first).values()), 1)
+        for i, host in enumerate(self.hosts):
+            self.must(host, "PUT", "/before/_doc/from-%d" % i, {"v": i})
+        for host in self.hosts:
+            until(lambda host=host: self.must(host, "GET", "/before/_count")["count"] == 53, "all documents")
+            self.assertEqual(host.ask("GET", "/before/_doc/49")[1]["_source"], {"v": 49})
+        self.await_live(self.hosts[0])
+        self.assertEqual(sum(one["keeper"] for one in self.listed(self.hosts[0]).values()), 1)
+
+    def checkpoint_of(self, name):
+        """Returns: the revision at which the host has recorded its newest checkpoint in etcd."""
+        key = base64.b64encode(("cluster/checkpoint/" + name).encode()).decode()
+        with urllib.request.urlopen(urllib.request.Request(self.etcd.url + "/v3/kv/range", json.dumps({"key": key}).encode())) as reply:
+            return json.loads(reply.read())["kvs"][0]["mod_revision"]
+
+    def test_host_makes_a_checkpoint_after_its_size_of_log(self):
+        """--checkpoint 1m; the other hosts' is 64m."""
+        c = self.hosts[2]
+        for _ in range(2):
+            before, mebibytes = self.checkpoint_of("c"), 0
+            while self.checkpoint_of("c") == before:
+                mebibytes += 1 / 16
+                self.assertLess(mebibytes, 8)
+                self.must(c, "PUT", "/large/_doc/1", {"text": "x" * (1 << 16)})
 
     def test_hosts_started_at_the_same_time_are_one_cluster(self):
         """With empty directories and no cluster yet: one host creates it, the others join it."""
@@ -121,7 +132,7 @@ class Cluster(unittest.TestCase):
         self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
 
     def test_locks_exclude_across_hosts(self):
-        a, b, c = self.start_all()
+        a, b, c = self.hosts
         s = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
         t = self.must(b, "POST", "/_session", {"ttl": "10m"})["session"]
         self.must(b, "POST", "/_lock", {"session": s, "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
@@ -132,7 +143,7 @@ class Cluster(unittest.TestCase):
         self.must(a, "POST", "/_lock", {"session": t, "wait": "10m", "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
 
     def test_killed_host_returns(self):
-        a, b, c = self.start_all()
+        a, b, c = self.hosts
         session = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
         acknowledged, broken, over = [], [], threading.Event()
 
@@ -173,8 +184,7 @@ class Cluster(unittest.TestCase):
         self.await_live(a)
 
     def test_foreign_hosts_and_directories_are_refused(self):
-        a = self.host("a")
-        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        a = self.hosts[0]
         alone = Server()
         alone.start()
         alone.ask("PUT", "/w/_doc/1", {"v": 2})
@@ -183,13 +193,15 @@ class Cluster(unittest.TestCase):
                              capture_output=True, text=True, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("empty directory", run.stderr)
+        run = subprocess.run([PROGRAM, "check", "--data", alone.data], env=dict(os.environ, TIDELOCK_CLUSTER=self.cluster), capture_output=True, text=True, check=False)
+        self.assertEqual((run.returncode, "sound" in run.stdout), (0, True), run.stdout + run.stderr)
         alone.close()
         a.stop()
         run = subprocess.run([PROGRAM, "serve", "--data", a.data, "--listen", "127.0.0.1:0"], capture_output=True, text=True, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("--cluster", run.stderr)
         a.start()
-        self.assertEqual(self.must(a, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        self.assertEqual(self.must(a, "GET", "/before/_doc/1")["_source"], {"v": 1})
 
 
 if __name__ == "__main__":

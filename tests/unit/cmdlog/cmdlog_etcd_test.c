@@ -1015,7 +1015,5 @@ int main(void)
         cmocka_unit_test(test_entries_survive_killed_members),
         cmocka_unit_test(test_entries_survive_stopped_members),
     };
-    if (getenv("CMOCKA_TEST_FILTER") != NULL)
-        cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));
     return cmocka_run_group_tests(tests, start_one, stop_one);
 }
