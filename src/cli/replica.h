@@ -552,12 +552,12 @@ int copy_walk(struct walk *walk);
 
 /*
  * Compares both sides, and with `repair` repairs the differences (replica_verify.c). Returns: 0:
- * they are equal; REPLICA_FAILED.
+ * they are equal, or have become equal; REPLICA_FAILED.
  */
 int verify(struct replica *replica);
 /*
  * Compares documents, and repairs those that differ when no request is under way. *ret_mended:
- * their number.
+ * their number, without those whose versions in the target are above the source's timestamp.
  */
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended);
 /*
@@ -569,15 +569,22 @@ int verify_whole(struct replica *replica, size_t *ret_mended);
 
 /*
  * Compares all documents slowly, concurrently with the following thread, whose `suspects` the
- * differences become.
+ * differences become, except those with versions above the source's timestamp, which the target
+ * keeps. These are reported unless they are in `reported`.
+ * Ensures: after success `reported` has those that were found. Owns: the caller, its hashes.
  */
-int verify_slowly(struct replica *replica, struct suspects *suspects);
+int verify_slowly(struct replica *replica, struct suspects *suspects, struct document_set *reported);
 
 /* Does that periodically (replica_audit.c), until replica_stop(). */
 struct audit;
 struct audit *audit_new(const struct replica *replica);
 /* Requires: replica_stopping(). NULL is fine. */
 void audit_free(struct audit *audit);
+/* Hashes of documents, ascending. */
+struct document_set {
+    uint64_t *hashes;
+    size_t count;
+};
 
 /*
  * Reports the copy's status to the source (replica_told.c), at intervals, or at once when the state

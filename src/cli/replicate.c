@@ -51,7 +51,8 @@ static const struct argp_option options[] = {
     {"name", OPTION_NAME, "NAME", 0, "Of this copy, where there are several (default)", 1},
     {"once", OPTION_ONCE, NULL, 0, "End when all is copied that there is now", 1},
     {"verify", OPTION_VERIFY, NULL, 0,
-     "Compare both sides, document by document, and say what differs; nothing is changed, and a copy may run beside",
+     "Compare both sides, and report each document of the target that is missing, extra, older, different or newer; "
+     "nothing is changed, and a copy may run at the same time",
      1},
     {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
@@ -88,7 +89,7 @@ static const char doc[] =
     "What the target refuses for good is told, and kept in its index .tidelock-replicate-refused. Ends with 75 when "
     "another one of this --name runs, or has run since, with 76 when "
     "the lock was lost. --verify ends with 0 when both sides are equal, with 1 when they are not; --repair with 0 when "
-    "they are by then.\n\n"
+    "they are equal after it, with 1 when some documents are not.\n\n"
     "Examples:\n"
     "  tidelock replicate --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --index fs,logs-* --prefix live-\n"

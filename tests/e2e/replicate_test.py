@@ -893,7 +893,7 @@ class Odd(Copy):
             meddler.spoil = spoil
             run = subprocess.run(self.command("--quiet", "--verify", to=meddler.url), capture_output=True, text=True, env=without_rests())
         self.assertEqual((run.returncode, sorted(run.stdout.splitlines())),
-                         (1, ["extra      fs/zzz", "missing    fs/1299", "not equal: of 1300 documents 1 are missing, 0 different, 0 newer, and 1 extra"]), run.stderr)
+                         (1, ["extra      fs/zzz", "missing    fs/1299", "not equal: of 1300 documents 1 are missing, 0 older, 0 different, 0 newer, and 1 extra"]), run.stderr)
         self.assertIn("it begins again", run.stderr)
 
     def test_ids_with_every_byte(self):
@@ -1082,9 +1082,9 @@ class Verify(Copy):
         lies = self.lie()
         found = self.verify("--verify", expect=1).splitlines()
         self.assertEqual(sorted(" ".join(line.split()) for line in found[:-1]), [" ".join(line.split()) for line in lies])
-        self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 3 different, 0 newer, and 3 extra")
+        self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 0 older, 3 different, 0 newer, and 3 extra")
         self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
-                         {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "different": 3, "newer": 0, "more": False})
+                         {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "older": 0, "different": 3, "newer": 0, "more": False})
         self.verify("--repair")
         self.assertEqual(self.verify("--verify"), "equal: 2503 documents\n")
 
@@ -1096,13 +1096,13 @@ class Verify(Copy):
         self.target.must("PUT", "/fs/_doc/1?version_type=external&version=%d" % later, {"n": -1, "t": "a b"})
         self.target.must("PUT", "/fs/_doc/more?version_type=external&version=%d" % later, {"n": -1})
         self.target.must("PUT", "/fs/_doc/2", {"n": -2, "t": "a b"})
-        found = ["different  fs/2", "extra      fs/more", "newer      fs/1", "not equal: of 20 documents 0 are missing, 1 different, 1 newer, and 1 extra"]
+        found = ["different  fs/2", "extra      fs/more", "newer      fs/1", "not equal: of 20 documents 0 are missing, 0 older, 1 different, 1 newer, and 1 extra"]
         self.assertEqual(sorted(self.verify("--verify", expect=1).splitlines()), found)
         repair = subprocess.run(self.command("--quiet", "--repair"), capture_output=True, text=True, env=without_rests())
         self.assertEqual((repair.returncode, sorted(repair.stdout.splitlines())), (1, found), repair.stderr)
         self.assertIn("2 documents of the target have versions above the source's timestamp", repair.stderr)
         self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
-                         {"equal": False, "documents": 20, "missing": 0, "extra": 1, "different": 0, "newer": 1, "more": False})
+                         {"equal": False, "documents": 20, "missing": 0, "extra": 1, "older": 0, "different": 0, "newer": 1, "more": False})
         self.target.must("DELETE", "/fs")
         self.once()
         self.assertEqual(self.verify("--verify"), "equal: 20 documents\n")
@@ -1159,6 +1159,79 @@ class Hostile(Copy):
         connection.close()
 
     def look(self):
+    def test_older_states_are_told_from_other_contents(self):
+        """An older document lacks a later change of the source: by a write, under a routing, by a rename; a different one has the source's change, or a later version."""
+        self.source.must("PUT", "/fs", {"settings": {"number_of_shards": 3}, "mappings": {"properties": {"path": {"type": "path"}}}})
+        self.fill(20)
+        self.source.must("PUT", "/fs/_doc/r?routing=x", {"n": 1})
+        self.source.must("PUT", "/fs/_doc/below", {"path": "/a/b"})
+        self.source.must("PUT", "/ty/file/1", {"n": 1})
+        self.source.must("PUT", "/ty/lock/1", {"n": 1})
+        self.once()
+        self.source.must("PUT", "/fs/_doc/1", {"n": 100})
+        self.source.must("POST", "/fs/_update/2", {"script": "ctx._source.n += 1"})
+        self.source.must("PUT", "/fs/_doc/r?routing=x", {"n": 2})
+        self.source.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
+        self.source.must("PUT", "/ty/lock/1", {"n": 2})
+        self.target.must("PUT", "/fs/_doc/3", {"n": -3, "t": "a b"})
+        after = self.source.must("GET", "/_timestamp")["timestamp"]
+        self.source.must("PUT", "/fs/_doc/4", {"n": 4, "m": 1})
+        self.target.must("PUT", "/fs/_doc/4?version_type=external&version=%d" % after, {"n": 4, "m": 0})
+        self.source.must("PUT", "/fs/_doc/5", {"n": 5, "m": 1})
+        self.target.must("PUT", "/fs/_doc/5?version_type=external&version=%d" % self.source.must("GET", "/_timestamp")["timestamp"], {"n": 5, "m": 0})
+        self.source.must("DELETE", "/fs/_doc/6")
+        self.source.must("PUT", "/fs/_doc/new", {"n": 1})
+        found = self.verify("--verify", expect=1).splitlines()
+        self.assertEqual(sorted(found[:-1]), sorted(["older      fs/" + id for id in ("1", "2", "4", "below", "r")] + ["older      ty/1", "different  fs/3", "different  fs/5",
+                                                                                                               "extra      fs/6", "missing    fs/new"]))
+        self.assertEqual(found[-1], "not equal: of 24 documents 1 are missing, 6 older, 2 different, 0 newer, and 1 extra")
+        self.verify("--repair")
+        self.assertEqual(self.verify("--verify"), "equal: 24 documents\n")
+
+    def test_repair_ends_with_0_only_if_both_are_equal(self):
+        """While another program changes a document in the target: after each repair, after the first one only."""
+        self.fill(20)
+        self.once()
+        with Meddler(self.target.port) as meddler:
+            forward = meddler.forward
+            for most, status in ((1, 0), (100, 1)):
+                bulks = []
+
+                def change(method, path, body, headers):
+                    answer = forward(method, path, body, headers)
+                    if path.startswith("/_bulk") and len(bulks) < most:
+                        bulks.append(path)
+                        for server, path, document in ((self.target, "/fs/_doc/7", {"n": -7}), (self.source, "/_scripts/later", {"script": {"lang": "painless", "source": "%d" % len(bulks)}})):
+                            connection = server.connect()  # this is the meddler's thread
+                            self.assertLess(server.request("PUT", path, json.dumps(document), connection=connection).status, 300)  # the source's timestamp passes that version
+                            connection.close()
+                    return answer
+                meddler.forward = change
+                self.target.must("PUT", "/fs/_doc/7", {"n": 0})
+                run = subprocess.run(self.command("--quiet", "--repair", to=meddler.url), capture_output=True, text=True, env=without_rests())
+                self.assertEqual((run.returncode, "1 documents are not equal after the repair: " in run.stderr), (status, status == 1), run.stderr)
+                self.assertEqual(self.verify("--verify", expect=status).startswith("equal: "), status == 0)
+
+    def test_repair_ends_with_1_if_a_document_is_refused(self):
+        """The reason is the target's, and is said once."""
+        self.fill(3)
+        self.once()
+        self.target.must("DELETE", "/fs/_doc/1")
+        with Meddler(self.target.port) as meddler:
+            forward = meddler.forward
+
+            def refuse(method, path, body, headers):
+                if not path.startswith("/_bulk"):
+                    return forward(method, path, body, headers)
+                ids = [json.loads(line)["index"]["_id"] for line in body.decode().splitlines()[::2]]
+                return 200, "application/json", json.dumps({"items": [{"index": {"_index": "fs", "_id": id, "status": 400, "error": {"type": "mapper_parsing_exception", "reason": "no"}}}
+                                                                      for id in ids]}).encode()
+            meddler.forward = refuse
+            run = subprocess.run(self.command("--quiet", "--repair", to=meddler.url), capture_output=True, text=True, env=without_rests())
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertEqual(run.stderr.count("the target refuses fs/1: "), 1, run.stderr)
+        self.assertNotIn("after the repair", run.stderr)
+
         """A document that came and went, and is not made again, is not seen again."""
         connection = self.target.connect()
         seen, gone = set(), set()
