@@ -288,6 +288,54 @@ class First(Copy):
         self.once()  # an empty one is taken
         self.assert_equal()
 
+    def test_all_names_are_checked_before_the_first_document(self):
+        """An index that the copy may not have, of any cause and in any place of the order, ends it before it has written to another one."""
+        for index in "abc":
+            self.source.must("PUT", "/%s/_doc/1" % index, {"n": 1})
+
+        def by_index():
+            self.target.must("PUT", "/c/_doc/1", {"n": "another's"})
+
+        def by_alias():
+            self.target.must("PUT", "/z", {"aliases": {"c": {}}})
+
+        def by_copy():
+            with Server() as other:
+                other.must("PUT", "/c/_doc/1", {"n": 1})
+                run = subprocess.run([PROGRAM, "replicate", "--from", other.url, "--to", self.target.url, "--once", "--name", "other"], capture_output=True, text=True)
+                self.assertEqual(run.returncode, 0, run.stderr)
+        for occupy, said in ((by_index, "the target's index c has 1 documents"), (by_alias, "the target has an alias of the name c"),
+                             (by_copy, "the target's index c is a copy of another index")):
+            with self.subTest(said):
+                occupy()
+                before = documents(self.target.must)
+                for option in ("--once", "--repair"):
+                    run = subprocess.run(self.command(option), capture_output=True, text=True, env=without_rests())
+                    self.assertEqual((run.returncode, said in run.stderr), (1, True), run.stderr)
+                    self.assertEqual(documents(self.target.must), before)
+                    self.assertNotIn("a", self.target.must("GET", "/_settings"))
+                for index in self.target.must("GET", "/_settings"):
+                    self.target.must("DELETE", "/" + index)
+        self.source.must("PUT", "/b-copy/_doc/1", {"n": 1})
+        self.assertIn("there is one of that name", self.once("--tombstones", expect=1))
+        self.assertEqual(list(self.target.must("GET", "/_settings")), [".tidelock-replicate"])
+
+    def test_newer_versions_in_an_index_taken_over(self):
+        """The target keeps them, also where the source has no such document: the copy names them, and does not claim to be complete."""
+        self.fill(20)
+        later = (int(time.time()) + 10000) * 1000000
+        for id in ("3", "more"):
+            self.target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, later), {"n": "another's"})
+        self.target.must("PUT", "/fs/_doc/4?version_type=external&version=7", {"n": "another's"})
+        said = self.once("--take-over", expect=1)
+        self.assertEqual(sorted(re.findall("newer  .*", said)), ["newer  fs/3", "newer  fs/more"])
+        self.assertIn("2 documents of the target have versions above the source's timestamp", said)
+        self.assertNotIn("complete", said)
+        found = documents(self.target.must)
+        self.assertEqual({id for (_, id), (source, _) in found.items() if source["n"] == "another's"}, {"3", "more"})
+        self.assertEqual(len(found), 21)
+        self.once()  # it said so at the end of the copy; --verify does later
+
     def test_aliases_of_operators_stay(self):
         """The copy removes only aliases that it has added, in an index that it has made or taken over, and at each change of the source's aliases."""
         def aliases():
@@ -344,11 +392,15 @@ class First(Copy):
 
     def test_misuse(self):
         for options, status, text in (((), 64, "--to is missing"),
+                                      (("--to", self.target.url, "--name", "n" * 256), 64, "--name has 256 bytes; a copy's name has from 1 to 255"),
+                                      (("--to", self.target.url, "--name", ""), 64, "--name has 0 bytes"),
                                       (("--to", self.source.url), 1, "is the source itself"),
                                       (("--to", "http://127.0.0.1:1"), 69, "the target: "),
                                       (("--to", self.target.url, "--from", "http://127.0.0.1:1"), 69, "is a server running?")):
             run = subprocess.run([PROGRAM, "replicate", "--once", "--from", self.source.url, *options], capture_output=True, text=True)
             self.assertEqual((run.returncode, text in run.stderr), (status, True), run.stderr)
+        self.once("--name", "n" * 255)  # it needs every use of the name to take it
+        self.assertEqual([it["name"] for it in self.source.must("GET", "/_changes/_consumers")["consumers"]], ["n" * 255])
 
 
 class Snapshot(Copy):
@@ -1107,58 +1159,6 @@ class Verify(Copy):
         self.once()
         self.assertEqual(self.verify("--verify"), "equal: 20 documents\n")
 
-    def test_nothing_there(self):
-        self.fill(20)
-        self.assertIn("of 20 documents 20 are missing", self.verify("--verify", expect=1))
-
-    def test_verify_during_copy(self):
-        """Changes in transit are not reported."""
-        self.fill(500)
-        self.follow()
-        self.await_equal()
-        ending = []
-
-        def write():
-            connection = self.source.connect()
-            chance = random.Random(3)
-            while not ending:
-                self.source.request("PUT", "/fs/_doc/%d" % chance.randrange(600), json.dumps({"n": chance.randrange(1 << 30)}), connection=connection)
-                self.source.request("DELETE", "/fs/_doc/%d" % chance.randrange(600), connection=connection)
-                time.sleep(0.003)
-            connection.close()
-
-        thread = threading.Thread(target=write)
-        thread.start()
-        try:
-            for _ in range(3):
-                self.assertIn("equal: ", self.verify("--verify", env=os.environ))
-        finally:
-            ending.append(True)
-            thread.join()
-
-
-class Hostile(Copy):
-    """Clients write, delete and write again while the copy is killed, stopped, and its answers are lost."""
-    DISTURBANCES = 60 if LONG else 8
-
-    def write(self, number):
-        chance = random.Random(number)
-        connection = self.source.connect()
-        while not self.ending:
-            id = "/fs/_doc/%d" % chance.randrange(40)
-            what = chance.random()
-            if what < 0.3:
-                self.source.request("DELETE", id, connection=connection)
-            elif what < 0.4:
-                body = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n{"delete":{"_index":"fs","_id":"%d"}}\n' % (i, chance.randrange(1 << 30), i + 5)
-                               for i in range(5))
-                self.source.request("POST", "/_bulk?atomic=true", body, connection=connection)
-            else:
-                self.source.request("PUT", id, json.dumps({"n": chance.randrange(1 << 30)}), connection=connection)
-            time.sleep(chance.random() / 500)
-        connection.close()
-
-    def look(self):
     def test_older_states_are_told_from_other_contents(self):
         """An older document lacks a later change of the source: by a write, under a routing, by a rename; a different one has the source's change, or a later version."""
         self.source.must("PUT", "/fs", {"settings": {"number_of_shards": 3}, "mappings": {"properties": {"path": {"type": "path"}}}})
@@ -1232,6 +1232,58 @@ class Hostile(Copy):
         self.assertEqual(run.stderr.count("the target refuses fs/1: "), 1, run.stderr)
         self.assertNotIn("after the repair", run.stderr)
 
+    def test_nothing_there(self):
+        self.fill(20)
+        self.assertIn("of 20 documents 20 are missing", self.verify("--verify", expect=1))
+
+    def test_verify_during_copy(self):
+        """Changes in transit are not reported."""
+        self.fill(500)
+        self.follow()
+        self.await_equal()
+        ending = []
+
+        def write():
+            connection = self.source.connect()
+            chance = random.Random(3)
+            while not ending:
+                self.source.request("PUT", "/fs/_doc/%d" % chance.randrange(600), json.dumps({"n": chance.randrange(1 << 30)}), connection=connection)
+                self.source.request("DELETE", "/fs/_doc/%d" % chance.randrange(600), connection=connection)
+                time.sleep(0.003)
+            connection.close()
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(3):
+                self.assertIn("equal: ", self.verify("--verify", env=os.environ))
+        finally:
+            ending.append(True)
+            thread.join()
+
+
+class Hostile(Copy):
+    """Clients write, delete and write again while the copy is killed, stopped, and its answers are lost."""
+    DISTURBANCES = 60 if LONG else 8
+
+    def write(self, number):
+        chance = random.Random(number)
+        connection = self.source.connect()
+        while not self.ending:
+            id = "/fs/_doc/%d" % chance.randrange(40)
+            what = chance.random()
+            if what < 0.3:
+                self.source.request("DELETE", id, connection=connection)
+            elif what < 0.4:
+                body = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n{"delete":{"_index":"fs","_id":"%d"}}\n' % (i, chance.randrange(1 << 30), i + 5)
+                               for i in range(5))
+                self.source.request("POST", "/_bulk?atomic=true", body, connection=connection)
+            else:
+                self.source.request("PUT", id, json.dumps({"n": chance.randrange(1 << 30)}), connection=connection)
+            time.sleep(chance.random() / 500)
+        connection.close()
+
+    def look(self):
         """A document that came and went, and is not made again, is not seen again."""
         connection = self.target.connect()
         seen, gone = set(), set()
