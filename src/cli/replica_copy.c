@@ -505,12 +505,45 @@ static int check_index(struct replica *replica, const char *name)
     return r;
 }
 
+/*
+ * Checks that no two indices of the source need the same one in the target: an index with types may
+ * need that of another one's name.
+ */
+static int check_distinct(struct replica *replica, char **names)
+{
+    struct map taken = MAP_INIT; /* by the name in the target, the source's index */
+    int r = 0;
+    for (; r == 0 && *names != NULL; names++) {
+        for (size_t i = 0; r == 0 && i < copy_count_names(replica, *names); i++) {
+            tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
+            copy_write_name(replica, *names, i, &there);
+            const char *other = map_put(&taken, slice_from(there.data), *names);
+            if (other == NULL)
+                continue;
+            replica_print("the source's indices %s and %s need the same index %s in the target: leave one of the two "
+                          "out by --index, and copy it under another --name and --prefix",
+                          shown(other), shown(*names), shown(there.data));
+            r = REPLICA_FAILED;
+        }
+    }
+    map_deinit(&taken);
+    return r;
+}
+
+static int check_all(struct replica *replica, char **names)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && names[i] != NULL; i++)
+        r = replica_stopping() ? REPLICA_STOPPED : check_index(replica, names[i]);
+    return r == 0 ? check_distinct(replica, names) : r;
+}
+
 static int copy_each(struct replica *replica, bool first)
 {
     char **names;
     int r = list_indices(replica, &names);
-    for (size_t i = 0; r == 0 && names != NULL && names[i] != NULL; i++)
-        r = replica_stopping() ? REPLICA_STOPPED : check_index(replica, names[i]);
+    if (r == 0)
+        r = check_all(replica, names);
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         if (r == 0)
             r = replica_stopping() ? REPLICA_STOPPED : copy_whole(replica, names[i], first);
