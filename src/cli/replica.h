@@ -292,6 +292,12 @@ enum target_had {
     TARGET_PART,  /* incomplete: the program that created it was killed; or taken over, invariant 13 */
 };
 /*
+ * Checks that the copy may write to the target's indices of an index of the source (invariant 13),
+ * and changes nothing. `definition`: of GET /{index}. Returns: 0; REPLICA_FAILED, reported; the
+ * result that ends the program.
+ */
+int target_check_index(struct target *target, const char *index, yyjson_val *definition);
+/*
  * Creates or updates the target's copy of an index: one index, or one per type where the target has
  * no types. `definition`: of GET /{index}. An incomplete copy is marked until target_end_index().
  */
@@ -452,6 +458,7 @@ struct replica {
     uint64_t index_begun; /* number of documents read before the current index */
     uint64_t mended;      /* suspects that differed and were repaired */
     bool unequal;         /* a comparison of all documents was ended: too many remain different */
+    uint64_t newer;       /* documents that the target has kept in place of copied ones, see copy_first() */
     struct map indices;   /* name to struct replica_index */
     struct progress progress;
 };
@@ -499,8 +506,8 @@ bool replica_same_routing(struct slice a, struct slice b);
  */
 int copy_see_index(struct replica *replica, struct slice name);
 /*
- * Copies indices that are missing or incomplete in the target. Returns: 0; the result that ends the
- * program.
+ * Copies indices that are missing or incomplete in the target, after it has checked that the copy
+ * may write to all of them. Returns: 0; the result that ends the program.
  */
 int copy_missing(struct replica *replica);
 /*
@@ -509,6 +516,9 @@ int copy_missing(struct replica *replica);
  * so the history keeps it until the copy is complete, and ends with the program. Where the source
  * has lost the transaction, the copy begins anew with a later timestamp. *ret_since: the timestamp;
  * the feed is to be followed from here.
+ * Whenever an index is copied that was in the target before, documents there whose versions are
+ * above the source's present timestamp are reported and counted in replica->newer: the target keeps
+ * them, since another program has written them.
  */
 int copy_first(struct replica *replica, tl_ts *ret_since);
 /* Returns: whether the last reply says that the request's transaction no longer exists. */
@@ -543,6 +553,7 @@ struct walk {
     const char *whom;
     const char *index;
     bool sources;
+    bool versions;
     void (*begin)(void *context);
     int (*visit)(void *context, yyjson_val *hits, tl_ts version);
     const struct replica *replica; /* its snapshot is read; NULL: the present */
@@ -552,12 +563,12 @@ int copy_walk(struct walk *walk);
 
 /*
  * Compares both sides, and with `repair` repairs the differences (replica_verify.c). Returns: 0:
- * they are equal; REPLICA_FAILED.
+ * they are equal, or have become equal; REPLICA_FAILED.
  */
 int verify(struct replica *replica);
 /*
  * Compares documents, and repairs those that differ when no request is under way. *ret_mended:
- * their number.
+ * their number, without those whose versions in the target are above the source's timestamp.
  */
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended);
 /*
@@ -567,11 +578,18 @@ int verify_some(struct replica *replica, const struct replica_key *keys, size_t 
  */
 int verify_whole(struct replica *replica, size_t *ret_mended);
 
+/* Hashes of documents, ascending. */
+struct document_set {
+    uint64_t *hashes;
+    size_t count;
+};
 /*
  * Compares all documents slowly, concurrently with the following thread, whose `suspects` the
- * differences become.
+ * differences become, except those with versions above the source's timestamp, which the target
+ * keeps. These are reported unless they are in `reported`.
+ * Ensures: after success `reported` has those that were found. Owns: the caller, its hashes.
  */
-int verify_slowly(struct replica *replica, struct suspects *suspects);
+int verify_slowly(struct replica *replica, struct suspects *suspects, struct document_set *reported);
 
 /* Does that periodically (replica_audit.c), until replica_stop(). */
 struct audit;

@@ -3,7 +3,8 @@
  * The periodic comparison of a copy that follows: on a separate thread with separate connections,
  * at a hundredth of the possible speed. It only reads. A document that differs for some seconds
  * becomes a suspect that is due: the following thread checks it again while no request for it is
- * under way, and repairs it (replica.h, invariant 6).
+ * under way, and repairs it (replica.h, invariant 6). One whose version in the target is above the
+ * source's timestamp cannot be repaired: it is reported once.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct audit {
     struct suspects *suspects;
     struct replica own; /* source, target and known indices; no lanes, no lock */
     struct replica_options options;
+    struct document_set reported; /* with versions that the target keeps, by the last comparison */
     uint64_t every_us;
 };
 
@@ -40,7 +42,7 @@ static void compare_once(struct audit *audit)
     source_client_init(&own->teller, own->hosts);
     own->source.raw_numbers = true;
     if (target_open(&own->target, &audit->options) == 0)
-        (void)verify_slowly(own, audit->suspects);
+        (void)verify_slowly(own, audit->suspects, &audit->reported);
     target_close(&own->target);
     copy_forget(own);
     own->indices = MAP_INIT;
@@ -76,5 +78,6 @@ void audit_free(struct audit *audit)
     if (audit == NULL)
         return;
     pthread_join(audit->thread, NULL);
+    mem_free(audit->reported.hashes);
     mem_free(audit);
 }

@@ -151,7 +151,8 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
     bool partial, begun = false;
     tl_ts version = 0;
     index_path(walk->index, "/_search?scroll=10m", &path);
-    buf_printf(&body, "{\"size\":%d,\"sort\":[\"_doc\"]%s}", size, walk->sources ? "" : ",\"_source\":false");
+    buf_printf(&body, "{\"size\":%d,\"sort\":[\"_doc\"]%s%s}", size, walk->sources ? "" : ",\"_source\":false",
+               walk->versions ? ",\"version\":true" : "");
     *ret_how = WALKED;
     for (;;) {
         bool present = walk->client->context != NULL && !begun; /* further pages are of the first one's state */
@@ -253,15 +254,46 @@ static int copy_index(struct replica *replica, const char *name)
 
 /* --- Documents only in the target --------------------------------------------------------------------------------- */
 
+enum { NEWER_PRINTED = 100 };
+
 struct hit_sweep {
     struct replica *replica;
     const char *index;
     const char *type; /* of the source */
+    uint64_t newer;
 };
+
+/*
+ * Counts documents with versions above the source's timestamp, and reports the first ones. The
+ * timestamp is read after the versions: another copy of the same source may have written them.
+ */
+static int report_newer(struct hit_sweep *sweep, yyjson_val *hits)
+{
+    struct replica *replica = sweep->replica;
+    tl_ts present = source_hosts_newest(replica->hosts);
+    size_t i, count;
+    yyjson_val *hit;
+    bool read = false;
+    json_arr_foreach (hits, i, count, hit) {
+        tl_ts version = yyjson_get_uint(yyjson_obj_get(hit, "_version"));
+        if (version > present && !read) {
+            long status = source_ask_present(&replica->feed, "GET", "/_timestamp", SLICE_NONE);
+            if (status != 200)
+                return source_complain(&replica->feed, "cannot read the source's timestamp", "", status);
+            present = replica->feed.timestamp;
+            read = true;
+        }
+        if (version <= present)
+            continue;
+        if (sweep->newer++ < NEWER_PRINTED)
+            replica_print("newer  %s/%s", shown(sweep->index), shown(yyjson_get_str(yyjson_obj_get(hit, "_id"))));
+    }
+    return 0;
+}
 
 static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
 {
-    const struct hit_sweep *sweep = context;
+    struct hit_sweep *sweep = context;
     struct replica_key keys[WALK_HITS];
     size_t i, count, some = 0;
     yyjson_val *hit;
@@ -280,7 +312,14 @@ static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
             true,
             true};
     }
-    return source_send(sweep->replica, keys, some, NULL);
+    int r = report_newer(sweep, hits);
+    return r == 0 ? source_send(sweep->replica, keys, some, NULL) : r;
+}
+
+static void begin_sweep(void *context)
+{
+    struct hit_sweep *sweep = context;
+    sweep->newer = 0;
 }
 
 /* Documents that the source has no more, or under another routing, are gone there, too. */
@@ -288,17 +327,21 @@ static int sweep(struct replica *replica, const char *index, size_t at)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     const struct replica_index *known = map_get(&replica->indices, slice_from(index));
-    struct hit_sweep sweep = {replica, index, known == NULL || known->types[at] == NULL ? "_doc" : known->types[at]};
+    struct hit_sweep sweep = {replica, index, known == NULL || known->types[at] == NULL ? "_doc" : known->types[at], 0};
     struct target *target = &replica->target;
     copy_write_name(replica, index, at, &name);
     index_path(name.data, "/_refresh", &path);
     (void)!target_ask(target, "POST", path.data, SLICE_LIT(""));
-    return copy_walk(&(struct walk){.client = &target->client,
-                                    .whom = "target",
-                                    .index = name.data,
-                                    .sources = replica->options->tombstones,
-                                    .visit = sweep_hits,
-                                    .context = &sweep});
+    int r = copy_walk(&(struct walk){.client = &target->client,
+                                     .whom = "target",
+                                     .index = name.data,
+                                     .sources = replica->options->tombstones,
+                                     .versions = true,
+                                     .begin = begin_sweep,
+                                     .visit = sweep_hits,
+                                     .context = &sweep});
+    replica->newer += sweep.newer;
+    return r;
 }
 
 /* Does that in each index of the target that an index of the source is copied to. */
@@ -437,10 +480,70 @@ static int copy_whole(struct replica *replica, const char *name, bool first)
     return r == 0 ? sweep_each(replica, name) : r;
 }
 
+/* Checks that the copy may write to the target's indices of an index of the source. */
+static int check_index(struct replica *replica, const char *name)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    struct client definitions;
+    index_path(name, "?include_type_name=true", &path);
+    source_client_init(&definitions, replica->hosts);
+    client_set_transaction(&definitions, replica->snapshot);
+    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
+    yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name);
+    int r = 0;
+    if (source_lost_snapshot(replica, &definitions))
+        r = REPLICA_ANEW;
+    else if (status != 200 && status != 404)
+        r = source_complain(&definitions, "cannot read the index", name, status);
+    if (r == 0 && definition != NULL) { /* else it was deleted meanwhile */
+        note_index(replica, name, definition);
+        r = tombstone_check_name(replica, name);
+    }
+    if (r == 0 && definition != NULL)
+        r = target_check_index(&replica->target, name, definition);
+    client_deinit(&definitions);
+    return r;
+}
+
+/*
+ * Checks that no two indices of the source need the same one in the target: an index with types may
+ * need that of another one's name.
+ */
+static int check_distinct(struct replica *replica, char **names)
+{
+    struct map taken = MAP_INIT; /* by the name in the target, the source's index */
+    int r = 0;
+    for (; r == 0 && *names != NULL; names++) {
+        for (size_t i = 0; r == 0 && i < copy_count_names(replica, *names); i++) {
+            tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
+            copy_write_name(replica, *names, i, &there);
+            const char *other = map_put(&taken, slice_from(there.data), *names);
+            if (other == NULL)
+                continue;
+            replica_print("the source's indices %s and %s need the same index %s in the target: leave one of the two "
+                          "out by --index, and copy it under another --name and --prefix",
+                          shown(other), shown(*names), shown(there.data));
+            r = REPLICA_FAILED;
+        }
+    }
+    map_deinit(&taken);
+    return r;
+}
+
+static int check_all(struct replica *replica, char **names)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && names[i] != NULL; i++)
+        r = replica_stopping() ? REPLICA_STOPPED : check_index(replica, names[i]);
+    return r == 0 ? check_distinct(replica, names) : r;
+}
+
 static int copy_each(struct replica *replica, bool first)
 {
     char **names;
     int r = list_indices(replica, &names);
+    if (r == 0)
+        r = check_all(replica, names);
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         if (r == 0)
             r = replica_stopping() ? REPLICA_STOPPED : copy_whole(replica, names[i], first);
@@ -537,6 +640,7 @@ int copy_first(struct replica *replica, tl_ts *ret_since)
 {
     int r;
     do {
+        replica->newer = 0;
         r = begin_snapshot(replica, ret_since);
         progress_init(&replica->progress, "documents", r == 0 ? count_documents(replica) : 0, replica->options->quiet);
         r = r == 0 ? copy_each(replica, true) : r;

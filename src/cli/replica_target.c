@@ -658,13 +658,11 @@ static int raise_gc_deletes(struct target *target, const char *name)
 }
 
 /*
- * Deletes an index of the target that is the copy of an earlier index of that name in the source.
- * Returns: 0; REPLICA_FAILED, reported: also if another index is there, which this copy does not
- * own (invariant 13).
+ * Checks that an index of the target is the copy of an earlier index of that name in the source.
+ * Returns: 0; REPLICA_FAILED, reported: this copy does not own it (invariant 13).
  */
-static int drop_earlier(struct target *target, const struct portion *portion, const struct found *found)
+static int check_earlier(const struct target *target, const struct portion *portion, const struct found *found)
 {
-    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     const char *name = portion->name;
     if (found->copy != NULL && strcmp(found->copy, target->options->name) != 0) {
         replica_print("the target's index %s is a copy of another index, which was made under --name %s: give this "
@@ -685,6 +683,12 @@ static int drop_earlier(struct target *target, const struct portion *portion, co
             shown(name), shown(found->of));
         return REPLICA_FAILED;
     }
+    return 0;
+}
+
+static int drop_earlier(struct target *target, const char *name)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(name, "", &path);
     replica_print("the index was made anew in the source; so is %s", shown(name));
     long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
@@ -747,19 +751,54 @@ static int take_over(struct target *target, const char *name)
     return REPLICA_FAILED;
 }
 
-static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
+static bool is_unmarked(const struct found *found)
 {
-    struct found found;
-    int r = find_index(target, portion->name, &found);
+    return found->there && found->uuid[0] == '\0';
+}
+
+/* Whether it is the copy of another index of the source than the present one. */
+static bool is_earlier(const struct portion *portion, const struct found *found)
+{
+    return found->there && found->uuid[0] != '\0' && strcmp(found->uuid, uuid_of(portion->definition)) != 0;
+}
+
+/*
+ * Reads what the target has under the portion's name, and checks that the copy may write there
+ * (invariant 13). Returns: 0; REPLICA_FAILED, reported.
+ */
+static int find_portion(struct target *target, const struct portion *portion, struct found *ret_found)
+{
+    int r = find_index(target, portion->name, ret_found);
     if (r != 0)
         return r;
-    if (found.alias) {
+    if (ret_found->alias) {
         replica_print("the target has an alias of the name %s: give this copy a --prefix, or remove the alias",
                       shown(portion->name));
         return REPLICA_FAILED;
     }
-    if (found.there && found.uuid[0] != '\0' && strcmp(found.uuid, uuid_of(portion->definition)) != 0) {
-        r = drop_earlier(target, portion, &found);
+    if (is_earlier(portion, ret_found))
+        return check_earlier(target, portion, ret_found);
+    if (!is_unmarked(ret_found))
+        return 0;
+    ret_found->aliases = NULL; /* the answer that has them is replaced, and they are not the copy's */
+    return take_over(target, portion->name);
+}
+
+static int check_portion(struct target *target, const struct portion *portion, enum target_had *had)
+{
+    struct found found;
+    (void)had;
+    return find_portion(target, portion, &found);
+}
+
+static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
+{
+    struct found found;
+    int r = find_portion(target, portion, &found);
+    if (r != 0)
+        return r;
+    if (is_earlier(portion, &found)) {
+        r = drop_earlier(target, portion->name);
         if (r != 0)
             return r;
         found.there = false;
@@ -768,14 +807,10 @@ static int put_portion(struct target *target, const struct portion *portion, enu
         *had = *had > TARGET_MADE ? *had : TARGET_MADE;
         return make_index(target, portion);
     }
-    bool unmarked = found.uuid[0] == '\0', part = found.part || unmarked;
+    bool part = found.part || is_unmarked(&found);
     if (part)
         *had = TARGET_PART;
-    if (unmarked) {
-        found.aliases = NULL; /* the answer that has them is replaced, and they are not the copy's */
-        r = take_over(target, portion->name);
-    }
-    return r == 0 ? update_index(target, portion, &found, part) : r;
+    return update_index(target, portion, &found, part);
 }
 
 static int end_portion(struct target *target, const struct portion *portion, enum target_had *had)
@@ -806,6 +841,12 @@ static int each_portion(struct target *target, const char *index, yyjson_val *de
             r = see(target, &(struct portion){name.data, index, definition, yyjson_get_str(key), NULL}, had);
     }
     return r;
+}
+
+int target_check_index(struct target *target, const char *index, yyjson_val *definition)
+{
+    enum target_had had = TARGET_WHOLE;
+    return each_portion(target, index, definition, &had, check_portion);
 }
 
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had)

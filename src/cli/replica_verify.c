@@ -25,7 +25,8 @@ enum {
     BUCKETS = 4096,
     DOUBTS_MAX = 100000, /* documents that differ and are kept; of more only the existence is noted */
     GET_MAX = 256,
-    LOOKS = 6, /* at one that differs */
+    LOOKS = 6,   /* at one that differs */
+    REPAIRS = 3, /* of documents that change again meanwhile */
     LOOK_US = 1000 * 1000,
 };
 
@@ -47,8 +48,9 @@ struct doubt {
     /* LEFT: the document has another routing now, and the target has a version under the key's */
     enum { MISSING, EXTRA, LEFT, DIFFERENT, EQUAL } what;
     struct slice routing; /* of LEFT: the document's own, as the key's texts */
-    /* the target's version is above the source's timestamp, so the target keeps it */
-    bool newer;
+    tl_ts version;        /* of the target's document; 0: none */
+    tl_ts read;           /* timestamp of the source's answer */
+    bool older;           /* of DIFFERENT, set by find_older() */
 };
 
 struct verification {
@@ -69,6 +71,23 @@ struct verification {
     bool slow;        /* it runs concurrently with a copy that follows */
     uint64_t page_us; /* when it went on last, by clock_boot_us() */
 };
+
+/*
+ * Whether the target's version is above the source's timestamp, so that the target keeps it,
+ * whatever is sent.
+ */
+static bool is_newer(const struct doubt *doubt)
+{
+    return doubt->version > doubt->read;
+}
+
+static size_t count_newer(const struct verification *v)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < v->doubt_count; i++)
+        count += is_newer(&v->doubts[i]);
+    return count;
+}
 
 static struct slice text_of(yyjson_val *object, const char *name)
 {
@@ -290,10 +309,10 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
 }
 
-/* Returns: the version of a document, in an answer with raw numbers; 0: none. */
-static tl_ts version_of(yyjson_val *document)
+/* Returns: a number in an answer with raw numbers; 0: none. */
+static uint64_t number_of(yyjson_val *object, const char *name)
 {
-    const char *text = yyjson_get_raw(yyjson_obj_get(document, "_version"));
+    const char *text = yyjson_get_raw(yyjson_obj_get(object, name));
     return text == NULL ? 0 : strtoull(text, NULL, 10);
 }
 
@@ -309,7 +328,8 @@ static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_
     struct slice routing = text_of(ours, "_routing");
     mem_free((char *)doubt->routing.data);
     doubt->routing = SLICE_NONE;
-    doubt->newer = is_there && version_of(theirs) > read;
+    doubt->version = is_there ? number_of(theirs, "_version") : 0;
+    doubt->read = read;
     if (is_here && !replica_same_routing(routing, doubt->key.routing) &&
         !(is_there && replica_same_routing(routing, text_of(theirs, "_routing")))) {
         doubt->what = is_there ? LEFT : EQUAL;
@@ -475,6 +495,49 @@ static int look_again(struct verification *v)
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
+/*
+ * Sets `older` if the source has changed the document after the timestamp that is the version of the
+ * target's: the target lacks that change. The source's version is that as of the doubt's read.
+ */
+static int see_older(struct verification *v, struct doubt *doubt)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    const struct slice parts[] = {doubt->key.index, doubt->key.type, doubt->key.id};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buf_byte(&path, '/');
+        client_escape(&path, parts[i]);
+    }
+    buf_lit(&path, "?version_history=true");
+    if (doubt->key.routing.data != NULL) {
+        buf_lit(&path, "&routing=");
+        client_escape(&path, doubt->key.routing);
+    }
+    buf_byte(&path, '\0');
+    struct client *source = &v->replica->source;
+    long status = source_ask_present(source, "GET", path.data, SLICE_NONE);
+    if (status != 200 && status != 404)
+        return source_complain(source, "cannot read the versions of a document of", doubt->key.index.data, status);
+    size_t i, count;
+    yyjson_val *version;
+    json_arr_foreach (yyjson_obj_get(client_json(source), "versions"), i, count, version) {
+        tl_ts from = number_of(version, "from");
+        if (from > doubt->read)
+            continue;
+        doubt->older = doubt->version < from;
+        break;
+    }
+    return 0;
+}
+
+static int find_older(struct verification *v)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < v->doubt_count; i++)
+        if (v->doubts[i].what == DIFFERENT && !is_newer(&v->doubts[i]))
+            r = replica_stopping() ? REPLICA_STOPPED : see_older(v, &v->doubts[i]);
+    return r;
+}
+
 static int repair(struct verification *v)
 {
     int r = 0;
@@ -489,43 +552,50 @@ static int repair(struct verification *v)
     return r == 0 ? lanes_drain(v->replica->lanes) : r;
 }
 
-static const char *word_of(const struct doubt *doubt)
+/* Findings, as reported and counted. */
+enum finding { FOUND_MISSING, FOUND_EXTRA, FOUND_OLDER, FOUND_DIFFERENT, FOUND_NEWER, FINDINGS };
+
+static const char *const finding_words[FINDINGS] = {"missing", "extra", "older", "different", "newer"};
+
+static enum finding finding_of(const struct doubt *doubt)
 {
-    static const char *const words[] = {
-        [MISSING] = "missing", [EXTRA] = "extra", [LEFT] = "extra", [DIFFERENT] = "different"};
-    return doubt->what == DIFFERENT && doubt->newer ? "newer" : words[doubt->what];
+    switch (doubt->what) {
+    case MISSING: return FOUND_MISSING;
+    case EXTRA:
+    case LEFT: return FOUND_EXTRA;
+    default: return is_newer(doubt) ? FOUND_NEWER : doubt->older ? FOUND_OLDER : FOUND_DIFFERENT;
+    }
+}
+
+static void tell_document(const struct doubt *doubt)
+{
+    printf("%-9s  %s/%s", finding_words[finding_of(doubt)], shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+    if (doubt->what == LEFT)
+        printf(doubt->key.routing.data == NULL ? ", without a routing" : ", with the routing %s",
+               shown_slice(doubt->key.routing));
+    printf("\n");
 }
 
 static void tell(struct verification *v)
 {
-    uint64_t counts[EQUAL] = {0}, newer = 0;
+    uint64_t counts[FINDINGS] = {0};
     for (size_t i = 0; i < v->doubt_count; i++) {
-        const struct doubt *doubt = &v->doubts[i];
-        if (doubt->what == DIFFERENT && doubt->newer)
-            newer++;
-        else
-            counts[doubt->what]++;
-        if (v->replica->options->json)
-            continue;
-        printf("%-9s  %s/%s", word_of(doubt), shown_slice(doubt->key.index), shown_slice(doubt->key.id));
-        if (doubt->what == LEFT)
-            printf(doubt->key.routing.data == NULL ? ", without a routing" : ", with the routing %s",
-                   shown_slice(doubt->key.routing));
-        printf("\n");
+        counts[finding_of(&v->doubts[i])]++;
+        if (!v->replica->options->json)
+            tell_document(&v->doubts[i]);
     }
-    counts[EXTRA] += counts[LEFT];
-    if (v->replica->options->json)
-        printf("{\"equal\":%s,\"documents\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"extra\":%" PRIu64
-               ",\"different\":%" PRIu64 ",\"newer\":%" PRIu64 ",\"more\":%s}\n",
-               v->doubt_count == 0 ? "true" : "false", v->documents, counts[MISSING], counts[EXTRA], counts[DIFFERENT],
-               newer, v->many ? "true" : "false");
-    else if (v->doubt_count == 0)
+    if (v->replica->options->json) {
+        printf("{\"equal\":%s,\"documents\":%" PRIu64, v->doubt_count == 0 ? "true" : "false", v->documents);
+        for (size_t i = 0; i < FINDINGS; i++)
+            printf(",\"%s\":%" PRIu64, finding_words[i], counts[i]);
+        printf(",\"more\":%s}\n", v->many ? "true" : "false");
+    } else if (v->doubt_count == 0)
         printf("equal: %" PRIu64 " documents\n", v->documents);
     else
-        printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " different, %" PRIu64
-               " newer, and %" PRIu64 " extra%s\n",
-               v->documents, counts[MISSING], counts[DIFFERENT], newer, counts[EXTRA],
-               v->many ? ", and there are more" : "");
+        printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " older, %" PRIu64
+               " different, %" PRIu64 " newer, and %" PRIu64 " extra%s\n",
+               v->documents, counts[FOUND_MISSING], counts[FOUND_OLDER], counts[FOUND_DIFFERENT], counts[FOUND_NEWER],
+               counts[FOUND_EXTRA], v->many ? ", and there are more" : "");
 }
 
 static void begin(struct verification *v, struct replica *replica)
@@ -577,23 +647,34 @@ static int compare_all(struct verification *v, bool looks)
 }
 
 /*
- * Repairs the differences, and compares them again. Returns: REPLICA_FAILED: the target has kept
- * newer versions. Requires: no other program of this copy runs.
+ * Repairs the differences, and compares them again: documents that the source has changed meanwhile
+ * are sent again. Returns: REPLICA_FAILED: some are not equal afterwards, reported; those that the
+ * target has refused are reported by the lanes. Requires: no other program of this copy runs.
  */
 static int repair_and_check(struct verification *v)
 {
-    int r = repair(v);
-    r = r == 0 ? compare(v) : r;
-    size_t kept = 0;
-    for (size_t i = 0; r == 0 && i < v->doubt_count; i++)
-        kept += v->doubts[i].newer;
-    if (kept == 0)
+    size_t newer = 0;
+    uint64_t refused = 0;
+    int r = 0;
+    for (int i = 0; r == 0 && i < REPAIRS && v->doubt_count > newer && refused == 0; i++) {
+        uint64_t before = lanes_figures(v->replica->lanes).refused;
+        r = repair(v);
+        r = r == 0 ? compare(v) : r;
+        refused = lanes_figures(v->replica->lanes).refused - before;
+        newer = count_newer(v);
+    }
+    if (r != 0)
         return r;
-    replica_print("%zu documents of the target have versions above the source's timestamp, so that it keeps them: "
-                  "another program has written them. Delete their indices in the target, and start the copy, which "
-                  "makes them again",
-                  kept);
-    return REPLICA_FAILED;
+    if (newer > 0)
+        replica_print("%zu documents of the target have versions above the source's timestamp, so that it keeps them: "
+                      "another program has written them. Delete their indices in the target, and start the copy, "
+                      "which makes them again",
+                      newer);
+    if (v->doubt_count > newer + refused)
+        replica_print("%zu documents are not equal after the repair: another program writes to the target, or the "
+                      "target drops documents. Find the cause, then run --repair again",
+                      v->doubt_count - newer - (size_t)refused);
+    return v->doubt_count == 0 ? 0 : REPLICA_FAILED;
 }
 
 int verify(struct replica *replica)
@@ -602,6 +683,7 @@ int verify(struct replica *replica)
     begin(&v, replica);
     progress_init(&replica->progress, "documents", 0, replica->options->quiet || replica->options->json);
     int r = compare_all(&v, true);
+    r = r == 0 ? find_older(&v) : r;
     if (r == 0) {
         tell(&v);
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
@@ -616,11 +698,11 @@ int verify(struct replica *replica)
     return r;
 }
 
-/* Hashes of the documents that one round of verify_whole() has sent. */
-struct sent_set {
-    uint64_t *hashes; /* ascending */
-    size_t count;
-};
+static uint64_t document_hash(const struct replica_key *key)
+{
+    return siphash_keyed(key->id) + 3 * siphash_keyed(key->type) + 5 * siphash_keyed(key->index) +
+           (key->routing.data == NULL ? 0 : 7 * siphash_keyed(key->routing));
+}
 
 static int by_hash(const void *left, const void *right)
 {
@@ -628,33 +710,40 @@ static int by_hash(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static struct sent_set sent_set_new(const struct verification *v)
+/* Returns: the documents that differ, `newer`: of these those with newer versions in the target. */
+static struct document_set document_set_new(const struct verification *v, bool newer)
 {
-    struct sent_set set = {mem_alloc((v->doubt_count + 1) * sizeof *set.hashes), v->doubt_count};
+    struct document_set set = {mem_alloc((v->doubt_count + 1) * sizeof *set.hashes), 0};
     for (size_t i = 0; i < v->doubt_count; i++) {
         const struct replica_key *key = &v->doubts[i].key;
-        set.hashes[i] = siphash_keyed(key->id) + 3 * siphash_keyed(key->type) + 5 * siphash_keyed(key->index) +
-                        (key->routing.data == NULL ? 0 : 7 * siphash_keyed(key->routing));
+        if (newer && !is_newer(&v->doubts[i]))
+            continue;
+        set.hashes[set.count++] = document_hash(key);
     }
     qsort(set.hashes, set.count, sizeof *set.hashes, by_hash);
     return set;
+}
+
+static bool document_set_has(const struct document_set *set, uint64_t hash)
+{
+    return set->count > 0 && bsearch(&hash, set->hashes, set->count, sizeof *set->hashes, by_hash) != NULL;
 }
 
 /*
  * Whether a round is stuck: it found mostly what the round before had sent. So each other round
  * mends half of DOUBTS_MAX documents, and their number bounds that of the rounds.
  */
-static bool is_stuck(const struct sent_set *before, const struct sent_set *now)
+static bool is_stuck(const struct document_set *before, const struct document_set *now)
 {
     size_t again = 0;
     for (size_t i = 0; before->count > 0 && i < now->count; i++)
-        again += bsearch(&now->hashes[i], before->hashes, before->count, sizeof *before->hashes, by_hash) != NULL;
+        again += document_set_has(before, now->hashes[i]);
     return again > DOUBTS_MAX / 2;
 }
 
 int verify_whole(struct replica *replica, size_t *ret_mended)
 {
-    struct sent_set before = {NULL, 0};
+    struct document_set before = {NULL, 0}; /* sent by the last round */
     bool more;
     *ret_mended = 0;
     replica->unequal = false;
@@ -666,11 +755,11 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
         r = r == 0 ? compare_all(&v, false) : r;
         if (r == 0)
             tell_verified(replica, replica->source.timestamp, v.doubt_count);
-        struct sent_set now = sent_set_new(&v);
+        struct document_set now = document_set_new(&v, false);
         bool stuck = r == 0 && v.many && is_stuck(&before, &now);
         if (r == 0 && !stuck) {
             r = repair(&v);
-            *ret_mended += v.doubt_count;
+            *ret_mended += v.doubt_count - count_newer(&v);
         }
         if (stuck) {
             replica_print("more than %d documents are not equal, and most of them were sent in vain: what "
@@ -687,7 +776,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
     return r;
 }
 
-int verify_slowly(struct replica *replica, struct suspects *suspects)
+int verify_slowly(struct replica *replica, struct suspects *suspects, struct document_set *reported)
 {
     struct verification v;
     begin(&v, replica);
@@ -698,8 +787,17 @@ int verify_slowly(struct replica *replica, struct suspects *suspects)
         tell_verified(replica, replica->source.timestamp, v.doubt_count);
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
         const struct doubt *doubt = &v.doubts[i];
-        replica_print("%s/%s is not equal", shown_slice(doubt->key.index), shown_slice(doubt->key.id));
-        suspects_add_due(suspects, &doubt->key);
+        if (!is_newer(doubt)) {
+            replica_print("%s/%s is not equal", shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+            suspects_add_due(suspects, &doubt->key);
+        } else if (!document_set_has(reported, document_hash(&doubt->key))) {
+            replica_print("%s/%s is not equal: the target has a version above the source's timestamp, and keeps it",
+                          shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+        }
+    }
+    if (r == 0) {
+        mem_free(reported->hashes);
+        *reported = document_set_new(&v, true);
     }
     end(&v);
     return r;
@@ -718,7 +816,7 @@ int verify_some(struct replica *replica, const struct replica_key *keys, size_t 
     }
     if (r == 0)
         r = repair(&v);
-    *ret_mended = v.doubt_count;
+    *ret_mended = v.doubt_count - count_newer(&v);
     end(&v);
     return r;
 }

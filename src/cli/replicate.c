@@ -33,7 +33,7 @@ enum {
     OPTION_REPAIR,
     OPTION_JSON
 };
-enum { LANES_DEFAULT = 4, LANES_MAX = 64 };
+enum { LANES_DEFAULT = 4, LANES_MAX = 64, NAME_BYTES_MAX = 255 /* as the source takes in its list of copies */ };
 
 #define TOMBSTONE_US_DEFAULT (7 * 86400 * TL_SECOND)
 #define SUSPECT_US_DEFAULT (900 * TL_SECOND)
@@ -48,10 +48,11 @@ static const struct argp_option options[] = {
     {"url", OPTION_FROM, "URL", OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
     {"index", OPTION_INDEX, "NAME,...", 0, "These indices, patterns (all)", 1},
     {"prefix", OPTION_PREFIX, "TEXT", 0, "Before the names of indices and aliases in the target (none)", 1},
-    {"name", OPTION_NAME, "NAME", 0, "Of this copy, where there are several (default)", 1},
+    {"name", OPTION_NAME, "NAME", 0, "Of this copy, where there are several; at most 255 bytes (default)", 1},
     {"once", OPTION_ONCE, NULL, 0, "End when all is copied that there is now", 1},
     {"verify", OPTION_VERIFY, NULL, 0,
-     "Compare both sides, document by document, and say what differs; nothing is changed, and a copy may run beside",
+     "Compare both sides, and report each document of the target that is missing, extra, older, different or newer; "
+     "nothing is changed, and a copy may run at the same time",
      1},
     {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
@@ -88,7 +89,7 @@ static const char doc[] =
     "What the target refuses for good is told, and kept in its index .tidelock-replicate-refused. Ends with 75 when "
     "another one of this --name runs, or has run since, with 76 when "
     "the lock was lost. --verify ends with 0 when both sides are equal, with 1 when they are not; --repair with 0 when "
-    "they are by then.\n\n"
+    "they are equal after it, with 1 when some documents are not.\n\n"
     "Examples:\n"
     "  tidelock replicate --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --index fs,logs-* --prefix live-\n"
@@ -147,7 +148,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_TO: o->to = text; break;
     case OPTION_INDEX: o->index = text; break;
     case OPTION_PREFIX: o->prefix = text; break;
-    case OPTION_NAME: o->name = text; break;
+    case OPTION_NAME:
+        if (*text == '\0' || strlen(text) > NAME_BYTES_MAX)
+            arguments_error(state, "--name has %zu bytes; a copy's name has from 1 to %d", strlen(text),
+                            NAME_BYTES_MAX);
+        o->name = text;
+        break;
     case OPTION_ONCE: o->once = true; break;
     case OPTION_VERIFY: o->verify = true; break;
     case OPTION_REPAIR: o->repair = true; break;
@@ -277,6 +283,7 @@ static int write_target(struct replica *replica)
         copy_forget(replica);
         replica->indices = MAP_INIT;
         replica->inheriting = replica->catching_up = false;
+        replica->newer = 0;
         replica_pause(tries);
     }
     if (audit != NULL)
@@ -322,7 +329,8 @@ static int end(struct replica *replica, int r)
         (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
     if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
         replica_print("%llu documents sent%s", (unsigned long long)figures.sent,
-                      replica->options->once && !replica->unequal ? "; the copy is complete" : "");
+                      replica->options->once && !replica->unequal && replica->newer == 0 ? "; the copy is complete"
+                                                                                         : "");
     struct suspects_state suspects =
         replica->suspects == NULL ? (struct suspects_state){0} : suspects_state(replica->suspects);
     if (replica->mended > 0 && !replica->options->quiet)
@@ -333,7 +341,12 @@ static int end(struct replica *replica, int r)
     if (figures.refused > 0)
         replica_print("the target has refused %llu: they are in its index .tidelock-replicate-refused",
                       (unsigned long long)figures.refused);
-    return r == REPLICA_STOPPED ? 0 : r == 0 && (figures.refused > 0 || replica->unequal) ? REPLICA_FAILED : r;
+    if (replica->newer > 0)
+        replica_print("%llu documents of the target have versions above the source's timestamp, so that it keeps them: "
+                      "another program has written them",
+                      (unsigned long long)replica->newer);
+    bool unequal = replica->unequal || replica->newer > 0;
+    return r == REPLICA_STOPPED ? 0 : r == 0 && (figures.refused > 0 || unequal) ? REPLICA_FAILED : r;
 }
 
 int command_replicate(int argc, char **argv)

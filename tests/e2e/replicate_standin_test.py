@@ -280,7 +280,7 @@ class Routings(replicate_test.Copy):
         version = self.target.must("GET", "/%s/_doc/e?routing=a" % name)["_version"]
         self.target.must("PUT", "/%s/_doc/e?routing=%s&version_type=external_gte&version=%d" % (name, same, version), {"n": 1})
         self.assertEqual(sorted(" ".join(line.split()) for line in self.verify("--verify", expect=1).splitlines()),
-                         ["different fs/e", "extra fs/d, with the routing %s" % other, "not equal: of 3 documents 0 are missing, 1 different, 0 newer, and 1 extra"])
+                         ["different fs/e", "extra fs/d, with the routing %s" % other, "not equal: of 3 documents 0 are missing, 0 older, 1 different, 0 newer, and 1 extra"])
         self.verify("--repair")
         self.assert_same()
 
@@ -382,7 +382,7 @@ class Refusals(replicate_test.Copy):
             return subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
         found = compare("--verify")
         self.assertEqual((found.returncode, sorted(" ".join(line.split()) for line in found.stdout.splitlines())),
-                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 1 different, 0 newer, and 1 extra"])))
+                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 0 older, 1 different, 0 newer, and 1 extra"])))
         self.assertEqual(compare("--repair").returncode, 0)
         self.assertEqual(compare("--verify").stdout, "equal: 2999 documents\n")
         self.assert_equal()

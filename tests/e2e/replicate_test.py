@@ -288,6 +288,54 @@ class First(Copy):
         self.once()  # an empty one is taken
         self.assert_equal()
 
+    def test_all_names_are_checked_before_the_first_document(self):
+        """An index that the copy may not have, of any cause and in any place of the order, ends it before it has written to another one."""
+        for index in "abc":
+            self.source.must("PUT", "/%s/_doc/1" % index, {"n": 1})
+
+        def by_index():
+            self.target.must("PUT", "/c/_doc/1", {"n": "another's"})
+
+        def by_alias():
+            self.target.must("PUT", "/z", {"aliases": {"c": {}}})
+
+        def by_copy():
+            with Server() as other:
+                other.must("PUT", "/c/_doc/1", {"n": 1})
+                run = subprocess.run([PROGRAM, "replicate", "--from", other.url, "--to", self.target.url, "--once", "--name", "other"], capture_output=True, text=True)
+                self.assertEqual(run.returncode, 0, run.stderr)
+        for occupy, said in ((by_index, "the target's index c has 1 documents"), (by_alias, "the target has an alias of the name c"),
+                             (by_copy, "the target's index c is a copy of another index")):
+            with self.subTest(said):
+                occupy()
+                before = documents(self.target.must)
+                for option in ("--once", "--repair"):
+                    run = subprocess.run(self.command(option), capture_output=True, text=True, env=without_rests())
+                    self.assertEqual((run.returncode, said in run.stderr), (1, True), run.stderr)
+                    self.assertEqual(documents(self.target.must), before)
+                    self.assertNotIn("a", self.target.must("GET", "/_settings"))
+                for index in self.target.must("GET", "/_settings"):
+                    self.target.must("DELETE", "/" + index)
+        self.source.must("PUT", "/b-copy/_doc/1", {"n": 1})
+        self.assertIn("there is one of that name", self.once("--tombstones", expect=1))
+        self.assertEqual(list(self.target.must("GET", "/_settings")), [".tidelock-replicate"])
+
+    def test_newer_versions_in_an_index_taken_over(self):
+        """The target keeps them, also where the source has no such document: the copy names them, and does not claim to be complete."""
+        self.fill(20)
+        later = (int(time.time()) + 10000) * 1000000
+        for id in ("3", "more"):
+            self.target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, later), {"n": "another's"})
+        self.target.must("PUT", "/fs/_doc/4?version_type=external&version=7", {"n": "another's"})
+        said = self.once("--take-over", expect=1)
+        self.assertEqual(sorted(re.findall("newer  .*", said)), ["newer  fs/3", "newer  fs/more"])
+        self.assertIn("2 documents of the target have versions above the source's timestamp", said)
+        self.assertNotIn("complete", said)
+        found = documents(self.target.must)
+        self.assertEqual({id for (_, id), (source, _) in found.items() if source["n"] == "another's"}, {"3", "more"})
+        self.assertEqual(len(found), 21)
+        self.once()  # it said so at the end of the copy; --verify does later
+
     def test_aliases_of_operators_stay(self):
         """The copy removes only aliases that it has added, in an index that it has made or taken over, and at each change of the source's aliases."""
         def aliases():
@@ -344,11 +392,15 @@ class First(Copy):
 
     def test_misuse(self):
         for options, status, text in (((), 64, "--to is missing"),
+                                      (("--to", self.target.url, "--name", "n" * 256), 64, "--name has 256 bytes; a copy's name has from 1 to 255"),
+                                      (("--to", self.target.url, "--name", ""), 64, "--name has 0 bytes"),
                                       (("--to", self.source.url), 1, "is the source itself"),
                                       (("--to", "http://127.0.0.1:1"), 69, "the target: "),
                                       (("--to", self.target.url, "--from", "http://127.0.0.1:1"), 69, "is a server running?")):
             run = subprocess.run([PROGRAM, "replicate", "--once", "--from", self.source.url, *options], capture_output=True, text=True)
             self.assertEqual((run.returncode, text in run.stderr), (status, True), run.stderr)
+        self.once("--name", "n" * 255)  # it needs every use of the name to take it
+        self.assertEqual([it["name"] for it in self.source.must("GET", "/_changes/_consumers")["consumers"]], ["n" * 255])
 
 
 class Snapshot(Copy):
@@ -572,13 +624,15 @@ class Following(Copy):
         self.assertEqual(documents(self.target.must, "kept"), {("kept", "1"): ({"n": 1}, None)})
 
     def test_two_indices_of_one_name_in_the_target(self):
-        """An index with types and one that has the name of a type's: neither replaces the other, in one run or in two."""
+        """An index with types and one that has the name of a type's: neither is copied in one run, and neither replaces the other in two."""
         for type in ("file", "lock"):
             self.source.must("PUT", "/fs/%s/1" % type, {"type": type})
         self.source.must("PUT", "/fs-file/_doc/2", {"n": 2})
-        for options in ((), ("--index", "fs-file")):
-            self.assertIn("the target's index fs-file is the copy of the source's index fs: leave one of the two out", self.once(*options, expect=1))
-            self.assertEqual(documents(self.target.must, "fs-file"), {("fs-file", "1"): ({"type": "file"}, None)})
+        self.assertIn("the source's indices fs and fs-file need the same index fs-file in the target: leave one of the two out", self.once(expect=1))
+        self.assertEqual(documents(self.target.must), {})
+        self.once("--index", "fs")
+        self.assertIn("the target's index fs-file is the copy of the source's index fs: leave one of the two out", self.once("--index", "fs-file", expect=1))
+        self.assertEqual(documents(self.target.must, "fs-file"), {("fs-file", "1"): ({"type": "file"}, None)})
 
     def test_alias_in_target_is_refused(self):
         """An alias of the name that the copy needs: nothing is written to its index, which may be a copy with tombstones."""
@@ -903,7 +957,7 @@ class Odd(Copy):
             meddler.spoil = spoil
             run = subprocess.run(self.command("--quiet", "--verify", to=meddler.url), capture_output=True, text=True, env=without_rests())
         self.assertEqual((run.returncode, sorted(run.stdout.splitlines())),
-                         (1, ["extra      fs/zzz", "missing    fs/1299", "not equal: of 1300 documents 1 are missing, 0 different, 0 newer, and 1 extra"]), run.stderr)
+                         (1, ["extra      fs/zzz", "missing    fs/1299", "not equal: of 1300 documents 1 are missing, 0 older, 0 different, 0 newer, and 1 extra"]), run.stderr)
         self.assertIn("it begins again", run.stderr)
 
     def test_ids_with_every_byte(self):
@@ -1092,9 +1146,9 @@ class Verify(Copy):
         lies = self.lie()
         found = self.verify("--verify", expect=1).splitlines()
         self.assertEqual(sorted(" ".join(line.split()) for line in found[:-1]), [" ".join(line.split()) for line in lies])
-        self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 3 different, 0 newer, and 3 extra")
+        self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 0 older, 3 different, 0 newer, and 3 extra")
         self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
-                         {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "different": 3, "newer": 0, "more": False})
+                         {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "older": 0, "different": 3, "newer": 0, "more": False})
         self.verify("--repair")
         self.assertEqual(self.verify("--verify"), "equal: 2503 documents\n")
 
@@ -1106,16 +1160,89 @@ class Verify(Copy):
         self.target.must("PUT", "/fs/_doc/1?version_type=external&version=%d" % later, {"n": -1, "t": "a b"})
         self.target.must("PUT", "/fs/_doc/more?version_type=external&version=%d" % later, {"n": -1})
         self.target.must("PUT", "/fs/_doc/2", {"n": -2, "t": "a b"})
-        found = ["different  fs/2", "extra      fs/more", "newer      fs/1", "not equal: of 20 documents 0 are missing, 1 different, 1 newer, and 1 extra"]
+        found = ["different  fs/2", "extra      fs/more", "newer      fs/1", "not equal: of 20 documents 0 are missing, 0 older, 1 different, 1 newer, and 1 extra"]
         self.assertEqual(sorted(self.verify("--verify", expect=1).splitlines()), found)
         repair = subprocess.run(self.command("--quiet", "--repair"), capture_output=True, text=True, env=without_rests())
         self.assertEqual((repair.returncode, sorted(repair.stdout.splitlines())), (1, found), repair.stderr)
         self.assertIn("2 documents of the target have versions above the source's timestamp", repair.stderr)
         self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
-                         {"equal": False, "documents": 20, "missing": 0, "extra": 1, "different": 0, "newer": 1, "more": False})
+                         {"equal": False, "documents": 20, "missing": 0, "extra": 1, "older": 0, "different": 0, "newer": 1, "more": False})
         self.target.must("DELETE", "/fs")
         self.once()
         self.assertEqual(self.verify("--verify"), "equal: 20 documents\n")
+
+    def test_older_states_are_told_from_other_contents(self):
+        """An older document lacks a later change of the source: by a write, under a routing, by a rename; a different one has the source's change, or a later version."""
+        self.source.must("PUT", "/fs", {"settings": {"number_of_shards": 3}, "mappings": {"properties": {"path": {"type": "path"}}}})
+        self.fill(20)
+        self.source.must("PUT", "/fs/_doc/r?routing=x", {"n": 1})
+        self.source.must("PUT", "/fs/_doc/below", {"path": "/a/b"})
+        self.source.must("PUT", "/ty/file/1", {"n": 1})
+        self.source.must("PUT", "/ty/lock/1", {"n": 1})
+        self.once()
+        self.source.must("PUT", "/fs/_doc/1", {"n": 100})
+        self.source.must("POST", "/fs/_update/2", {"script": "ctx._source.n += 1"})
+        self.source.must("PUT", "/fs/_doc/r?routing=x", {"n": 2})
+        self.source.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
+        self.source.must("PUT", "/ty/lock/1", {"n": 2})
+        self.target.must("PUT", "/fs/_doc/3", {"n": -3, "t": "a b"})
+        after = self.source.must("GET", "/_timestamp")["timestamp"]
+        self.source.must("PUT", "/fs/_doc/4", {"n": 4, "m": 1})
+        self.target.must("PUT", "/fs/_doc/4?version_type=external&version=%d" % after, {"n": 4, "m": 0})
+        self.source.must("PUT", "/fs/_doc/5", {"n": 5, "m": 1})
+        self.target.must("PUT", "/fs/_doc/5?version_type=external&version=%d" % self.source.must("GET", "/_timestamp")["timestamp"], {"n": 5, "m": 0})
+        self.source.must("DELETE", "/fs/_doc/6")
+        self.source.must("PUT", "/fs/_doc/new", {"n": 1})
+        found = self.verify("--verify", expect=1).splitlines()
+        self.assertEqual(sorted(found[:-1]), sorted(["older      fs/" + id for id in ("1", "2", "4", "below", "r")] + ["older      ty/1", "different  fs/3", "different  fs/5",
+                                                                                                               "extra      fs/6", "missing    fs/new"]))
+        self.assertEqual(found[-1], "not equal: of 24 documents 1 are missing, 6 older, 2 different, 0 newer, and 1 extra")
+        self.verify("--repair")
+        self.assertEqual(self.verify("--verify"), "equal: 24 documents\n")
+
+    def test_repair_ends_with_0_only_if_both_are_equal(self):
+        """While another program changes a document in the target: after each repair, after the first one only."""
+        self.fill(20)
+        self.once()
+        with Meddler(self.target.port) as meddler:
+            forward = meddler.forward
+            for most, status in ((1, 0), (100, 1)):
+                bulks = []
+
+                def change(method, path, body, headers):
+                    answer = forward(method, path, body, headers)
+                    if path.startswith("/_bulk") and len(bulks) < most:
+                        bulks.append(path)
+                        for server, path, document in ((self.target, "/fs/_doc/7", {"n": -7}), (self.source, "/_scripts/later", {"script": {"lang": "painless", "source": "%d" % len(bulks)}})):
+                            connection = server.connect()  # this is the meddler's thread
+                            self.assertLess(server.request("PUT", path, json.dumps(document), connection=connection).status, 300)  # the source's timestamp passes that version
+                            connection.close()
+                    return answer
+                meddler.forward = change
+                self.target.must("PUT", "/fs/_doc/7", {"n": 0})
+                run = subprocess.run(self.command("--quiet", "--repair", to=meddler.url), capture_output=True, text=True, env=without_rests())
+                self.assertEqual((run.returncode, "1 documents are not equal after the repair: " in run.stderr), (status, status == 1), run.stderr)
+                self.assertEqual(self.verify("--verify", expect=status).startswith("equal: "), status == 0)
+
+    def test_repair_ends_with_1_if_a_document_is_refused(self):
+        """The reason is the target's, and is said once."""
+        self.fill(3)
+        self.once()
+        self.target.must("DELETE", "/fs/_doc/1")
+        with Meddler(self.target.port) as meddler:
+            forward = meddler.forward
+
+            def refuse(method, path, body, headers):
+                if not path.startswith("/_bulk"):
+                    return forward(method, path, body, headers)
+                ids = [json.loads(line)["index"]["_id"] for line in body.decode().splitlines()[::2]]
+                return 200, "application/json", json.dumps({"items": [{"index": {"_index": "fs", "_id": id, "status": 400, "error": {"type": "mapper_parsing_exception", "reason": "no"}}}
+                                                                      for id in ids]}).encode()
+            meddler.forward = refuse
+            run = subprocess.run(self.command("--quiet", "--repair", to=meddler.url), capture_output=True, text=True, env=without_rests())
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertEqual(run.stderr.count("the target refuses fs/1: "), 1, run.stderr)
+        self.assertNotIn("after the repair", run.stderr)
 
     def test_nothing_there(self):
         self.fill(20)

@@ -148,6 +148,36 @@ class Told(unittest.TestCase):
             self.assertEqual(sorted({line for line in said.splitlines() if "not equal" in line}),
                              ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
 
+    def test_newer_document_is_reported_once(self):
+        """Several comparisons find it; it is not counted as repaired. Another one is reported besides."""
+        self.put(20)
+
+        def compared(differences):
+            before = self.copies()["default"].get("verified_at") or 0
+            for _ in range(2):
+                until(lambda: (self.copies()["default"].get("verified_at") or 0) > before and self.copies()["default"]["verified_differences"] == differences,
+                      "it has compared again")
+                before = self.copies()["default"]["verified_at"]
+                self.source.must("PUT", "/fs/_doc/came", {"n": before})  # the next comparison is of a later timestamp
+        with Server() as target, tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=errors, env=without_rests())
+            try:
+                until(lambda: self.copies().get("default", {}).get("state") == "following", "it follows")
+                for id, count in (("7", 1), ("9", 2)):
+                    target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, 1 << 60), {"n": -1})
+                    compared(count)
+                process.terminate()
+                process.wait()
+            finally:
+                process.kill()
+                process.wait()
+            errors.seek(0)
+            said = errors.read()
+            self.assertEqual(process.returncode, 0, said)
+            self.assertEqual([line for line in said.splitlines() if "not equal" in line],
+                             ["tidelock replicate: fs/%s is not equal: the target has a version above the source's timestamp, and keeps it" % id for id in ("7", "9")])
+            self.assertEqual(self.copies()["default"]["mended"], 0)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
