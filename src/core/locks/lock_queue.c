@@ -477,7 +477,7 @@ static size_t grant_cost(const struct lock_request *request)
     for (size_t i = 0; i < request->waiter_count; i++) {
         const struct lock_waiter *waiter = &request->waiters[i];
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
-            if ((lock__conflicts[waiter->bit] & lock__mask(bit)) != 0)
+            if ((lock__conflicts[waiter->bit] & lock__mask((enum lock_bit)bit)) != 0)
                 passed += waiter->resource->queue->counts[bit];
     }
     return 1 + request->spec_count / LOCK_GRANT_SPECS + passed / LOCK_GRANT_PASSED;
