@@ -5,18 +5,18 @@
  * becomes a suspect that is due: the following thread checks it again while no request for it is
  * under way, and repairs it (replica.h, invariant 6).
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/replica.h"
 #include "cli/shown.h"
 
 #define LOOK_US (200 * 1000)
 
 struct audit {
-    pthread_t thread;
+    struct thread thread;
     struct suspects *suspects;
     struct replica own; /* source, target and known indices; no lanes, no lock */
     struct replica_options options;
@@ -49,13 +49,12 @@ static void compare_once(struct audit *audit)
     client_deinit(&own->teller);
 }
 
-static void *run(void *context)
+static void run(void *context)
 {
     struct audit *audit = context;
     while (wait_for_turn(audit))
         compare_once(audit);
     shown_thread_end();
-    return NULL;
 }
 
 struct audit *audit_new(const struct replica *replica)
@@ -66,7 +65,7 @@ struct audit *audit_new(const struct replica *replica)
     audit->suspects = replica->suspects;
     audit->every_us = replica->options->verify_every_us;
     audit->own = (struct replica){.options = &audit->options, .hosts = replica->hosts, .indices = MAP_INIT};
-    if (pthread_create(&audit->thread, NULL, run, audit) != 0)
+    if (thread_start(&audit->thread, "audit", run, audit) != 0)
         abort();
     return audit;
 }
@@ -75,6 +74,6 @@ void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
-    pthread_join(audit->thread, NULL);
+    thread_join(&audit->thread);
     mem_free(audit);
 }

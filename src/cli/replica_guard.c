@@ -3,12 +3,12 @@
  * The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see
  * replica.h, invariant 5.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/lifeline.h"
 #include "cli/replica.h"
 #include "cli/shown.h"
@@ -28,7 +28,7 @@ struct guard {
     struct client client; /* the thread's, once it runs */
     struct lifeline line; /* the thread's */
     char *session;
-    pthread_t thread;
+    struct thread thread;
     bool running;
     _Atomic uint64_t until_us; /* of the boot clock: the lease is certain to hold */
     _Atomic bool lost;
@@ -53,7 +53,7 @@ static void look_at_host(struct guard *guard)
         source_hosts_leave(guard->hosts, guard->client.url);
 }
 
-static void *keep(void *context)
+static void keep(void *context)
 {
     struct guard *guard = context;
     while (!atomic_load(&guard->ending)) {
@@ -63,7 +63,6 @@ static void *keep(void *context)
         atomic_store(&guard->lost, guard->line.lost);
     }
     shown_thread_end();
-    return NULL;
 }
 
 /* Asks each host once, until one answers. */
@@ -168,7 +167,7 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     if (status == 0)
         status = take_lock(guard, name);
     atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
-    if (pthread_create(&guard->thread, NULL, keep, guard) != 0)
+    if (thread_start(&guard->thread, "guard", keep, guard) != 0)
         abort();
     return status;
 }
@@ -207,7 +206,7 @@ void guard_free(struct guard *guard)
     if (guard->running) {
         atomic_store(&guard->ending, true);
         lifeline_wake(&guard->line);
-        pthread_join(guard->thread, NULL);
+        thread_join(&guard->thread);
         close_session(guard);
         lifeline_deinit(&guard->line);
     }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
+#include "base/thread.h"
 #include "cli/replica.h"
 #include "cli/shown.h"
 #include "json/each.h"
@@ -49,7 +50,7 @@ struct mark {
 
 struct lane {
     struct lanes *lanes;
-    pthread_t thread;
+    struct thread thread;
     struct client client;
     struct batch filling; /* the caller's */
     struct batch sending; /* the thread's, while `busy` */
@@ -408,7 +409,7 @@ static void send_batch(struct lane *lane)
     }
 }
 
-static void *run(void *context)
+static void run(void *context)
 {
     struct lane *lane = context;
     struct lanes *lanes = lane->lanes;
@@ -429,8 +430,6 @@ static void *run(void *context)
     }
     pthread_mutex_unlock(&lanes->lock);
     shown_thread_end();
-    mem_thread_end();
-    return NULL;
 }
 
 struct lanes *lanes_new(const struct replica_options *options, const struct target *target, struct guard *guard,
@@ -448,7 +447,7 @@ struct lanes *lanes_new(const struct replica_options *options, const struct targ
         client_init(&lane->client, options->to);
         lane->client.gives_up = replica_gives_up;
         lane->client.body.max = REPLICA_ANSWER_BYTES;
-        if (pthread_create(&lane->thread, NULL, run, lane) != 0)
+        if (thread_start(&lane->thread, "lane", run, lane) != 0)
             abort();
     }
     return lanes;
@@ -464,7 +463,7 @@ void lanes_free(struct lanes *lanes)
     pthread_mutex_unlock(&lanes->lock);
     for (unsigned i = 0; i < lanes->options->lanes; i++) {
         struct lane *lane = &lanes->lane[i];
-        pthread_join(lane->thread, NULL);
+        thread_join(&lane->thread);
         client_deinit(&lane->client);
         batch_deinit(&lane->filling);
         batch_deinit(&lane->sending);

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stack.h"
+#include "base/thread.h"
 #include "cli/archive.h"
 #include "cli/arguments.h"
 #include "cli/client.h"
@@ -897,7 +898,7 @@ static sigset_t stop_signals(void)
 struct stopper {
     const sigset_t *signals;
     uint64_t stop_us;
-    pthread_t thread;
+    struct thread thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int signal;            /* the received signal; 0: none yet */
@@ -1032,7 +1033,7 @@ static int wait_for_signal(struct stopper *stopper)
     }
 }
 
-static void *stopper_main(void *context)
+static void stopper_main(void *context)
 {
     struct stopper *stopper = context;
     int got = wait_for_signal(stopper);
@@ -1046,7 +1047,7 @@ static void *stopper_main(void *context)
     bool ended = stopper->ended, closing = stopper->closing;
     pthread_mutex_unlock(&stopper->lock);
     if (ended)
-        return NULL;
+        return;
     if (closing)
         log_warning("RocksDB does not close within --stop-time; all of its data is durable");
     else
@@ -1059,7 +1060,7 @@ static int stopper_begin(struct stopper *stopper)
 {
     pthread_mutex_init(&stopper->lock, NULL);
     pthread_cond_init(&stopper->changed, NULL);
-    return pthread_create(&stopper->thread, NULL, stopper_main, stopper);
+    return thread_start(&stopper->thread, "stopper", stopper_main, stopper);
 }
 
 /* Marks the rest of the stop as safe to abort: at --stop-time the exit status is 0 from now on. */
@@ -1086,8 +1087,8 @@ static void stopper_end(struct stopper *stopper)
     stopper->ended = true;
     pthread_cond_broadcast(&stopper->changed);
     pthread_mutex_unlock(&stopper->lock);
-    (void)pthread_kill(stopper->thread, SIGHUP); /* blocked in all threads: it only ends sigtimedwait() */
-    pthread_join(stopper->thread, NULL);
+    (void)pthread_kill(stopper->thread.id, SIGHUP); /* blocked in all threads: it only ends sigtimedwait() */
+    thread_join(&stopper->thread);
     pthread_cond_destroy(&stopper->changed);
     pthread_mutex_destroy(&stopper->lock);
 }
