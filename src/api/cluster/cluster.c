@@ -278,7 +278,7 @@ static int look(struct request *request)
     bool enough_nodes;
     wait->follower.seen_state = journal_state_version(request->api->journal);
     struct cluster_health health = cluster_health_begin(request);
-    int r = index_set_read(request, &cluster_every_index, &set);
+    int r = index_set_read(request, &catalog_options_every_index, &set);
     if (r != 0 || (r = check_nodes(request, wait->nodes, &enough_nodes, health.nodes->count)) != 0)
         return r;
     for (size_t i = 0; i < set.count; i++)

@@ -198,7 +198,7 @@ int handle_cluster_state(struct request *request)
     bool local = false;
     int r = request_bool(request, "local", &local);
     if (r != 0 || (r = request_bool(request, "flat_settings", &job->flat)) != 0 ||
-        (r = index_set_read(request, &cluster_every_index, &job->set)) != 0)
+        (r = index_set_read(request, &catalog_options_every_index, &job->set)) != 0)
         return r;
     request->context = job;
     uint64_t rows =

@@ -471,19 +471,13 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
 static int add_indices(struct request *request, struct changes *changes, const struct catalog *catalog)
 {
     struct arena arena = ARENA_INIT;
-    static const struct catalog_options all = {.ignore_unavailable = true,
-                                               .allow_no_indices = true,
-                                               .expand_open = true,
-                                               .expand_closed = true,
-                                               .expand_hidden = true,
-                                               .allow_closed = true};
     struct catalog_target *targets;
     size_t count;
-    int r = catalog_resolve(catalog, changes->expression, &all, request->dialect, &arena, &targets, &count,
-                            &request->problem);
+    int r = catalog_resolve(catalog, changes->expression, &catalog_options_every_index, request->dialect, &arena,
+                            &targets, &count, &request->problem);
     if (r > 0) { /* the refusal lives as long as the request */
-        r = catalog_resolve(catalog, changes->expression, &all, request->dialect, request->arena, &targets, &count,
-                            &request->problem);
+        r = catalog_resolve(catalog, changes->expression, &catalog_options_every_index, request->dialect,
+                            request->arena, &targets, &count, &request->problem);
         r = r > 0 ? REQUEST_REFUSED : r;
     }
     for (size_t i = 0; r == 0 && i < count; i++) {
