@@ -4,7 +4,6 @@
  */
 #include "api/request/api.h"
 
-#include "api/request/absent.h"
 #include "api/request/api_internal.h"
 #include "api/request/awaited.h"
 #include "api/cluster/cluster_uuid.h"
@@ -28,6 +27,7 @@
 #include "api/page/events.h"
 #include "api/request/followers.h"
 #include "api/search/searches.h"
+#include "api/request/unsupported_api.h"
 #include "api/request/url.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -193,7 +193,7 @@ static int refuse_by_name(struct request *request, struct slice name)
 static int refuse_absent(struct request *request)
 {
     struct slice name;
-    if (request->exchange->method == HTTP_OPTIONS || !absent_find(request->exchange->path, &name))
+    if (request->exchange->method == HTTP_OPTIONS || !unsupported_api_find(request->exchange->path, &name))
         return 0;
     return refuse_by_name(request, name);
 }

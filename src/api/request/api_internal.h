@@ -53,7 +53,7 @@ struct api {
 /*
  * Answers 405 with the methods (bits by enum http_method) that lead somewhere with this path, or OPTIONS with the same.
  * `bad_escape`: the path could not even be decoded; data NULL else.
- * Returns: REQUEST_ANSWERED; REQUEST_REFUSED where the path is of an API that is not here (absent.h).
+ * Returns: REQUEST_ANSWERED; REQUEST_REFUSED where the path is of an API that is not here (unsupported_api.h).
  */
 int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape) TL_MUST_USE;
 
