@@ -5,6 +5,7 @@
 #include "api/request/api.h"
 
 #include "api/request/api_internal.h"
+#include "api/request/as_of.h"
 #include "api/request/awaited.h"
 #include "api/cluster/cluster_uuid.h"
 #include "api/cluster/log_settings.h"
@@ -20,7 +21,6 @@
 #include "api/request/memory.h"
 #include "api/request/nodes.h"
 #include "api/request/own_path.h"
-#include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "api/request/request_name.h"
@@ -450,7 +450,7 @@ static int pass_gate(struct request *request)
         request_watch(request); /* at the gate it is another's */
     if (!gate_enter(request->api->gate, request))
         return REQUEST_PENDING;
-    return past_handle(request);
+    return as_of_handle(request);
 }
 
 /* Lets the request in, and hands it to its handler. */

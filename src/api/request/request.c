@@ -8,13 +8,13 @@
 #include <stdarg.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/as_of.h"
 #include "api/request/awaited.h"
 #include "api/request/consistency.h"
 #include "api/request/distribution.h"
 #include "api/request/head_waits.h"
 #include "api/request/instant.h"
 #include "api/request/memory.h"
-#include "api/request/past.h"
 #include "api/request/place.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
@@ -639,7 +639,7 @@ void request_end_stream(struct request *request)
 static int request_enter_handler(struct request *request)
 {
     request_clock(request);
-    return past_handle(request);
+    return as_of_handle(request);
 }
 
 /* The answer is there, and is laid out and sent. */

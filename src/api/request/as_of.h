@@ -10,12 +10,12 @@
  * - Calls that show the present only (locks, sessions, statistics of the store), and calls that
  *   change something, are refused.
  */
-#ifndef TL_API_PAST_H
-#define TL_API_PAST_H
+#ifndef TL_API_AS_OF_H
+#define TL_API_AS_OF_H
 
 #include "api/request/request.h"
 
 /* Runs the route's handler as of the timestamp or in the transaction that the request names. Returns: as a handler. */
-int past_handle(struct request *request) TL_MUST_USE;
+int as_of_handle(struct request *request) TL_MUST_USE;
 
 #endif

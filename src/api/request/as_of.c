@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls read the past; see past.h. */
-#include "api/request/past.h"
+/* Which calls read the past; see as_of.h. */
+#include "api/request/as_of.h"
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -130,7 +130,7 @@ static int refuse_apart(struct request *request)
     return 0;
 }
 
-int past_handle(struct request *request)
+int as_of_handle(struct request *request)
 {
     request_handler *handler = request->route->handler;
     bool moment = names_moment(request);
