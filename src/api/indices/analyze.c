@@ -9,8 +9,8 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/location.h"
 #include "api/request/memory.h"
-#include "api/request/place.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/settings.h"
 #include "json/write.h"
@@ -38,7 +38,7 @@ struct analyze {
 static int refuse_kind(struct analyze *analyze, yyjson_val *key, yyjson_val *value)
 {
     size_t line, column;
-    place_line(&analyze->doc, place_of_member(&analyze->doc, key), &line, &column);
+    location_line(&analyze->doc, location_of_member(&analyze->doc, key), &line, &column);
     return request_refuse(analyze->request, PROBLEM_X_CONTENT_PARSE,
                           "[%zu:%zu] [analyze_request] %.*s doesn't support values of type: %s", line, column,
                           SLICE_ARG(json_slice(key)), json_token(value));
@@ -74,7 +74,7 @@ static int take_member(struct analyze *analyze, yyjson_val *key, yyjson_val *val
         return request_refuse(analyze->request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[%.*s] of [_analyze] is not supported by this server", SLICE_ARG(name));
     size_t line, column;
-    place_line(&analyze->doc, place_of_string(&analyze->doc, key), &line, &column);
+    location_line(&analyze->doc, location_of_string(&analyze->doc, key), &line, &column);
     return request_refuse(analyze->request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [analyze_request] unknown field [%.*s]",
                           line, column, SLICE_ARG(name));
 }
@@ -99,7 +99,7 @@ static int read_body(struct analyze *analyze)
     struct request *request = analyze->request;
     size_t i, max;
     yyjson_val *key, *value;
-    if (place_is_blank(request_body(request)))
+    if (location_is_blank(request_body(request)))
         return request_refuse(request, PROBLEM_PARSE, "request body or source parameter is required");
     int r = request_json(request, 0, &analyze->doc);
     if (r != 0)

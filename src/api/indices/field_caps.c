@@ -11,8 +11,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
+#include "api/request/location.h"
 #include "api/request/memory.h"
-#include "api/request/place.h"
 #include "base/map.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
@@ -325,7 +325,7 @@ static int check_body(struct request *request)
     struct json_doc doc;
     size_t index, count;
     yyjson_val *key, *value;
-    if (place_is_blank(body))
+    if (location_is_blank(body))
         return 0;
     int r = json_parse(request->arena, body, request->dialect, 0, &doc, &request->problem);
     if (r != 0)

@@ -2,10 +2,10 @@
 /*
  * _settings of indices.
  */
-#include "api/request/place.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
+#include "api/request/location.h"
 #include "api/request/names.h"
 
 /* Defaults that ?include_defaults shows where an index says nothing else. */
@@ -123,7 +123,7 @@ int handle_settings_put(struct request *request)
         (r = request_bool(request, "flat_settings", &flat)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     bool blank =
-        request_body(request).len > 0 && place_is_blank(request_body(request)) && request->dialect == DIALECT_7;
+        request_body(request).len > 0 && location_is_blank(request_body(request)) && request->dialect == DIALECT_7;
     if (!blank && (r = request_json(request, 0, &doc)) != 0)
         return r;
     if (!blank && doc.root == NULL)

@@ -14,8 +14,8 @@
 #include "api/request/distribution.h"
 #include "api/request/head_waits.h"
 #include "api/request/instant.h"
+#include "api/request/location.h"
 #include "api/request/memory.h"
-#include "api/request/place.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "api/request/access_log.h"
@@ -148,7 +148,7 @@ int request_json(struct request *request, unsigned json_flags, struct json_doc *
 int request_blank(struct request *request, const char *parser)
 {
     struct slice body = request_body(request);
-    if (request->dialect != DIALECT_7 || body.len == 0 || !place_is_blank(body))
+    if (request->dialect != DIALECT_7 || body.len == 0 || !location_is_blank(body))
         return 0;
     return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:0] [%s] Expected START_OBJECT but was: null", parser);
 }
@@ -159,8 +159,8 @@ int request_first_json(struct request *request, struct json_doc *ret_doc)
     *ret_doc = (struct json_doc){NULL};
     if (body.len == 0)
         return 0;
-    int r = json_parse(request->arena, request->dialect == DIALECT_7 ? place_first_value(body) : body, request->dialect,
-                       0, ret_doc, &request->problem);
+    int r = json_parse(request->arena, request->dialect == DIALECT_7 ? location_first_value(body) : body,
+                       request->dialect, 0, ret_doc, &request->problem);
     return r > 0 ? REQUEST_REFUSED : r;
 }
 

@@ -8,8 +8,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
+#include "api/request/location.h"
 #include "api/request/memory.h"
-#include "api/request/place.h"
 #include "api/search/searches.h"
 
 enum { INLINE_BYTES = 4096 }; /* of a query, for all indices together: longer ones run on a worker */
@@ -148,10 +148,10 @@ static int ready(struct request *request)
 
 static bool is_blank_object(struct slice body)
 {
-    struct slice value = place_first_value(body);
-    while (value.len > 0 && place_is_blank(slice_make(value.data, 1)))
+    struct slice value = location_first_value(body);
+    while (value.len > 0 && location_is_blank(slice_make(value.data, 1)))
         value = slice_from_offset(value, 1);
-    return value.len >= 2 && value.data[0] == '{' && place_is_blank(slice_make(value.data + 1, value.len - 2));
+    return value.len >= 2 && value.data[0] == '{' && location_is_blank(slice_make(value.data + 1, value.len - 2));
 }
 
 int handle_validate_query(struct request *request)
@@ -169,7 +169,7 @@ int handle_validate_query(struct request *request)
         (r = request_bool(request, "all_shards", &validation->all_shards)) != 0 ||
         (r = search_call_init(request, request->arena, &validation->call)) != 0 ||
         (r = index_options_read(request, &some, &validation->call.options)) != 0 ||
-        (place_is_blank(body) && (r = search_call_lucene(request, &validation->call)) != 0) ||
+        (location_is_blank(body) && (r = search_call_lucene(request, &validation->call)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
     if (is_blank_object(body))
