@@ -19,8 +19,8 @@
 #include "api/request/head_waits.h"
 #include "api/request/media.h"
 #include "api/request/memory.h"
+#include "api/request/native_path.h"
 #include "api/request/nodes.h"
-#include "api/request/own_path.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "api/request/request_name.h"
@@ -228,7 +228,7 @@ int api_wrong_method(struct request *request, unsigned methods, struct slice bad
                             SLICE_ARG(uri_of(exchange, request->arena)), SLICE_ARG(exchange->method_name));
     problem_reply_text(request, 405,
                        arena_printf(request->arena, "%.*s, allowed: [%s]%.*s", SLICE_ARG(text), allowed.data,
-                                    SLICE_ARG(own_path_advice(request))),
+                                    SLICE_ARG(native_path_suggest(request))),
                        true);
     return REQUEST_ANSWERED;
 }
@@ -243,7 +243,7 @@ static int reply_no_handler(struct request *request)
     if (request->dialect == DIALECT_5) {
         struct buf *text = reply_text(request, 400);
         buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]%.*s", SLICE_ARG(uri),
-                   SLICE_ARG(exchange->method_name), SLICE_ARG(own_path_advice(request)));
+                   SLICE_ARG(exchange->method_name), SLICE_ARG(native_path_suggest(request)));
         return REQUEST_ANSWERED;
     }
     if (exchange->method == HTTP_OPTIONS)
@@ -251,7 +251,7 @@ static int reply_no_handler(struct request *request)
     problem_reply_text(request, 400,
                        arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]%.*s",
                                     SLICE_ARG(uri), SLICE_ARG(exchange->method_name),
-                                    SLICE_ARG(own_path_advice(request))),
+                                    SLICE_ARG(native_path_suggest(request))),
                        false);
     return REQUEST_ANSWERED;
 }
@@ -352,7 +352,7 @@ static bool is_made_in_transaction(const struct request *request)
 {
     if (request->route->handler == handle_cluster_health)
         return false;
-    return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
+    return request->route->form != FORM_NATIVE || request->parts[PART_TRANSACTION].len > 0 ||
            request->route->handler == handle_lock || request->route->handler == handle_unlock ||
            request->route->handler == handle_rename || request->route->handler == handle_tree;
 }

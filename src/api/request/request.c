@@ -124,7 +124,7 @@ int request_accept(struct request *request)
     if (!params_known(&request->params, request->route->params) &&
         params_check(&request->params, accepted_names(request), path, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
-    bool may_be_body = request->route->form != FORM_OWN; /* in our own calls `source` is an ordinary parameter */
+    bool may_be_body = request->route->form != FORM_NATIVE; /* in our own calls `source` is an ordinary parameter */
     return may_be_body && params_listed(request->route->params, "source") ? check_source(request) : 0;
 }
 

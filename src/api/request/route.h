@@ -43,7 +43,7 @@ enum route_form {
     FORM_TYPELESS, /* 7.10, or 8 when the client asks for it */
     FORM_TYPED,    /* 5.6 */
     FORM_SHARED,   /* same path in all versions: 7.10's replies, unless the handler knows better */
-    FORM_OWN,      /* Tidelock's own */
+    FORM_NATIVE,   /* Tidelock's own */
 };
 
 typedef int request_handler(struct request *request);
