@@ -7,8 +7,8 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
 #include "api/request/names.h"
+#include "api/request/request_budget.h"
 #include "core/catalog/settings.h"
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ int handle_cluster_state(struct request *request)
         names_match(request_part(request, PART_METRIC), SLICE_LIT("routing_table")) ? index_set_rows(&job->set) : 0;
     if (rows <= INDEX_SET_SHORT)
         return write_state(request);
-    r = memory_take(request, rows * SHARD_BYTES);
+    r = request_budget_take(request, rows * SHARD_BYTES);
     return r != 0 ? r : request_work(request, write_state);
 }
 

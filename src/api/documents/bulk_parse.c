@@ -10,7 +10,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/dialect.h"
 #include "api/request/location.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 #include "base/clock.h"
 
 /* The state of the parser. */
@@ -419,8 +419,8 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
         validation_add(&validation, "no requests added");
     for (size_t i = 0; i < bulk->count; i++) {
         const struct write_item *item = &bulk->items[i];
-        if (memory_stops(request, ITEM_STEPS))
-            return memory_refuse(request);
+        if (request_budget_stops(request, ITEM_STEPS))
+            return request_budget_refuse(request);
         validate_names(request, item, &bulk->actions[i], &validation);
         write_item_validate(item, &bulk->actions[i].asked, &validation);
     }
@@ -434,8 +434,8 @@ int bulk_parse(struct request *request, struct slice body, const struct bulk_def
     int r;
     *ret_bulk = (struct bulk){NULL};
     while ((r = take_line(&parser, &line)) == 0) {
-        if (memory_stops(request, LINE_STEPS + line.len))
-            return memory_refuse(request);
+        if (request_budget_stops(request, LINE_STEPS + line.len))
+            return request_budget_refuse(request);
         if (is_blank(line))
             continue;
         if ((r = read_item(&parser, line)) != 0)

@@ -7,8 +7,8 @@
 #include "api/documents/doc_read.h"
 #include "api/request/handlers.h"
 #include "api/request/location.h"
-#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 
 /* Documents of one request. */
 #define MGET_ITEMS_MAX 100000
@@ -309,8 +309,8 @@ static int mget_run(struct request *request)
     size_t begun = buf->len;
     request->exchange->status = 200;
     for (size_t end = mget->next + MGET_INLINE_ITEMS; mget->next < mget->count; mget->next++) {
-        if (memory_stops(request, MGET_ITEM_STEPS))
-            return memory_refuse(request);
+        if (request_budget_stops(request, MGET_ITEM_STEPS))
+            return request_budget_refuse(request);
         if (!request->on_worker && (mget->next == end || buf->len - begun > MGET_INLINE_BYTES))
             return request_work(request, mget_run);
         buf_slice(buf, mget->next > 0 ? SLICE_LIT(",") : SLICE_LIT("{\"docs\":["));

@@ -11,8 +11,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
-#include "api/request/memory.h"
 #include "api/request/native_body.h"
+#include "api/request/request_budget.h"
 #include "base/clock.h"
 #include "core/documents/path_lookup.h"
 #include "journal/journal.h"
@@ -122,7 +122,7 @@ static int search_long(struct request *request)
     if (r < 0)
         return r;
     if (account_ended(&request->account))
-        return memory_refuse(request);
+        return request_budget_refuse(request);
     if (view_is_too_old(&request->view))
         return submit(request); /* documents that were not found may have existed since */
     ask->found_from = from;

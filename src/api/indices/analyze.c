@@ -10,7 +10,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/location.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/settings.h"
 #include "json/write.h"
@@ -478,7 +478,7 @@ static bool write_token(void *context, const struct analysis_token *token)
     struct output *out = context;
     struct request *request = out->analyze->request;
     struct slice text = token->text;
-    if (memory_stops(request, TOKEN_STEPS + text.len / 8))
+    if (request_budget_stops(request, TOKEN_STEPS + text.len / 8))
         return false;
     for (size_t i = 0; i < out->filter_count; i++) {
         struct filtered filtered = {.there = false};
@@ -549,7 +549,7 @@ static int tell(struct analyze *analyze, const struct analyzer *const *filters_o
     if (yyjson_is_str(analyze->text))
         write_text(&out, json_slice(analyze->text));
     json_arr_foreach (analyze->text, i, max, item) {
-        if (out.too_many || memory_refused(request))
+        if (out.too_many || request_budget_refused(request))
             break;
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         if (!yyjson_is_str(item))
@@ -559,8 +559,8 @@ static int tell(struct analyze *analyze, const struct analyzer *const *filters_o
     }
     json_end(&out.writer, ']');
     json_end(&out.writer, '}');
-    if (memory_refused(request))
-        return memory_refuse(request);
+    if (request_budget_refused(request))
+        return request_budget_refuse(request);
     if (out.too_many)
         return request_refuse(
             request, PROBLEM_ILLEGAL_STATE,

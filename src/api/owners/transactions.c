@@ -6,9 +6,9 @@
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
-#include "api/request/memory.h"
 #include "api/request/native_body.h"
 #include "api/request/query_status.h"
+#include "api/request/request_budget.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
 
@@ -109,7 +109,7 @@ static int begin_query(struct request *request, const struct begin *begin)
         return REQUEST_REFUSED;
     if (begin->session.len > 0)
         return find_query_session(request, begin, info);
-    memory_committed(request);
+    request_budget_committed(request);
     return reply_query_begun(request, info);
 }
 
@@ -205,7 +205,7 @@ static bool end_query(struct request *request, const struct query_txn_ending *en
     if (r == JOURNAL_UNKNOWN)
         return false;
     if (r == 0) {
-        memory_committed(request);
+        request_budget_committed(request);
         request->exchange->timestamp = journal_stable(request->api->journal);
     }
     *ret_result = r != 0           ? REQUEST_REFUSED

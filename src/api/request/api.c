@@ -18,11 +18,11 @@
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
 #include "api/request/media.h"
-#include "api/request/memory.h"
 #include "api/request/native_path.h"
 #include "api/request/nodes.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
+#include "api/request/request_budget.h"
 #include "api/request/request_name.h"
 #include "api/page/events.h"
 #include "api/request/followers.h"
@@ -456,11 +456,11 @@ static int pass_gate(struct request *request)
 /* Lets the request in, and hands it to its handler. */
 static int enter(struct request *request)
 {
-    int r = memory_admit(request);
+    int r = request_budget_admit(request);
     if (r != 0)
         return r;
     if (request->on_worker && !account_poll(&request->account)) /* the client left before its turn came */
-        return memory_refuse(request);
+        return request_budget_refuse(request);
     if ((r = request_forward_query_txn(request, request->transaction)) != 0)
         return r;
     return awaited_timestamp(request, request->after, pass_gate);

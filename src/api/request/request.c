@@ -15,10 +15,10 @@
 #include "api/request/head_waits.h"
 #include "api/request/instant.h"
 #include "api/request/location.h"
-#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "api/request/access_log.h"
+#include "api/request/request_budget.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
@@ -475,9 +475,9 @@ static bool only_reads(const struct command *command)
 
 static int submit(struct request *request, struct command *command, struct command_submission how)
 {
-    if (memory_refused(request)) {
+    if (request_budget_refused(request)) {
         command_free(command);
-        return memory_refuse(request);
+        return request_budget_refuse(request);
     }
     if (changes_the_past(request) && !command_is(command->type, COMMAND_UNLOGGED)) {
         command_free(command);
@@ -487,7 +487,7 @@ static int submit(struct request *request, struct command *command, struct comma
     if (command_is(command->type, COMMAND_DDL))
         fill_change(request, command);
     if (!only_reads(command))
-        memory_committed(request);
+        request_budget_committed(request);
     struct command_submission *submission = arena_alloc(&command->arena, sizeof *submission);
     *submission = how;
     command->context = submission;
@@ -627,7 +627,7 @@ static void request_release(struct request *request)
     unpin(request);
     if (request->query != NULL)
         journal_query_txn_release(request->api->journal, tl_steal(request->query));
-    memory_end(request);
+    request_budget_end(request);
 }
 
 void request_end_stream(struct request *request)

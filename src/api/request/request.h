@@ -110,7 +110,7 @@ struct request {
     bool gated;              /* owner's: the request is at the gate or has passed it */
 
     struct problem problem;     /* with REQUEST_REFUSED */
-    struct budget_guard memory; /* its share of the memory budget; memory.h */
+    struct budget_guard memory; /* its share of the memory budget; request_budget.h */
     struct account account; /* of its time; every loop over what a client sent draws on it, or on one made like it */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have

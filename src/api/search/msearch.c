@@ -7,9 +7,9 @@
 #include "api/request/dialect.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
 #include "api/request/names.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
@@ -89,8 +89,8 @@ static int settle_dialect(struct request *request, const struct msearch *all, st
     call->dialect = last->dialect;
     if (request->form.compatible_8 || (slice_equal(call->index, last->index) && slice_equal(call->types, last->types)))
         return 0;
-    if (memory_stops(request, catalog_index_count(request_catalog(request))))
-        return memory_refuse(request);
+    if (request_budget_stops(request, catalog_index_count(request_catalog(request))))
+        return request_budget_refuse(request);
     call->dialect = call->types.len > 0 ? dialect_of_typed_call(request, call->index, call->types)
                                         : dialect_of_indices(request, call->index);
     return 0;
@@ -164,7 +164,9 @@ static int run_item(struct request *request, struct msearch_item *item, int64_t 
     }
     if (r == SEARCH_CANCELLED) /* and so is the whole */
         (void)account_poll(&request->account);
-    return r == 0 ? 0 : r == SEARCH_CANCELLED ? memory_refuse(request) : search_outcome(request, &item->call, r);
+    return r == 0                  ? 0
+           : r == SEARCH_CANCELLED ? request_budget_refuse(request)
+                                   : search_outcome(request, &item->call, r);
 }
 
 static void write_failure(struct request *request, enum dialect dialect, struct json_writer *writer)
@@ -215,7 +217,7 @@ static int answer_all(struct request *request)
     json_writer_init(&list, &items);
     json_begin(&list, '[');
     int r = 0;
-    for (size_t i = 0; r == 0 && i < all->count && !memory_refused(request); i++)
+    for (size_t i = 0; r == 0 && i < all->count && !request_budget_refused(request); i++)
         r = write_item(request, &list, all->items[i]);
     json_end(&list, ']');
     if (r == 0) {

@@ -9,8 +9,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/index_set.h"
 #include "api/request/location.h"
-#include "api/request/memory.h"
 #include "api/search/searches.h"
+#include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "base/clock.h"
 #include "core/documents/doc.h"
@@ -727,7 +727,7 @@ static void wrap_for_shards(const struct search_call *call, const struct problem
 static int cancelled(struct request *request, const struct search_call *call)
 {
     (void)account_poll(&request->account);
-    int r = memory_refuse(request);
+    int r = request_budget_refuse(request);
     if (request->account.end == ACCOUNT_CANCELLED) {
         struct problem cause = request->problem;
         wrap_for_shards(call, &cause, &request->problem);
