@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "api/request/names.h"
 #include "api/search/searches.h"
+#include "api/request/name_list.h"
 #include "api/request/source_filter.h"
 #include "api/documents/update_body.h"
 #include "core/catalog/cluster_settings.h"
@@ -206,9 +206,9 @@ static int read_source(struct request *request, struct by_query *by, const struc
     json_obj_foreach (source, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "index")) {
-            by->call.index = names_of_json(by->call.arena, value);
+            by->call.index = name_list_of_json(by->call.arena, value);
         } else if (slice_is(name, "type")) {
-            by->call.types = names_of_json(by->call.arena, value);
+            by->call.types = name_list_of_json(by->call.arena, value);
         } else if (!slice_is(name, "remote")) {
             if (text.len > 1)
                 buf_lit(&text, ",");

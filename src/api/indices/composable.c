@@ -9,7 +9,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/location.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 #include "json/filter.h"

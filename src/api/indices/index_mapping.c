@@ -6,7 +6,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/location.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
 
@@ -76,7 +76,7 @@ static struct slice missing_types(struct request *request, const struct index_se
         types = slice_from_offset(types, len + 1);
     }
     *ret_count = count;
-    return names_sorted(request->arena, missing, count);
+    return name_list_sort(request->arena, missing, count);
 }
 
 /* Whether indices of 7.x have the types: its calls name one with include_type_name only. */

@@ -7,7 +7,7 @@
 #include "api/request/dialect.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
 #include "api/search/searches.h"
@@ -56,17 +56,17 @@ static int read_header(struct request *request, struct slice line, struct search
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices"))
-            call->index = names_of_json(request->arena, value);
+            call->index = name_list_of_json(request->arena, value);
         else if (slice_is(name, "type") || slice_is(name, "types"))
-            call->types = names_of_json(request->arena, value);
+            call->types = name_list_of_json(request->arena, value);
         else if (slice_is(name, "routing"))
-            call->routing = names_of_json(request->arena, value);
+            call->routing = name_list_of_json(request->arena, value);
         else if (slice_is(name, "ignore_unavailable") || slice_is(name, "ignoreUnavailable"))
             call->options.ignore_unavailable = flag;
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
             call->options.allow_no_indices = flag;
         else if (slice_is(name, "expand_wildcards") || slice_is(name, "expandWildcards"))
-            r = index_options_expand(request, names_of_json(request->arena, value), &call->options);
+            r = index_options_expand(request, name_list_of_json(request->arena, value), &call->options);
         else if (slice_is(name, "allow_partial_search_results"))
             call->whole = !flag;
         else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||

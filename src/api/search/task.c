@@ -8,7 +8,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/forward.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "api/request/url.h"
 #include "api/search/searches.h"
 #include "base/check.h"
@@ -443,7 +443,7 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
 
 static bool wanted_action(struct slice patterns, struct slice action)
 {
-    return patterns.data == NULL || names_listed(patterns, action);
+    return patterns.data == NULL || name_list_has(patterns, action);
 }
 
 /* The tasks that run, and (where `self`) the call that asks. */
