@@ -11,7 +11,7 @@
 #include "api/cluster/log_settings.h"
 #include "api/cluster/zones.h"
 #include "api/request/consistency.h"
-#include "api/request/date_name.h"
+#include "api/request/date_math_name.h"
 #include "api/request/dialect.h"
 #include "api/request/distribution.h"
 #include "api/request/forward.h"
@@ -297,8 +297,8 @@ static int resolve_date_names(struct request *request)
     memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
     int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
-    int r =
-        date_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX], &request->problem);
+    int r = date_math_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX],
+                                   &request->problem);
     return r == 0 ? 0 : REQUEST_REFUSED;
 }
 
