@@ -83,7 +83,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
-    api->gate = gate_new();
+    api->gate = txn_queue_new();
     api->consistency = consistency_open(journal);
     api->traffic = traffic_new(route_line_count());
     api->started_us = clock_wall_us();
@@ -145,7 +145,7 @@ void api_close(struct api *api)
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
     searches_close(api->searches);
-    gate_free(api->gate);
+    txn_queue_free(api->gate);
     consistency_close(api->consistency);
     route_table_free(api->routes);
     traffic_free(api->traffic);
@@ -448,7 +448,7 @@ static int pass_gate(struct request *request)
         request->query = journal_query_txn_use(request->api->journal, request->transaction);
     if (request->transaction.len > 0)
         request_watch(request); /* at the gate it is another's */
-    if (!gate_enter(request->api->gate, request))
+    if (!txn_queue_enter(request->api->gate, request))
         return REQUEST_PENDING;
     return as_of_handle(request);
 }

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 
 #include "api/owners/attachment.h"
+#include "api/owners/txn_queue.h"
 #include "api/scripts/file_scripts.h"
-#include "api/owners/gate.h"
 #include "api/request/id.h"
 #include "api/request/request.h"
 #include "api/request/worker.h"
@@ -32,7 +32,7 @@ struct api {
     struct api_options options;
     struct route_table *routes;
     struct workers *workers;
-    struct gate *gate;
+    struct txn_queue *gate;
     struct attachments *attachments;
     struct followers *followers;       /* requests that wait for changes */
     struct consistency *consistency;   /* settings of a cluster */

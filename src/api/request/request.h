@@ -15,7 +15,7 @@
  *                                  caller's own, within the call
  *   request_work(),                a worker
  *   request_work_short()
- *   gate_enter() that returns      the owner of the request before it, whose request_settle()
+ *   txn_queue_enter() that returns      the owner of the request before it, whose request_settle()
  *   false                          hands it to a worker
  *   request_park(), with a list    the thread that takes it off the list: followers (_changes,
  *   under a lock                   Tidelock-After), head_waits (reads of the newest state),

@@ -29,7 +29,7 @@ struct request;
     X(SCROLL_ID, "scroll_id") \
     X(TASK_ID, "task_id")     \
     X(NODE_ID, "node_id")     \
-    X(TRANSACTION, "transaction") /* whose requests go one after another, see gate.h */
+    X(TRANSACTION, "transaction") /* whose requests go one after another, see txn_queue.h */
 
 enum route_part {
 #define X(symbol, name) PART_##symbol,

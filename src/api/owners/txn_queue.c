@@ -2,7 +2,7 @@
 /*
  * The gate.
  */
-#include "api/owners/gate.h"
+#include "api/owners/txn_queue.h"
 
 #include <pthread.h>
 
@@ -11,24 +11,24 @@
 #include "base/map.h"
 
 /* A transaction that has a request inside. */
-struct gate_lane {
+struct txn_queue_lane {
     struct list queue; /* of waiting requests, by `link` */
 };
 
-struct gate {
+struct txn_queue {
     pthread_mutex_t lock;
     struct map lanes; /* by transaction id */
 };
 
-struct gate *gate_new(void)
+struct txn_queue *txn_queue_new(void)
 {
-    struct gate *gate = mem_zalloc(sizeof *gate);
+    struct txn_queue *gate = mem_zalloc(sizeof *gate);
     pthread_mutex_init(&gate->lock, NULL);
     gate->lanes = MAP_INIT;
     return gate;
 }
 
-void gate_free(struct gate *gate)
+void txn_queue_free(struct txn_queue *gate)
 {
     if (gate == NULL)
         return;
@@ -38,13 +38,13 @@ void gate_free(struct gate *gate)
     mem_free(gate);
 }
 
-bool gate_enter(struct gate *gate, struct request *request)
+bool txn_queue_enter(struct txn_queue *gate, struct request *request)
 {
     if (request->transaction.len == 0 || request->query != NULL)
         return true;
     request->gated = true;
     pthread_mutex_lock(&gate->lock);
-    struct gate_lane *lane = map_get(&gate->lanes, request->transaction);
+    struct txn_queue_lane *lane = map_get(&gate->lanes, request->transaction);
     bool free = lane == NULL;
     if (free) {
         lane = mem_alloc(sizeof *lane);
@@ -57,14 +57,14 @@ bool gate_enter(struct gate *gate, struct request *request)
     return free;
 }
 
-struct request *gate_leave(struct gate *gate, const struct request *request)
+struct request *txn_queue_leave(struct txn_queue *gate, const struct request *request)
 {
     struct request *next = NULL;
     struct slice transaction = request->transaction;
     if (!request->gated)
         return NULL;
     pthread_mutex_lock(&gate->lock);
-    struct gate_lane *lane = map_get(&gate->lanes, transaction);
+    struct txn_queue_lane *lane = map_get(&gate->lanes, transaction);
     INSIST(lane != NULL);
     if (list_empty(&lane->queue)) {
         map_remove(&gate->lanes, transaction);
