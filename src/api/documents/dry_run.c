@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rehearsals; see dry_run.h. */
+/* Dry runs; see dry_run.h. */
 #include "api/documents/dry_run.h"
 
 #include "api/request/api_internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rehearsals: a script that takes long is tried on a worker before the core runs it.
+ * Dry runs: a script that takes long is tried on a worker before the core runs it.
  *
  * The core is one thread, so a script that loops for ever would hold up all writes until its steps
  * are used up. An update therefore grants its script DRY_RUN_STEPS at first. What needs more is

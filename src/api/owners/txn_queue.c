@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The gate.
- */
+/* The queues of update transactions; see txn_queue.h. */
 #include "api/owners/txn_queue.h"
 
 #include <pthread.h>
@@ -10,7 +8,7 @@
 #include "base/check.h"
 #include "base/map.h"
 
-/* A transaction that has a request inside. */
+/* A transaction with a request that is being executed. */
 struct txn_queue_lane {
     struct list queue; /* of waiting requests, by `link` */
 };
@@ -22,57 +20,57 @@ struct txn_queue {
 
 struct txn_queue *txn_queue_new(void)
 {
-    struct txn_queue *gate = mem_zalloc(sizeof *gate);
-    pthread_mutex_init(&gate->lock, NULL);
-    gate->lanes = MAP_INIT;
-    return gate;
+    struct txn_queue *queue = mem_zalloc(sizeof *queue);
+    pthread_mutex_init(&queue->lock, NULL);
+    queue->lanes = MAP_INIT;
+    return queue;
 }
 
-void txn_queue_free(struct txn_queue *gate)
+void txn_queue_free(struct txn_queue *queue)
 {
-    if (gate == NULL)
+    if (queue == NULL)
         return;
-    INSIST(gate->lanes.count == 0);
-    map_deinit(&gate->lanes);
-    pthread_mutex_destroy(&gate->lock);
-    mem_free(gate);
+    INSIST(queue->lanes.count == 0);
+    map_deinit(&queue->lanes);
+    pthread_mutex_destroy(&queue->lock);
+    mem_free(queue);
 }
 
-bool txn_queue_enter(struct txn_queue *gate, struct request *request)
+bool txn_queue_enter(struct txn_queue *queue, struct request *request)
 {
     if (request->transaction.len == 0 || request->query != NULL)
         return true;
-    request->gated = true;
-    pthread_mutex_lock(&gate->lock);
-    struct txn_queue_lane *lane = map_get(&gate->lanes, request->transaction);
+    request->in_txn_queue = true;
+    pthread_mutex_lock(&queue->lock);
+    struct txn_queue_lane *lane = map_get(&queue->lanes, request->transaction);
     bool free = lane == NULL;
     if (free) {
         lane = mem_alloc(sizeof *lane);
         list_init(&lane->queue);
-        map_put(&gate->lanes, request->transaction, lane);
+        map_put(&queue->lanes, request->transaction, lane);
     } else {
         list_append(&lane->queue, &request->link);
     }
-    pthread_mutex_unlock(&gate->lock);
+    pthread_mutex_unlock(&queue->lock);
     return free;
 }
 
-struct request *txn_queue_leave(struct txn_queue *gate, const struct request *request)
+struct request *txn_queue_leave(struct txn_queue *queue, const struct request *request)
 {
     struct request *next = NULL;
     struct slice transaction = request->transaction;
-    if (!request->gated)
+    if (!request->in_txn_queue)
         return NULL;
-    pthread_mutex_lock(&gate->lock);
-    struct txn_queue_lane *lane = map_get(&gate->lanes, transaction);
+    pthread_mutex_lock(&queue->lock);
+    struct txn_queue_lane *lane = map_get(&queue->lanes, transaction);
     INSIST(lane != NULL);
     if (list_empty(&lane->queue)) {
-        map_remove(&gate->lanes, transaction);
+        map_remove(&queue->lanes, transaction);
         mem_free(lane);
     } else {
         next = list_entry(lane->queue.next, struct request, link);
         list_remove(&next->link);
     }
-    pthread_mutex_unlock(&gate->lock);
+    pthread_mutex_unlock(&queue->lock);
     return next;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate: lets requests that name the same transaction through one after another (README.md, invariant 6).
+ * The queue of each update transaction: requests that name it are executed one after another, in
+ * order of arrival (README.md, invariant 6).
  *
- * Those of a query transaction bypass it: it has no overlay that one could read while another writes.
+ * Requests of a query transaction bypass it: it has no overlay that one could read while another writes.
  */
 #ifndef TL_API_TXN_QUEUE_H
 #define TL_API_TXN_QUEUE_H
@@ -13,16 +14,19 @@ struct txn_queue;
 
 /* Owns: the caller; txn_queue_free. */
 struct txn_queue *txn_queue_new(void);
-/* Requires: no request is inside. NULL is fine. */
-void txn_queue_free(struct txn_queue *gate);
+/* Requires: no request is in a queue. NULL has no effect. */
+void txn_queue_free(struct txn_queue *queue);
 
 /*
- * Returns: true when the request may continue; false when it was queued, and a later txn_queue_leave()
- * hands it out. Requests without a transaction always may.
+ * Returns: true: the request may continue; false: it waits, and a later txn_queue_leave() returns it.
+ * Requests without a transaction always may.
  */
-bool txn_queue_enter(struct txn_queue *gate, struct request *request);
+bool txn_queue_enter(struct txn_queue *queue, struct request *request);
 
-/* Ends a request's stay, if it has passed the gate. Returns: the request that may continue in its place, or NULL. */
-struct request *txn_queue_leave(struct txn_queue *gate, const struct request *request);
+/*
+ * Removes a request that has continued. Has no effect on one that was in no queue.
+ * Returns: the next request of its transaction, which may continue; NULL: none waits.
+ */
+struct request *txn_queue_leave(struct txn_queue *queue, const struct request *request);
 
 #endif

@@ -83,7 +83,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
-    api->gate = txn_queue_new();
+    api->txn_queue = txn_queue_new();
     api->consistency = consistency_open(journal);
     api->traffic = traffic_new(route_line_count());
     api->started_us = clock_wall_us();
@@ -145,7 +145,7 @@ void api_close(struct api *api)
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
     searches_close(api->searches);
-    txn_queue_free(api->gate);
+    txn_queue_free(api->txn_queue);
     consistency_close(api->consistency);
     route_table_free(api->routes);
     traffic_free(api->traffic);
@@ -442,13 +442,13 @@ static int find_row(struct request *request, struct route_match *ret_match)
 }
 
 /* Runs the handler when no other request of the transaction is at work. */
-static int pass_gate(struct request *request)
+static int enter_txn_queue(struct request *request)
 {
     if (request->transaction.len > 0)
         request->query = journal_query_txn_use(request->api->journal, request->transaction);
     if (request->transaction.len > 0)
-        request_watch(request); /* at the gate it is another's */
-    if (!txn_queue_enter(request->api->gate, request))
+        request_watch(request); /* in the queue it is another's */
+    if (!txn_queue_enter(request->api->txn_queue, request))
         return REQUEST_PENDING;
     return as_of_handle(request);
 }
@@ -463,7 +463,7 @@ static int enter(struct request *request)
         return request_budget_refuse(request);
     if ((r = request_forward_query_txn(request, request->transaction)) != 0)
         return r;
-    return awaited_timestamp(request, request->after, pass_gate);
+    return awaited_timestamp(request, request->after, enter_txn_queue);
 }
 
 static int dispatch(struct request *request)

@@ -32,7 +32,7 @@ struct api {
     struct api_options options;
     struct route_table *routes;
     struct workers *workers;
-    struct txn_queue *gate;
+    struct txn_queue *txn_queue;
     struct attachments *attachments;
     struct followers *followers;       /* requests that wait for changes */
     struct consistency *consistency;   /* settings of a cluster */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls read the past; see as_of.h. */
+/* Reads as of an earlier timestamp; see as_of.h. */
 #include "api/request/as_of.h"
 
 #include "api/request/api_internal.h"

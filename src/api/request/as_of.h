@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls read the past. A call with a past timestamp (?timestamp=, ?as_of=) answers as of that or is refused;
- * none ignores it.
+ * Reads as of an earlier timestamp: which calls make them. A call with such a timestamp
+ * (?timestamp=, ?as_of=) answers as of it or is refused; none ignores it.
  *
  * - Reads of documents make their view by request_read().
  * - Reads of the catalog get its state at that timestamp, or of their transaction, before their handler runs.

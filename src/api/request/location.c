@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Places in a body.
- */
+/* Locations in a body; see location.h. */
 #include "api/request/location.h"
 
 #include <string.h>

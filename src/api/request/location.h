@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places in a body: Elasticsearch says line and column of the token that it did not like.
+ * Locations in a body: Elasticsearch's errors have the line and column of the refused token.
  *
- * yyjson keeps no positions but those of strings, so a place is found by walking on from a key's.
- * Only errors pay for it.
+ * yyjson keeps no offsets but those of strings, so any other is computed by scanning from the name
+ * of the member. Only errors do so.
  */
 #ifndef TL_API_LOCATION_H
 #define TL_API_LOCATION_H

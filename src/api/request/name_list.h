@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of names as paths, parameters and bodies have them: apart by commas, with `*` for any characters.
+ * Lists of names in paths, parameters and bodies: separated by commas, with `*` for any characters.
  */
 #ifndef TL_API_NAME_LIST_H
 #define TL_API_NAME_LIST_H
@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 
-/* Whether a pattern of the list is of a name. */
+/* Returns: whether a pattern of the list matches the name. */
 bool name_list_has(struct slice list, struct slice name);
 
 /* Whether a name is asked for: by a pattern of the list, or because the list is empty or `_all`. */

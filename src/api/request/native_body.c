@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bodies of Tidelock's own calls.
- */
+/* Bodies of native calls; see native_body.h. */
 #include "api/request/native_body.h"
 
 #include <inttypes.h>

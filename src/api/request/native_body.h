@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of Tidelock's own calls: small objects whose members are read one by one, and where an unknown one is refused.
+ * Bodies of native calls, those that Elasticsearch lacks: small objects whose members are read one by one; an unknown
+ * member is refused.
  */
 #ifndef TL_API_NATIVE_BODY_H
 #define TL_API_NATIVE_BODY_H

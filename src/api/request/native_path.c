@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Near misses of Tidelock's own paths.
- */
+/* Suggestions for misspelled paths; see native_path.h. */
 #include "api/request/native_path.h"
 
 #include "api/request/api_internal.h"

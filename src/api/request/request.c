@@ -713,7 +713,7 @@ void request_settle(struct request *request, int result)
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);
-    struct request *behind = txn_queue_leave(api->gate, request);
+    struct request *behind = txn_queue_leave(api->txn_queue, request);
     exchange_respond(request->exchange);
     if (behind != NULL) { /* on a worker, so that a long queue does not nest */
         behind->next = request_enter_handler;
