@@ -2,7 +2,7 @@
 /*
  * `tidelock lock`: runs a command while it holds a lock, as flock(1) does for files.
  *
- * A session of our own holds the lock, and a life line (lifeline.h) keeps it alive. If the lease
+ * A session of our own holds the lock, and a life line (attach_stream.h) keeps it alive. If the lease
  * may be about to run out, because the server cannot be reached, the command is stopped before:
  * SIGTERM first, SIGKILL when time is short. Should we die, the connection breaks and the session
  * with it; the command dies with us (child.h).
@@ -17,11 +17,11 @@
 
 #include "base/types.h"
 #include "cli/arguments.h"
+#include "cli/attach_stream.h"
 #include "cli/child.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/shown.h"
-#include "cli/lifeline.h"
 #include "json/each.h"
 
 /* The rest of the lease, as a part of it, at which actions are due. */
@@ -302,7 +302,7 @@ static void pass_signals(struct child *child, int fd)
 /* A command, and how far the end of its lease has been heeded. */
 struct job {
     struct client *client;
-    struct lifeline *line;
+    struct attach_stream *line;
     struct child child;
     enum { JOB_RUNS, JOB_TERMINATED, JOB_KILLED } stage;
 };
@@ -319,10 +319,10 @@ static void stop_command(struct job *job, int stage)
 /* Stops the command in time. */
 static void guard_lease(struct job *job)
 {
-    struct lifeline *line = job->line;
-    if (job->stage == JOB_RUNS && !line->lost && lifeline_left(line) < line->ttl_us / LEASE_PARTS_ASK)
-        (void)lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS);
-    uint64_t left = lifeline_left(line);
+    struct attach_stream *line = job->line;
+    if (job->stage == JOB_RUNS && !line->lost && attach_stream_left(line) < line->ttl_us / LEASE_PARTS_ASK)
+        (void)attach_stream_renew(line, job->client, line->ttl_us / ANSWER_PARTS);
+    uint64_t left = attach_stream_left(line);
     if (job->stage == JOB_RUNS && left < line->ttl_us / LEASE_PARTS_TERM)
         stop_command(job, JOB_TERMINATED);
     else if (job->stage == JOB_TERMINATED && left < line->ttl_us / LEASE_PARTS_KILL)
@@ -335,18 +335,18 @@ static void guard_lease(struct job *job)
  */
 static void stop_too(struct job *job)
 {
-    struct lifeline *line = job->line;
+    struct attach_stream *line = job->line;
     if (!child_stop_too(&job->child))
         return;
-    (void)lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
-    if (lifeline_left(line) < line->ttl_us / LEASE_PARTS_TERM)
+    (void)attach_stream_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
+    if (attach_stream_left(line) < line->ttl_us / LEASE_PARTS_TERM)
         stop_command(job, JOB_KILLED); /* at once */
     else
         child_continue(&job->child);
 }
 
 /* Returns: the command's exit status, or EXIT_LOST. */
-static int run(struct client *client, struct lifeline *line, char **command)
+static int run(struct client *client, struct attach_stream *line, char **command)
 {
     struct job job = {.client = client, .line = line};
     sigset_t signals = passed_signals();
@@ -358,7 +358,7 @@ static int run(struct client *client, struct lifeline *line, char **command)
         return EXIT_FAILED;
     }
     while (!job.child.ended) {
-        lifeline_wait(line, fd, line->ttl_us / LEASE_PARTS_LOOK);
+        attach_stream_wait(line, fd, line->ttl_us / LEASE_PARTS_LOOK);
         pass_signals(&job.child, fd);
         if (job.child.stopped_by != 0)
             stop_too(&job);
@@ -373,9 +373,9 @@ static int run(struct client *client, struct lifeline *line, char **command)
  * In good order; not when the server is silent, and the lease about to run out by itself.
  * Returns: false when the session was gone before.
  */
-static bool close_session(struct client *client, const struct held *held, const struct lifeline *line)
+static bool close_session(struct client *client, const struct held *held, const struct attach_stream *line)
 {
-    uint64_t left_us = lifeline_left(line);
+    uint64_t left_us = attach_stream_left(line);
     if (left_us < line->ttl_us / LEASE_PARTS_TERM)
         return !line->lost;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -385,9 +385,9 @@ static bool close_session(struct client *client, const struct held *held, const 
 }
 
 /* Nothing is taken before the server would notice our death. */
-static int await_line(struct lifeline *line)
+static int await_line(struct attach_stream *line)
 {
-    if (lifeline_await(line))
+    if (attach_stream_await(line))
         return 0;
     fprintf(stderr, "tidelock lock: the server does not attach the session%s\n",
             line->lost ? ": it is lost" : ": no answer to GET /_session/{id}/_attach");
@@ -397,8 +397,8 @@ static int await_line(struct lifeline *line)
 /* The session is open; from here on its connection is watched. */
 static int lock_and_run(struct client *client, const struct lock_options *o, struct held *held)
 {
-    struct lifeline line;
-    lifeline_init(&line, client->url, held->session, o->ttl_us);
+    struct attach_stream line;
+    attach_stream_init(&line, client->url, held->session, o->ttl_us);
     bool ran = false;
     int status = await_line(&line);
     if (status == 0)
@@ -414,7 +414,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
         fprintf(stderr, "tidelock lock: the session was lost before the command ended\n");
         status = EXIT_LOST;
     }
-    lifeline_deinit(&line);
+    attach_stream_deinit(&line);
     return status;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "cli/lifeline.h"
+#include "cli/attach_stream.h"
 #include "cli/replica.h"
 #include "cli/shown.h"
 
@@ -26,7 +26,7 @@ enum {
 struct guard {
     struct source_hosts *hosts;
     struct client client; /* the thread's, once it runs */
-    struct lifeline line; /* the thread's */
+    struct attach_stream line; /* the thread's */
     char *session;
     struct thread thread;
     bool running;
@@ -41,15 +41,15 @@ struct guard {
  */
 static void look_at_host(struct guard *guard)
 {
-    struct lifeline *line = &guard->line;
+    struct attach_stream *line = &guard->line;
     if (line->failed)
         source_hosts_leave(guard->hosts, line->server);
     line->failed = false;
     if (!source_client_aim(&guard->client, TTL_US / LEASE_PARTS_LOOK))
         return;
-    lifeline_move(line, guard->client.url);
-    if (!line->lost && lifeline_left(line) < TTL_US / LEASE_PARTS_ASK &&
-        !lifeline_renew(line, &guard->client, TTL_US / LEASE_PARTS_LOOK))
+    attach_stream_move(line, guard->client.url);
+    if (!line->lost && attach_stream_left(line) < TTL_US / LEASE_PARTS_ASK &&
+        !attach_stream_renew(line, &guard->client, TTL_US / LEASE_PARTS_LOOK))
         source_hosts_leave(guard->hosts, guard->client.url);
 }
 
@@ -57,9 +57,9 @@ static void keep(void *context)
 {
     struct guard *guard = context;
     while (!atomic_load(&guard->ending)) {
-        lifeline_wait(&guard->line, -1, TTL_US / LEASE_PARTS_LOOK);
+        attach_stream_wait(&guard->line, -1, TTL_US / LEASE_PARTS_LOOK);
         look_at_host(guard);
-        atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
+        atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->line));
         atomic_store(&guard->lost, guard->line.lost);
     }
     shown_thread_end();
@@ -158,15 +158,15 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     int status = open_session(guard, name);
     if (status != 0)
         return status;
-    lifeline_init(&guard->line, guard->client.url, guard->session, TTL_US);
+    attach_stream_init(&guard->line, guard->client.url, guard->session, TTL_US);
     guard->running = true;
-    if (!lifeline_await(&guard->line)) {
+    if (!attach_stream_await(&guard->line)) {
         replica_print("the source does not attach the session");
         status = CLIENT_EXIT_ABSENT;
     }
     if (status == 0)
         status = take_lock(guard, name);
-    atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
+    atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->line));
     if (thread_start(&guard->thread, "guard", keep, guard) != 0)
         abort();
     return status;
@@ -205,10 +205,10 @@ void guard_free(struct guard *guard)
         return;
     if (guard->running) {
         atomic_store(&guard->ending, true);
-        lifeline_wake(&guard->line);
+        attach_stream_wake(&guard->line);
         thread_join(&guard->thread);
         close_session(guard);
-        lifeline_deinit(&guard->line);
+        attach_stream_deinit(&guard->line);
     }
     client_deinit(&guard->client);
     mem_free(guard->session);

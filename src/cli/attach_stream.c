@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session's life line; see lifeline.h. */
-#include "cli/lifeline.h"
+/* A session's life line; see attach_stream.h. */
+#include "cli/attach_stream.h"
 
 #include <string.h>
 
@@ -20,8 +20,8 @@ enum { RETRY_US = 200 * 1000, AWAIT_PARTS = 2 /* of the time to live */ };
  */
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
 {
-    struct lifeline_attachment *attachment = context;
-    struct lifeline *line = attachment->line;
+    struct attach_stream_attachment *attachment = context;
+    struct attach_stream *line = attachment->line;
     long status = 0;
     (void)bytes;
     curl_easy_getinfo(attachment->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -35,7 +35,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-static void attach(struct lifeline *line)
+static void attach(struct attach_stream *line)
 {
     line->newest_us = clock_boot_us();
     line->attached = true;
@@ -44,15 +44,15 @@ static void attach(struct lifeline *line)
 }
 
 /* Sets `now` up for a server. */
-static void make_attachment(struct lifeline *line, const char *url)
+static void make_attachment(struct attach_stream *line, const char *url)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "%s/_session/", url);
     client_escape(&path, slice_from(line->session));
     buf_lit(&path, "/_attach");
     buf_byte(&path, '\0');
-    struct lifeline_attachment *now = line->now = mem_zalloc(sizeof *now);
-    *now = (struct lifeline_attachment){.line = line, .curl = curl_easy_init()};
+    struct attach_stream_attachment *now = line->now = mem_zalloc(sizeof *now);
+    *now = (struct attach_stream_attachment){.line = line, .curl = curl_easy_init()};
     client_configure(now->curl, NULL);
     curl_easy_setopt(now->curl, CURLOPT_URL, path.data);
     curl_easy_setopt(now->curl, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -62,7 +62,7 @@ static void make_attachment(struct lifeline *line, const char *url)
     line->server = mem_strdup(url, strlen(url));
 }
 
-static void free_attachment(struct lifeline *line, struct lifeline_attachment *attachment)
+static void free_attachment(struct attach_stream *line, struct attach_stream_attachment *attachment)
 {
     if (attachment == NULL)
         return;
@@ -71,15 +71,15 @@ static void free_attachment(struct lifeline *line, struct lifeline_attachment *a
     mem_free(attachment);
 }
 
-void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us)
+void attach_stream_init(struct attach_stream *line, const char *url, const char *session, uint64_t ttl_us)
 {
-    *line = (struct lifeline){
+    *line = (struct attach_stream){
         .multi = curl_multi_init(), .session = session, .ttl_us = ttl_us, .heard_us = clock_boot_us()};
     make_attachment(line, url);
     attach(line);
 }
 
-void lifeline_move(struct lifeline *line, const char *url)
+void attach_stream_move(struct attach_stream *line, const char *url)
 {
     if (line->lost || strcmp(line->server, url) == 0)
         return;
@@ -94,7 +94,7 @@ void lifeline_move(struct lifeline *line, const char *url)
     attach(line);
 }
 
-void lifeline_deinit(struct lifeline *line)
+void attach_stream_deinit(struct attach_stream *line)
 {
     free_attachment(line, line->former);
     free_attachment(line, line->now);
@@ -102,7 +102,7 @@ void lifeline_deinit(struct lifeline *line)
     mem_free(line->server);
 }
 
-static void on_end(struct lifeline *line, CURL *curl)
+static void on_end(struct attach_stream *line, CURL *curl)
 {
     long status = 0;
     if (curl != line->now->curl) {
@@ -116,7 +116,7 @@ static void on_end(struct lifeline *line, CURL *curl)
     line->lost = line->lost || status == 404;
 }
 
-void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
+void attach_stream_wait(struct attach_stream *line, int fd, uint64_t wait_us)
 {
     struct curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN};
     int running;
@@ -139,20 +139,20 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
         free_attachment(line, tl_steal(line->former));
 }
 
-void lifeline_wake(struct lifeline *line)
+void attach_stream_wake(struct attach_stream *line)
 {
     (void)curl_multi_wakeup(line->multi);
 }
 
-bool lifeline_await(struct lifeline *line)
+bool attach_stream_await(struct attach_stream *line)
 {
     uint64_t end = clock_boot_us() + line->ttl_us / AWAIT_PARTS;
     while (!line->stood && !line->lost && clock_boot_us() < end)
-        lifeline_wait(line, -1, end - clock_boot_us());
+        attach_stream_wait(line, -1, end - clock_boot_us());
     return line->stood;
 }
 
-bool lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us)
+bool attach_stream_renew(struct attach_stream *line, struct client *client, uint64_t wait_us)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&path, "/_session/");
@@ -167,7 +167,7 @@ bool lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_
     return status == 200 || status == 404;
 }
 
-uint64_t lifeline_left(const struct lifeline *line)
+uint64_t attach_stream_left(const struct attach_stream *line)
 {
     uint64_t end = line->heard_us + line->ttl_us;
     uint64_t now = clock_boot_us();
