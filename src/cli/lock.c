@@ -21,7 +21,7 @@
 #include "cli/child.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 /* The rest of the lease, as a part of it, at which actions are due. */
@@ -188,8 +188,9 @@ static void tell_holders(yyjson_val *error)
         const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
         uint64_t session = yyjson_get_uint(yyjson_obj_get(holder, "session"));
         const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));
-        fprintf(stderr, "  held by %s (session #%llu, %s)\n", name != NULL ? shown(name) : "an unnamed session",
-                (unsigned long long)session, mode != NULL ? shown(mode) : "?");
+        fprintf(stderr, "  held by %s (session #%llu, %s)\n",
+                name != NULL ? escape_terminal(name) : "an unnamed session", (unsigned long long)session,
+                mode != NULL ? escape_terminal(mode) : "?");
     }
 }
 
@@ -354,7 +355,7 @@ static int run(struct client *client, struct attach_stream *line, char **command
     int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     int failed = fd < 0 ? 1 : child_start(&job.child, command);
     if (failed != 0) {
-        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", shown(command[0]), strerror(failed));
+        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", escape_terminal(command[0]), strerror(failed));
         return EXIT_FAILED;
     }
     while (!job.child.ended) {

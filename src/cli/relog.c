@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/durable.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "core/command/command.h"
 #include "core/step/core.h"
 #include "core/step/command_group.h"
@@ -35,7 +35,7 @@ static char *path_of(const char *folder, const char *name)
 
 static int fail(const char *path)
 {
-    fprintf(stderr, "tidelock: %s: %s\n", shown(path), strerror(errno));
+    fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(path), strerror(errno));
     return -1;
 }
 
@@ -127,7 +127,8 @@ static int gather(const char *folder, const char *into)
 
 static int complain(const char *what, int code, char *reason)
 {
-    fprintf(stderr, "tidelock: %s: %s\n", shown(what), reason != NULL ? shown(reason) : error_text(code));
+    fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(what),
+            reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
     return -1;
 }
@@ -241,7 +242,7 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
             stderr,
             "tidelock: %s does not belong to the log: their entries differ; use the log of the server that made the "
             "backup, and a backup that was not served since\n",
-            shown(o->from));
+            escape_terminal(o->from));
     return r == 0 ? 0 : -1;
 }
 
@@ -254,7 +255,7 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
     restored->first = store->checkpoint + 1;
     if (have.appended + 1 < restored->first) {
         fprintf(stderr, "tidelock: %s is not a complete backup: its log ends before the state of its store\n",
-                shown(o->from));
+                escape_terminal(o->from));
         return -1;
     }
     restored->first = have.appended + 1;

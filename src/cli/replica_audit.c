@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 
 #define LOOK_US (200 * 1000)
 
@@ -54,7 +54,7 @@ static void run(void *context)
     struct audit *audit = context;
     while (wait_for_turn(audit))
         compare_once(audit);
-    shown_thread_end();
+    escape_thread_end();
 }
 
 struct audit *audit_new(const struct replica *replica)

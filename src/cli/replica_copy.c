@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/siphash.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 static void index_path(const char *name, const char *more, struct buf *to)
@@ -209,7 +209,8 @@ int copy_walk(struct walk *walk)
             continue;
         }
         if (tries == 0)
-            replica_print("reading %s was cut off by the %s; it begins again", shown(walk->index), walk->whom);
+            replica_print("reading %s was cut off by the %s; it begins again", escape_terminal(walk->index),
+                          walk->whom);
         if (replica_stopping())
             return REPLICA_STOPPED;
         replica_pause(tries + 1);

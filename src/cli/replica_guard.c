@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "cli/attach_stream.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 
 enum {
     LEASE_PARTS_ASK = 4,   /* of the lease are left: the server is asked */
@@ -62,7 +62,7 @@ static void keep(void *context)
         atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->line));
         atomic_store(&guard->lost, guard->line.lost);
     }
-    shown_thread_end();
+    escape_thread_end();
 }
 
 /* Asks each host once, until one answers. */

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/siphash.h"
 #include "base/thread.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 enum {
@@ -248,8 +248,8 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
     buf_printf(&body, ",\"time\":%llu,\"error\":", (unsigned long long)clock_wall_us());
     buf_json_string(&body, slice_from(error == NULL ? "" : error)); /* as text: its fields are another each time */
     buf_byte(&body, '}');
-    replica_print("the target refuses %s/%s: %s", shown(index == NULL ? "" : index), shown_slice(id),
-                  shown(error == NULL ? "" : error));
+    replica_print("the target refuses %s/%s: %s", escape_terminal(index == NULL ? "" : index),
+                  escape_terminal_slice(id), escape_terminal(error == NULL ? "" : error));
     yyjson_doc_free(doc);
     (void)!client_request(&lane->client, "PUT", path.data, buf_as_slice(&body), ANSWER_US);
 }
@@ -429,7 +429,7 @@ static void run(void *context)
         pthread_cond_broadcast(&lanes->changed);
     }
     pthread_mutex_unlock(&lanes->lock);
-    shown_thread_end();
+    escape_thread_end();
 }
 
 struct lanes *lanes_new(const struct replica_options *options, const struct target *target, struct guard *guard,

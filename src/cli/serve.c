@@ -28,11 +28,11 @@
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/durable.h"
+#include "cli/escape.h"
 #include "cli/host_sender.h"
 #include "cli/host_tls.h"
 #include "cli/member.h"
 #include "cli/private_dir.h"
-#include "cli/shown.h"
 #include "cli/supervisor.h"
 #include "http/http.h"
 #include "http/tls.h"
@@ -352,7 +352,7 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
         "  tidelock cert --dir tls --host-name NAME\n"
         "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
         "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
-        shown(o->host), o->http.port, o->http.port);
+        escape_terminal(o->host), o->http.port, o->http.port);
     arguments_error(state,
                     "--listen: '%s' is reachable from other machines, and every client that reaches it could do "
                     "everything; use --tls-ca, or confirm it with --insecure",
@@ -1204,7 +1204,7 @@ static int end_check(struct serve_options *o)
     struct tls *tls = NULL;
     int r = o->http.tls.cert == NULL ? 0 : tls_open(&o->http.tls, &tls, &reason);
     if (r != 0)
-        fprintf(stderr, "tidelock serve: %s\n", reason != NULL ? shown(reason) : error_text(r));
+        fprintf(stderr, "tidelock serve: %s\n", reason != NULL ? escape_terminal(reason) : error_text(r));
     else
         printf("all options are valid\n");
     mem_free(reason);
