@@ -26,7 +26,7 @@ enum {
 struct guard {
     struct source_hosts *hosts;
     struct client client; /* the thread's, once it runs */
-    struct attach_stream line; /* the thread's */
+    struct attach_stream stream; /* the thread's */
     char *session;
     struct thread thread;
     bool running;
@@ -41,15 +41,15 @@ struct guard {
  */
 static void look_at_host(struct guard *guard)
 {
-    struct attach_stream *line = &guard->line;
-    if (line->failed)
-        source_hosts_leave(guard->hosts, line->server);
-    line->failed = false;
+    struct attach_stream *stream = &guard->stream;
+    if (stream->failed)
+        source_hosts_leave(guard->hosts, stream->server);
+    stream->failed = false;
     if (!source_client_aim(&guard->client, TTL_US / LEASE_PARTS_LOOK))
         return;
-    attach_stream_move(line, guard->client.url);
-    if (!line->lost && attach_stream_left(line) < TTL_US / LEASE_PARTS_ASK &&
-        !attach_stream_renew(line, &guard->client, TTL_US / LEASE_PARTS_LOOK))
+    attach_stream_move(stream, guard->client.url);
+    if (!stream->lost && attach_stream_left(stream) < TTL_US / LEASE_PARTS_ASK &&
+        !attach_stream_renew(stream, &guard->client, TTL_US / LEASE_PARTS_LOOK))
         source_hosts_leave(guard->hosts, guard->client.url);
 }
 
@@ -57,10 +57,10 @@ static void keep(void *context)
 {
     struct guard *guard = context;
     while (!atomic_load(&guard->ending)) {
-        attach_stream_wait(&guard->line, -1, TTL_US / LEASE_PARTS_LOOK);
+        attach_stream_wait(&guard->stream, -1, TTL_US / LEASE_PARTS_LOOK);
         look_at_host(guard);
-        atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->line));
-        atomic_store(&guard->lost, guard->line.lost);
+        atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->stream));
+        atomic_store(&guard->lost, guard->stream.lost);
     }
     escape_thread_end();
 }
@@ -158,15 +158,15 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     int status = open_session(guard, name);
     if (status != 0)
         return status;
-    attach_stream_init(&guard->line, guard->client.url, guard->session, TTL_US);
+    attach_stream_init(&guard->stream, guard->client.url, guard->session, TTL_US);
     guard->running = true;
-    if (!attach_stream_await(&guard->line)) {
+    if (!attach_stream_await(&guard->stream)) {
         replica_print("the source does not attach the session");
         status = CLIENT_EXIT_ABSENT;
     }
     if (status == 0)
         status = take_lock(guard, name);
-    atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->line));
+    atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->stream));
     if (thread_start(&guard->thread, "guard", keep, guard) != 0)
         abort();
     return status;
@@ -205,10 +205,10 @@ void guard_free(struct guard *guard)
         return;
     if (guard->running) {
         atomic_store(&guard->ending, true);
-        attach_stream_wake(&guard->line);
+        attach_stream_wake(&guard->stream);
         thread_join(&guard->thread);
         close_session(guard);
-        attach_stream_deinit(&guard->line);
+        attach_stream_deinit(&guard->stream);
     }
     client_deinit(&guard->client);
     mem_free(guard->session);
