@@ -73,14 +73,8 @@ static int read_numbers(struct native_body *body, struct json_writer *writer)
 
 static int copy_done(struct request *request, struct command *command)
 {
-    struct json_writer writer;
     (void)command;
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "acknowledged");
-    json_bool(&writer, true);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    return reply_acknowledged(request);
 }
 
 /* The first report has all members, later ones the changed members. */

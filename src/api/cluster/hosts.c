@@ -94,7 +94,6 @@ int handle_hosts(struct request *request)
 static int forget_run(struct request *request)
 {
     struct slice name = request_part(request, PART_NAME);
-    struct json_writer writer;
     switch (journal_forget_host(request->api->journal, name)) {
     case 0: break;
     case JOURNAL_HOST_LIVES:
@@ -104,12 +103,7 @@ static int forget_run(struct request *request)
         return request_refuse(request, PROBLEM_LOG_UNAVAILABLE, "the log of the cluster cannot be reached");
     default: return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no host [%.*s]", SLICE_ARG(name));
     }
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "acknowledged");
-    json_bool(&writer, true);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    return reply_acknowledged(request);
 }
 
 int handle_host_forget(struct request *request)
@@ -354,18 +348,12 @@ int handle_checkpoint_read(struct request *request)
 static int drop_run(struct request *request)
 {
     struct slice name = request_part(request, PART_NAME);
-    struct json_writer writer;
     char path[PATH_MAX];
     if (!is_plain(name, false))
         return refuse_name(request);
     snprintf(path, sizeof path, "%.*s/copies/%.*s", SLICE_ARG(request->api->options.data_directory), SLICE_ARG(name));
     remove_all(path);
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "acknowledged");
-    json_bool(&writer, true);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    return reply_acknowledged(request);
 }
 
 int handle_checkpoint_drop(struct request *request)
