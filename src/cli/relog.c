@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/durable.h"
 #include "cli/escape.h"
@@ -39,22 +40,6 @@ static int fail(const char *path)
     return -1;
 }
 
-/*
- * Writes all bytes, also if a nearly full disk first accepts only a part. Returns: 0; -1 with
- * errno.
- */
-static int write_all(int file, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t done = write(file, bytes, len);
-        if (done < 0)
-            return -1;
-        bytes += done;
-        len -= (size_t)done;
-    }
-    return 0;
-}
-
 static int copy_file(const char *from, const char *to)
 {
     char bytes[65536];
@@ -63,7 +48,7 @@ static int copy_file(const char *from, const char *to)
     int r =
         in < 0 || (out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ? fail(in < 0 ? from : to) : 0;
     while (r == 0 && (len = read(in, bytes, sizeof bytes)) > 0)
-        r = write_all(out, bytes, (size_t)len) == 0 ? 0 : fail(to);
+        r = file_write_all(out, bytes, (size_t)len) == 0 ? 0 : fail(to);
     if (r == 0 && (len < 0 || fsync(out) != 0))
         r = fail(len < 0 ? from : to);
     if (in >= 0)

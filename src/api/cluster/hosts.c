@@ -23,6 +23,7 @@
 #include "api/request/handlers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 enum { PIECE_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
 
@@ -161,22 +162,11 @@ int handle_cat_hosts(struct request *request)
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
-static void remove_all(const char *path)
-{
-    char *paths[] = {(char *)(uintptr_t)path, NULL};
-    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    for (FTSENT *entry; walk != NULL && (entry = fts_read(walk)) != NULL;)
-        if (entry->fts_info != FTS_D)
-            (void)remove(entry->fts_path);
-    if (walk != NULL)
-        (void)fts_close(walk);
-}
-
 void hosts_clear_checkpoints(struct slice data)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.*s/copies", SLICE_ARG(data));
-    remove_all(path);
+    file_remove_tree(path);
 }
 
 static void write_files(struct json_writer *writer, const char *path)
@@ -215,7 +205,7 @@ static int make_run(struct request *request)
         r = request_refuse(request, PROBLEM_UNAVAILABLE, "no checkpoint was made: %s",
                            reason != NULL ? reason : error_text(r));
         mem_free(reason);
-        remove_all(folder);
+        file_remove_tree(folder);
         return r;
     }
     reply_begin(request, 200, &writer);
@@ -352,7 +342,7 @@ static int drop_run(struct request *request)
     if (!is_plain(name, false))
         return refuse_name(request);
     snprintf(path, sizeof path, "%.*s/copies/%.*s", SLICE_ARG(request->api->options.data_directory), SLICE_ARG(name));
-    remove_all(path);
+    file_remove_tree(path);
     return reply_acknowledged(request);
 }
 
