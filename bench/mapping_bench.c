@@ -47,7 +47,7 @@ static struct mapping *make_mapping(const char *body)
     struct mapping *empty = NULL, *mapping = NULL;
     int r = json_parse_stored(&arena, slice_from(body), &doc);
     r = r == 0 ? json_parse_stored(&arena, slice_from(settings), &analysis) : r;
-    r = r == 0 ? mapping_new(analysis.root, &arena, &empty, &problem) : r;
+    r = r == 0 ? mapping_new(analysis.root, DATE_RULES_7_10, &arena, &empty, &problem) : r;
     r = r == 0 ? mapping_merge_all(empty, doc.root, DIALECT_7, false, &arena, &mapping, &problem) : r;
     if (r != 0)
         exit(1);

@@ -26,8 +26,8 @@ struct attach_stream {
     CURLM *multi;
     struct attach_stream_response *now;
     struct attach_stream_response *former; /* before attach_stream_move(), until `now` has a line; NULL: none */
-    char *server;        /* where `now` is */
-    const char *session; /* the caller's */
+    char *server;                          /* where `now` is */
+    const char *session;                   /* the caller's */
     uint64_t ttl_us;
     /* Times of a clock that runs while the host sleeps. */
     uint64_t heard_us;  /* not after the newest line was sent: the lease holds ttl from here */

@@ -64,8 +64,17 @@
  *     another name (with several types, so that its target is INDEX-TYPE); and where that name is an
  *     alias, as that of a copy with tombstones. Before the first copy a place at timestamp 0 claims
  *     the copy's name for the source.
+ *     An index that no copy has made is taken over if it is empty, or by --take-over: it is marked
+ *     as incomplete and copied, and other documents are deleted from it. Of its aliases a copy
+ *     removes only those that the mapping names as added by it.
  *     Copies of the same index of the source may share one in the target, whose documents they send
  *     with comparable versions; it belongs to the one that began last.
+ * 14. The target has acknowledged a batch only when each of its indices has the same uuid after the
+ *     batch as when the copy created or updated it: the documents are in that index, and not in one
+ *     to which an alias of that name leads or which the batch has created. The uuid is checked
+ *     before a batch, too, so a batch creates a missing index only if it was deleted in between.
+ *     Where the uuid differs, the copy begins again from its place, and checks the target's indices
+ *     as at a start.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -86,6 +95,7 @@ struct replica_options {
     size_t batch_bytes;
     bool once;
     bool delete_indices;
+    bool take_over;           /* indices of the target that no copy has made, invariant 13 */
     bool leave_settings;      /* of the target's indices, see invariant 7 */
     bool tombstones;          /* see replica_tombstones.c */
     uint64_t tombstone_us;    /* how long they are kept */
@@ -100,10 +110,11 @@ struct replica_options {
 /* The results that end the program; 0: it continues. */
 enum {
     REPLICA_FAILED = 1,
-    REPLICA_STOPPED = 2, /* by a signal; never an exit status */
-    REPLICA_ANEW = 3,    /* the snapshot of a first copy is lost; never an exit status */
-    REPLICA_TAKEN = 75,  /* EX_TEMPFAIL: another one runs, or has run since */
-    REPLICA_LOST = 76,   /* the lock was lost */
+    REPLICA_STOPPED = 2,  /* by a signal; never an exit status */
+    REPLICA_ANEW = 3,     /* the snapshot of a first copy is lost; never an exit status */
+    REPLICA_REPLACED = 4, /* an index of the target is another one; never an exit status */
+    REPLICA_TAKEN = 75,   /* EX_TEMPFAIL: another one runs, or has run since */
+    REPLICA_LOST = 76,    /* the lock was lost */
 };
 
 /* Returns: whether SIGTERM, SIGINT or replica_stop() has asked the program to stop. */
@@ -278,7 +289,7 @@ int target_claim_place(struct target *target, const char *source);
 enum target_had {
     TARGET_WHOLE, /* it has all documents that the source had before the place */
     TARGET_MADE,  /* created now: there was none, or a copy of an earlier index of this name */
-    TARGET_PART,  /* incomplete: the program that created it was killed */
+    TARGET_PART,  /* incomplete: the program that created it was killed; or taken over, invariant 13 */
 };
 /*
  * Creates or updates the target's copy of an index: one index, or one per type where the target has
@@ -292,8 +303,8 @@ int target_end_index(struct target *target, const char *index, yyjson_val *defin
  */
 int target_drop_index(struct target *target, const char *name);
 /*
- * Does the same with each index of the target that is of an index not in `uuids`, the keys of a map.
- * An index with another name than it was made with is left: a clone, for example.
+ * Does the same with each index of the target that is of an index not in `uuids`, the keys of a
+ * map. An index with another name than it was made with is left: a clone, for example.
  */
 int target_drop_gone(struct target *target, const struct map *uuids);
 /*
@@ -320,6 +331,26 @@ bool replica_is_passing(long status);
 bool replica_is_blocked(yyjson_val *error);
 /* Sleeps, longer with each try. */
 void replica_pause(unsigned tries);
+
+/* --- The identity of the target's indices (replica_identity.c), from any thread; invariant 14 --------------------- */
+
+struct identities;
+struct identities *identities_new(void);
+void identities_free(struct identities *identities); /* NULL is fine */
+/*
+ * Reads the uuid of an index of the target that was created or updated now. Requires: no other
+ * thread checks it. Returns: 0; REPLICA_REPLACED, reported: it is missing; the result that ends the
+ * program, reported.
+ */
+int identities_learn(struct identities *identities, struct client *client, const char *name);
+/* Requires: no other thread checks it. */
+void identities_forget(struct identities *identities, const char *name);
+bool identities_has(struct identities *identities, struct slice name);
+/*
+ * Checks that indices of the target, the keys of `names`, are the known ones. Returns: 0;
+ * REPLICA_REPLACED, reported; the result that ends the program, reported.
+ */
+int identities_check(struct identities *identities, struct client *client, const struct map *names);
 
 /* --- Tombstones (replica_tombstones.c) ---------------------------------------------------------------------------- */
 
@@ -352,7 +383,9 @@ struct lanes_figures {
 };
 
 struct lanes *lanes_new(const struct replica_options *options, const struct target *target, struct guard *guard,
-                        struct suspects *suspects);
+                        struct suspects *suspects, struct identities *identities);
+/* Drops batches that were not sent, and all marks. Ensures: lanes_state() is 0. */
+void lanes_restart(struct lanes *lanes);
 /* Ends the lanes. Documents that were not sent are dropped. */
 void lanes_free(struct lanes *lanes);
 /* A document to be sent, or its deletion. */
@@ -412,6 +445,7 @@ struct replica {
     struct guard *guard;
     struct lanes *lanes;
     struct suspects *suspects;
+    struct identities *identities;
     bool catching_up;     /* with the changes from before it began to follow */
     bool inheriting;      /* documents that are sent may have been under way in a previous run */
     struct place before;  /* the place of the previous run */

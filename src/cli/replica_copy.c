@@ -80,6 +80,7 @@ static int drop_index(struct replica *replica, const char *name)
     for (size_t i = 0; r == 0 && i < count; i++) {
         tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
         copy_write_name(replica, name, i, &there);
+        identities_forget(replica->identities, there.data);
         r = target_drop_index(&replica->target, there.data);
     }
     free_index(map_remove(&replica->indices, slice_from(name)));
@@ -251,50 +252,6 @@ static int copy_index(struct replica *replica, const char *name)
     return r == 0 ? lanes_drain(replica->lanes) : r;
 }
 
-static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
-{
-    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
-    *ret_had = TARGET_WHOLE;
-    buf_slice(&name, index);
-    buf_byte(&name, '\0');
-    index_path(name.data, "?include_type_name=true", &path);
-    struct client definitions; /* numbers as JSON's */
-    source_client_init(&definitions, replica->hosts);
-    client_set_transaction(&definitions, replica->snapshot);
-    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
-    yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
-    const struct replica_index *known = map_get(&replica->indices, index);
-    int r;
-    if (source_lost_snapshot(replica, &definitions)) {
-        r = REPLICA_ANEW;
-    } else if (status == 404 || (status == 200 && definition == NULL)) { /* or an alias took the name */
-        r = drop_index(replica, name.data);
-    } else if (status != 200) {
-        r = source_complain(&definitions, "cannot read the index", name.data, status);
-    } else {
-        bool split = known != NULL && !known->several && replica->target.major >= 6 &&
-                     yyjson_obj_size(yyjson_obj_get(definition, "mappings")) > 1;
-        r = lanes_drain(replica->lanes); /* requests under way are for the index as it was */
-        if (r == 0 && split)
-            r = drop_index(replica, name.data);
-        note_index(replica, name.data, definition);
-        r = r == 0 ? tombstone_check_name(replica, name.data) : r;
-        r = r == 0 ? target_put_index(&replica->target, name.data, definition, ret_had) : r;
-    }
-    if (r == 0 && *ret_had != TARGET_WHOLE)
-        r = copy_index(replica, name.data);
-    if (r == 0 && *ret_had != TARGET_WHOLE)
-        r = target_end_index(&replica->target, name.data, definition);
-    client_deinit(&definitions);
-    return r;
-}
-
-int copy_see_index(struct replica *replica, struct slice index)
-{
-    enum target_had had;
-    return see_index(replica, index, &had);
-}
-
 /* --- Documents only in the target --------------------------------------------------------------------------------- */
 
 struct hit_sweep {
@@ -343,6 +300,80 @@ static int sweep(struct replica *replica, const char *index, size_t at)
                                     .sources = replica->options->tombstones,
                                     .visit = sweep_hits,
                                     .context = &sweep});
+}
+
+/* Does that in each index of the target that an index of the source is copied to. */
+static int sweep_each(struct replica *replica, const char *index)
+{
+    int r = 0;
+    size_t count = copy_count_names(replica, index);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = lanes_drain(replica->lanes);
+        r = r == 0 ? sweep(replica, index, i) : r;
+    }
+    return r;
+}
+
+/* --- One index ---------------------------------------------------------------------------------------------------- */
+
+/* Reads the uuids of the indices that an index of the source is copied to. */
+static int learn_identities(struct replica *replica, const char *name)
+{
+    int r = 0;
+    size_t count = copy_count_names(replica, name);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
+        copy_write_name(replica, name, i, &there);
+        r = identities_learn(replica->identities, &replica->target.client, there.data);
+    }
+    return r;
+}
+
+static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+    *ret_had = TARGET_WHOLE;
+    buf_slice(&name, index);
+    buf_byte(&name, '\0');
+    index_path(name.data, "?include_type_name=true", &path);
+    struct client definitions; /* numbers as JSON's */
+    source_client_init(&definitions, replica->hosts);
+    client_set_transaction(&definitions, replica->snapshot);
+    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
+    yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
+    const struct replica_index *known = map_get(&replica->indices, index);
+    int r;
+    if (source_lost_snapshot(replica, &definitions)) {
+        r = REPLICA_ANEW;
+    } else if (status == 404 || (status == 200 && definition == NULL)) { /* or an alias took the name */
+        r = drop_index(replica, name.data);
+    } else if (status != 200) {
+        r = source_complain(&definitions, "cannot read the index", name.data, status);
+    } else {
+        bool split = known != NULL && !known->several && replica->target.major >= 6 &&
+                     yyjson_obj_size(yyjson_obj_get(definition, "mappings")) > 1;
+        r = lanes_drain(replica->lanes); /* requests under way are for the index as it was */
+        if (r == 0 && split)
+            r = drop_index(replica, name.data);
+        note_index(replica, name.data, definition);
+        r = r == 0 ? tombstone_check_name(replica, name.data) : r;
+        r = r == 0 ? target_put_index(&replica->target, name.data, definition, ret_had) : r;
+        r = r == 0 ? learn_identities(replica, name.data) : r;
+    }
+    if (r == 0 && *ret_had != TARGET_WHOLE)
+        r = copy_index(replica, name.data);
+    if (r == 0 && *ret_had == TARGET_PART)
+        r = sweep_each(replica, name.data);
+    if (r == 0 && *ret_had != TARGET_WHOLE)
+        r = target_end_index(&replica->target, name.data, definition);
+    client_deinit(&definitions);
+    return r;
+}
+
+int copy_see_index(struct replica *replica, struct slice index)
+{
+    enum target_had had;
+    return see_index(replica, index, &had);
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */
@@ -396,21 +427,15 @@ int copy_look(struct replica *replica, char ***ret_names)
     return r;
 }
 
-/* An index whole: see_index() copies one that the target has not had. */
+/* An index whole: see_index() copies one that the target has not had, or not in whole. */
 static int copy_whole(struct replica *replica, const char *name, bool first)
 {
     enum target_had had;
     int r = see_index(replica, slice_from(name), &had);
-    if (r != 0 || had == TARGET_MADE || !first || map_get(&replica->indices, slice_from(name)) == NULL)
+    if (r != 0 || had != TARGET_WHOLE || !first || map_get(&replica->indices, slice_from(name)) == NULL)
         return r;
-    if (had == TARGET_WHOLE)
-        r = copy_index(replica, name);
-    size_t count = copy_count_names(replica, name);
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        r = lanes_drain(replica->lanes);
-        r = r == 0 ? sweep(replica, name, i) : r;
-    }
-    return r;
+    r = copy_index(replica, name);
+    return r == 0 ? sweep_each(replica, name) : r;
 }
 
 static int copy_each(struct replica *replica, bool first)

@@ -15,6 +15,11 @@ enum {
 };
 
 #define PLACE_EVERY_US TL_SECOND
+/*
+ * A mark sends what the lanes have, so a copy that catches up sets one only so often: else each
+ * page would end its batches.
+ */
+#define MARK_EVERY_US (250 * 1000)
 #define PLACE_IDLE_US (30 * TL_SECOND) /* without changes, so that the feed still reaches back to the place */
 
 /*
@@ -230,6 +235,7 @@ struct progress_of_place {
     tl_ts written;
     tl_ts reached;
     uint64_t written_us;
+    uint64_t marked_us; /* time of the last mark, by clock_boot_us() */
     bool moved;     /* by changes */
     bool suspected; /* there were suspects when it was written */
     tl_ts inherit;  /* what changed up to here may have been in the air before */
@@ -348,8 +354,11 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
         suspects_add_whole(replica->suspects, 0);
     replica->catching_up = *since < goal;
     place->moved = place->moved || page.line_count > 0;
-    if (r == 0)
+    uint64_t now = clock_boot_us();
+    if (r == 0 && (!replica->catching_up || now - place->marked_us >= MARK_EVERY_US)) {
         lanes_mark(replica->lanes, *since);
+        place->marked_us = now;
+    }
     page_deinit(&page);
     replica->inheriting = replica->inheriting && *since < place->inherit;
     if (r == 0)

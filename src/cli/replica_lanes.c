@@ -37,6 +37,7 @@ struct item {
 
 struct batch {
     struct buf lines;
+    struct map indices; /* the names of those in the target */
     struct buf keys; /* of the documents, in the source: parts with their lengths before them */
     struct item *items;
     size_t count;
@@ -63,6 +64,7 @@ struct lanes {
     const struct target *target;
     struct guard *guard;
     struct suspects *suspects;
+    struct identities *identities;
     struct lane *lane;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -80,6 +82,8 @@ static void batch_clear(struct batch *batch)
 {
     buf_clear(&batch->lines);
     buf_clear(&batch->keys);
+    map_deinit(&batch->indices);
+    batch->indices = MAP_INIT;
     batch->count = 0;
 }
 
@@ -87,6 +91,7 @@ static void batch_deinit(struct batch *batch)
 {
     buf_deinit(&batch->lines);
     buf_deinit(&batch->keys);
+    map_deinit(&batch->indices);
     mem_free(batch->items);
 }
 
@@ -127,6 +132,8 @@ static void batch_add(struct batch *batch, const struct lanes_document *document
         batch->capacity = batch->capacity == 0 ? 64 : 2 * batch->capacity;
         batch->items = mem_realloc(batch->items, batch->capacity * sizeof *batch->items);
     }
+    if (map_get(&batch->indices, document->index) == NULL)
+        (void)map_put(&batch->indices, document->index, batch);
     struct item *item = &batch->items[batch->count++];
     *item = (struct item){.at = lines->len, .key = batch->keys.len, .gone = document->source.data == NULL};
     buf_printf(lines, "{\"%s\":{\"_index\":", item->gone ? "delete" : "index");
@@ -196,12 +203,15 @@ static bool is_unknown(long status)
     return status == 0 || status == 502 || status == 503 || status == 504;
 }
 
+/* An index that is missing was there when the batch was begun: send_batch() finds that out. */
 static enum outcome outcome_of(const struct item *item, yyjson_val *result)
 {
     long status = (long)yyjson_get_int(yyjson_obj_get(result, "status"));
     yyjson_val *error = yyjson_obj_get(result, "error");
     if ((status >= 200 && status < 300) || status == 409 || (status == 404 && item->gone && error == NULL))
         return DONE;
+    if (yyjson_equals_str(yyjson_obj_get(error, "type"), "index_not_found_exception"))
+        return AGAIN;
     return replica_is_passing(status) || replica_is_blocked(error) ? AGAIN : REFUSED;
 }
 
@@ -358,16 +368,30 @@ static void refuse_first(struct lane *lane, long status)
     memmove(batch->items, batch->items + 1, batch->count * sizeof *batch->items);
 }
 
-/* Sends a batch until the outcome of all that is in it is known. */
-static void send_batch(struct lane *lane)
+/* Returns: whether the target has the indices of the batch; otherwise the lanes have failed. */
+static bool has_indices(struct lane *lane)
+{
+    int r = identities_check(lane->lanes->identities, &lane->client, &lane->sending.indices);
+    if (r != 0)
+        fail(lane->lanes, r);
+    return r == 0;
+}
+
+/*
+ * Sends a batch until the outcome of all that is in it is known. Returns: whether it is, and the
+ * target has the batch in the copy's indices.
+ */
+static bool send_batch(struct lane *lane)
 {
     struct lanes *lanes = lane->lanes;
     size_t most = lane->sending.count;
     for (unsigned tries = 0; lane->sending.count > 0 && !is_ending(lanes);) {
         if (!guard_await(lanes->guard)) {
             fail(lanes, REPLICA_LOST);
-            return;
+            return false;
         }
+        if (!has_indices(lane))
+            return false;
         size_t before = lane->sending.count, count = before < most ? before : most, refused = 0;
         long status = send_some(lane, count);
         bool answered = status == 200 && is_answered(lane, count);
@@ -389,7 +413,7 @@ static void send_batch(struct lane *lane)
                    !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
             replica_print("the target refuses a batch: %s", client_error(&lane->client, status));
             fail(lanes, REPLICA_FAILED);
-            return;
+            return false;
         }
         size_t sent = before - lane->sending.count;
         pthread_mutex_lock(&lanes->lock);
@@ -407,6 +431,7 @@ static void send_batch(struct lane *lane)
         else if (tries > 0)
             replica_pause(tries);
     }
+    return lane->sending.count == 0 && has_indices(lane);
 }
 
 static void run(void *context)
@@ -420,9 +445,9 @@ static void run(void *context)
             continue;
         }
         pthread_mutex_unlock(&lanes->lock);
-        send_batch(lane);
+        bool sent = send_batch(lane);
         pthread_mutex_lock(&lanes->lock);
-        if (lane->sending.count > 0) /* nothing may follow items that were not sent */
+        if (!sent) /* nothing may follow items that were not sent */
             break;
         batch_clear(&lane->sending);
         lane->busy = false;
@@ -432,11 +457,29 @@ static void run(void *context)
     escape_thread_end();
 }
 
+static void start_threads(struct lanes *lanes)
+{
+    for (unsigned i = 0; i < lanes->options->lanes; i++)
+        if (thread_start(&lanes->lane[i].thread, "lane", run, &lanes->lane[i]) != 0)
+            abort();
+}
+
+static void end_threads(struct lanes *lanes)
+{
+    pthread_mutex_lock(&lanes->lock);
+    lanes->ending = true;
+    pthread_cond_broadcast(&lanes->changed);
+    pthread_mutex_unlock(&lanes->lock);
+    for (unsigned i = 0; i < lanes->options->lanes; i++)
+        thread_join(&lanes->lane[i].thread);
+}
+
 struct lanes *lanes_new(const struct replica_options *options, const struct target *target, struct guard *guard,
-                        struct suspects *suspects)
+                        struct suspects *suspects, struct identities *identities)
 {
     struct lanes *lanes = mem_zalloc(sizeof *lanes);
-    *lanes = (struct lanes){.options = options, .target = target, .guard = guard, .suspects = suspects};
+    *lanes = (struct lanes){
+        .options = options, .target = target, .guard = guard, .suspects = suspects, .identities = identities};
     pthread_mutex_init(&lanes->lock, NULL);
     pthread_cond_init(&lanes->changed, NULL);
     lanes->lane = mem_zalloc(options->lanes * sizeof *lanes->lane);
@@ -444,26 +487,37 @@ struct lanes *lanes_new(const struct replica_options *options, const struct targ
         struct lane *lane = &lanes->lane[i];
         lane->lanes = lanes;
         lane->filling.lines = lane->sending.lines = lane->filling.keys = lane->sending.keys = BUF_INIT(BUF_UNLIMITED);
+        lane->filling.indices = lane->sending.indices = MAP_INIT;
         client_init(&lane->client, options->to);
         lane->client.gives_up = replica_gives_up;
         lane->client.body.max = REPLICA_ANSWER_BYTES;
-        if (thread_start(&lane->thread, "lane", run, lane) != 0)
-            abort();
     }
+    start_threads(lanes);
     return lanes;
+}
+
+void lanes_restart(struct lanes *lanes)
+{
+    end_threads(lanes);
+    for (unsigned i = 0; i < lanes->options->lanes; i++) {
+        struct lane *lane = &lanes->lane[i];
+        batch_clear(&lane->filling);
+        batch_clear(&lane->sending);
+        lane->busy = false;
+    }
+    lanes->mark_count = 0;
+    lanes->state = 0;
+    lanes->ending = false;
+    start_threads(lanes);
 }
 
 void lanes_free(struct lanes *lanes)
 {
     if (lanes == NULL)
         return;
-    pthread_mutex_lock(&lanes->lock);
-    lanes->ending = true;
-    pthread_cond_broadcast(&lanes->changed);
-    pthread_mutex_unlock(&lanes->lock);
+    end_threads(lanes);
     for (unsigned i = 0; i < lanes->options->lanes; i++) {
         struct lane *lane = &lanes->lane[i];
-        thread_join(&lane->thread);
         client_deinit(&lane->client);
         batch_deinit(&lane->filling);
         batch_deinit(&lane->sending);

@@ -88,7 +88,11 @@ bool replica_same_routing(struct slice a, struct slice b)
     return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
 }
 
-/* Puts a document, or with `source` NULL its deletion, under a routing. */
+/*
+ * Puts a document, or with `source` NULL its deletion, under a routing. It is dropped if the copy
+ * has not created or updated its index in the target: the source's index was created only recently,
+ * so the feed reports that, and all of it is copied then.
+ */
 static void put(struct replica *replica, const struct replica_key *key, const char *source, size_t len, tl_ts version,
                 bool vacates)
 {
@@ -100,6 +104,8 @@ static void put(struct replica *replica, const struct replica_key *key, const ch
     buf_slice(&type, key->type);
     buf_byte(&type, '\0');
     target_name(&replica->target, name.data, type.data, known != NULL && known->several, &to);
+    if (!identities_has(replica->identities, buf_as_slice(&to)))
+        return;
     if (replica->inheriting)
         suspects_add_inherited(replica->suspects, key, replica->before.suspects, replica->before.suspects_left_us);
     if (source == NULL && replica->options->tombstones)

@@ -283,56 +283,31 @@ struct portion {
     const char *name;  /* in the target */
     const char *index; /* in the source */
     yyjson_val *definition;
-    const char *type; /* NULL: all */
+    const char *type;        /* NULL: all */
+    yyjson_mut_val *aliases; /* names of those that the copy has put there; NULL: those of the definition */
 };
 
 /*
  * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
- * one of the same name, and its name; the name of the copy that the index belongs to; the name of the
- * target's index, since a clone or a restored snapshot under another name has the same _meta; and, until
- * the index is complete, a mark (replica.h, invariant 9).
+ * one of the same name, and its name; the name of the copy that the index belongs to; the name of
+ * the target's index, since a clone or a restored snapshot under another name has the same _meta;
+ * the names of the aliases that the copy has added, which alone it removes; and, until the index is
+ * complete, a mark (replica.h, invariant 9).
  */
 #define META_INDEX "tidelock_index"
 #define META_OF "tidelock_of"
 #define META_COPY "tidelock_copy"
 #define META_NAME "tidelock_name"
+#define META_ALIASES "tidelock_aliases"
 #define META_PART "tidelock_part"
-/* These members alone, with types or without: the mappings of a target may be larger than an answer. */
+/*
+ * These members alone, with types or without: the mappings of a target may be larger than an
+ * answer.
+ */
 #define META_PATHS "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
 
-static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
-                               const struct portion *portion, bool part)
-{
-    yyjson_val *from = yyjson_obj_get(mapping, "_meta");
-    yyjson_mut_val *meta = yyjson_is_obj(from) ? yyjson_val_mut_copy(doc, from) : yyjson_mut_obj(doc);
-    yyjson_mut_obj_remove_key(meta, META_INDEX);
-    yyjson_mut_obj_remove_key(meta, META_OF);
-    yyjson_mut_obj_remove_key(meta, META_COPY);
-    yyjson_mut_obj_remove_key(meta, META_NAME);
-    yyjson_mut_obj_remove_key(meta, META_PART);
-    yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid_of(portion->definition));
-    yyjson_mut_obj_add_strcpy(doc, meta, META_OF, portion->index);
-    yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
-    yyjson_mut_obj_add_strcpy(doc, meta, META_NAME, portion->name);
-    if (part)
-        yyjson_mut_obj_add_bool(doc, meta, META_PART, true);
-    return meta;
-}
-
-static yyjson_mut_val *mapping_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
-                                  const struct portion *portion, bool part)
-{
-    yyjson_mut_val *to = mapping == NULL ? yyjson_mut_obj(doc) : yyjson_val_mut_copy(doc, mapping);
-    rename_types(doc, to);
-    if (target->options->tombstones)
-        tombstone_map(doc, to);
-    yyjson_mut_obj_remove_key(to, "_meta");
-    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(target, doc, mapping, portion, part));
-    return to;
-}
-
 /*
- * Of the index `name` in the target. Where it has tombstones, readers have an alias by its own
+ * Of the index `index` in the target. Where it has tombstones, readers have an alias by its own
  * name.
  */
 static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *doc, const char *index,
@@ -357,6 +332,51 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
     return to;
 }
 
+/* Returns: the names of the aliases that the source's definition gives an index, as an array. */
+static yyjson_mut_val *alias_names_of(const struct target *target, yyjson_mut_doc *doc, const struct portion *portion)
+{
+    yyjson_mut_val *names = yyjson_mut_arr(doc);
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases_of(target, doc, portion->name, portion->definition));
+    for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
+        yyjson_mut_arr_add_strcpy(doc, names, yyjson_mut_get_str(name));
+    return names;
+}
+
+static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
+                               const struct portion *portion, bool part)
+{
+    yyjson_val *from = yyjson_obj_get(mapping, "_meta");
+    yyjson_mut_val *meta = yyjson_is_obj(from) ? yyjson_val_mut_copy(doc, from) : yyjson_mut_obj(doc);
+    yyjson_mut_obj_remove_key(meta, META_INDEX);
+    yyjson_mut_obj_remove_key(meta, META_OF);
+    yyjson_mut_obj_remove_key(meta, META_COPY);
+    yyjson_mut_obj_remove_key(meta, META_NAME);
+    yyjson_mut_obj_remove_key(meta, META_ALIASES);
+    yyjson_mut_obj_remove_key(meta, META_PART);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid_of(portion->definition));
+    yyjson_mut_obj_add_strcpy(doc, meta, META_OF, portion->index);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_NAME, portion->name);
+    yyjson_mut_obj_add_val(doc, meta, META_ALIASES,
+                           portion->aliases == NULL ? alias_names_of(target, doc, portion)
+                                                    : yyjson_mut_val_mut_copy(doc, portion->aliases));
+    if (part)
+        yyjson_mut_obj_add_bool(doc, meta, META_PART, true);
+    return meta;
+}
+
+static yyjson_mut_val *mapping_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
+                                  const struct portion *portion, bool part)
+{
+    yyjson_mut_val *to = mapping == NULL ? yyjson_mut_obj(doc) : yyjson_val_mut_copy(doc, mapping);
+    rename_types(doc, to);
+    if (target->options->tombstones)
+        tombstone_map(doc, to);
+    yyjson_mut_obj_remove_key(to, "_meta");
+    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(target, doc, mapping, portion, part));
+    return to;
+}
+
 /* An index of the target. */
 struct found {
     bool there;
@@ -365,6 +385,11 @@ struct found {
     bool ours;        /* the copy of this name has made it, under this name */
     const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
     const char *of;   /* the source's index, there too; NULL: an older build has made it */
+    /*
+     * names of the aliases that the copy has added, there too; NULL: an older build has made it, or
+     * no copy
+     */
+    yyjson_val *aliases;
     char uuid[64];    /* of the source's index; empty: it is no copy */
 };
 
@@ -377,6 +402,8 @@ static void read_meta(const struct target *target, const char *name, yyjson_val 
         found->copy = copy;
     if (found->of == NULL)
         found->of = yyjson_get_str(yyjson_obj_get(meta, META_OF));
+    if (found->aliases == NULL)
+        found->aliases = yyjson_obj_get(meta, META_ALIASES);
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
@@ -546,35 +573,44 @@ static void add_action(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char 
     yyjson_mut_arr_append(actions, action);
 }
 
-/* Makes the aliases equal to those in the source; further ones are removed. */
-static int update_aliases(struct target *target, const struct portion *portion)
+static bool has_text(yyjson_mut_val *texts, const char *text)
+{
+    yyjson_mut_arr_iter members = yyjson_mut_arr_iter_with(texts);
+    for (yyjson_mut_val *one; (one = yyjson_mut_arr_iter_next(&members)) != NULL;)
+        if (yyjson_mut_equals_str(one, text))
+            return true;
+    return false;
+}
+
+/*
+ * Appends the changes of aliases that make those of the copy equal to the source's: it removes only
+ * aliases among `added`, which the copy has added. *ret_names: those that the copy has added until
+ * the changes are made.
+ */
+static int plan_aliases(struct target *target, const struct portion *portion, yyjson_mut_val *added,
+                        yyjson_mut_doc *doc, yyjson_mut_val *actions, yyjson_mut_val **ret_names)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(portion->name, "/_alias", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
         return complain(target, "cannot read the aliases of", portion->name, status);
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc),
-                   *wanted = aliases_of(target, doc, portion->name, portion->definition);
-    yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_val(doc, root, "actions", actions);
+    yyjson_mut_val *wanted = aliases_of(target, doc, portion->name, portion->definition);
     size_t i, count;
     yyjson_val *key, *value;
-    json_obj_foreach (yyjson_obj_get(only_of(&target->client), "aliases"), i, count, key, value)
-        if (yyjson_mut_obj_get(wanted, yyjson_get_str(key)) == NULL)
-            add_action(doc, actions, "remove", portion->name, yyjson_mut_strcpy(doc, yyjson_get_str(key)),
-                       yyjson_mut_obj(doc));
+    *ret_names = alias_names_of(target, doc, portion);
+    json_obj_foreach (yyjson_obj_get(only_of(&target->client), "aliases"), i, count, key, value) {
+        const char *name = yyjson_get_str(key);
+        if (yyjson_mut_obj_get(wanted, name) != NULL || !has_text(added, name))
+            continue;
+        add_action(doc, actions, "remove", portion->name, yyjson_mut_strcpy(doc, name), yyjson_mut_obj(doc));
+        yyjson_mut_arr_add_strcpy(doc, *ret_names, name);
+    }
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(wanted);
     for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
         add_action(doc, actions, "add", portion->name, yyjson_mut_strcpy(doc, yyjson_mut_get_str(name)),
                    yyjson_mut_val_mut_copy(doc, yyjson_mut_obj_iter_get_val(name)));
-    int r = yyjson_mut_arr_size(actions) == 0 ? 0 : send_json(target, "POST", "/_aliases", doc, &status);
-    yyjson_mut_doc_free(doc);
-    if (r == 0 && status != 200)
-        replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
-                      client_error(&target->client, status));
-    return r;
+    return 0;
 }
 
 /*
@@ -625,8 +661,8 @@ static int raise_gc_deletes(struct target *target, const char *name)
 
 /*
  * Deletes an index of the target that is the copy of an earlier index of that name in the source.
- * Returns: 0; REPLICA_FAILED, reported: also if another index is there, which this copy does not own
- *   (invariant 13).
+ * Returns: 0; REPLICA_FAILED, reported: also if another index is there, which this copy does not
+ * own (invariant 13).
  */
 static int drop_earlier(struct target *target, const struct portion *portion, const struct found *found)
 {
@@ -657,6 +693,62 @@ static int drop_earlier(struct target *target, const struct portion *portion, co
     return status == 200 || status == 404 ? 0 : complain(target, "cannot delete", name, status);
 }
 
+/*
+ * Updates an index that is there, in this order: its mapping names aliases before they are added,
+ * and until they are removed. `part`: it is marked as incomplete.
+ */
+static int update_index(struct target *target, const struct portion *portion, const struct found *found, bool part)
+{
+    long status = 200;
+    struct portion known = *portion;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc);
+    yyjson_mut_val *added = found->aliases == NULL ? NULL : yyjson_val_mut_copy(doc, found->aliases);
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_val(doc, root, "actions", actions);
+    int r = plan_aliases(target, portion, added, doc, actions, &known.aliases);
+    if (r == 0)
+        r = update_mapping(target, &known, part, whole_mapping);
+    if (r == 0)
+        r = raise_gc_deletes(target, portion->name);
+    if (r == 0 && yyjson_mut_arr_size(actions) > 0)
+        r = send_json(target, "POST", "/_aliases", doc, &status);
+    yyjson_mut_doc_free(doc);
+    if (r == 0 && status != 200)
+        replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
+                      client_error(&target->client, status));
+    return r;
+}
+
+/*
+ * Checks whether the copy may have an index that no copy has made: it is empty, or --take-over is
+ * given. Returns: 0; REPLICA_FAILED, reported.
+ */
+static int take_over(struct target *target, const char *name)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (target->options->take_over)
+        return 0;
+    index_path(name, "/_refresh", &path); /* else recent documents are not counted */
+    long status = target_ask(target, "POST", path.data, SLICE_LIT(""));
+    if (status != 200)
+        return complain(target, "cannot refresh", name, status);
+    buf_clear(&path);
+    index_path(name, "/_count", &path);
+    status = target_ask(target, "GET", path.data, SLICE_NONE);
+    yyjson_val *count = yyjson_obj_get(client_json(&target->client), "count");
+    if (status != 200)
+        return complain(target, "cannot count the documents of", name, status);
+    if (!yyjson_is_uint(count))
+        return replica_disbelieve("target", "the number of documents", name);
+    if (yyjson_get_uint(count) == 0)
+        return 0;
+    replica_print("the target's index %s has %llu documents and was not made by a copy: give this copy a --prefix, "
+                  "delete that index, or use --take-over, which deletes from it what the source does not have",
+                  escape_terminal(name), (unsigned long long)yyjson_get_uint(count));
+    return REPLICA_FAILED;
+}
+
 static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
 {
     struct found found;
@@ -678,12 +770,14 @@ static int put_portion(struct target *target, const struct portion *portion, enu
         *had = *had > TARGET_MADE ? *had : TARGET_MADE;
         return make_index(target, portion);
     }
-    if (found.part)
+    bool unmarked = found.uuid[0] == '\0', part = found.part || unmarked;
+    if (part)
         *had = TARGET_PART;
-    r = update_mapping(target, portion, found.part, whole_mapping);
-    if (r == 0)
-        r = raise_gc_deletes(target, portion->name);
-    return r == 0 ? update_aliases(target, portion) : r;
+    if (unmarked) {
+        found.aliases = NULL; /* the answer that has them is replaced, and they are not the copy's */
+        r = take_over(target, portion->name);
+    }
+    return r == 0 ? update_index(target, portion, &found, part) : r;
 }
 
 static int end_portion(struct target *target, const struct portion *portion, enum target_had *had)
@@ -704,14 +798,14 @@ static int each_portion(struct target *target, const char *index, yyjson_val *de
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         target_name(target, index, "", false, &name);
         buf_byte(&name, '\0');
-        return see(target, &(struct portion){name.data, index, definition, NULL}, had);
+        return see(target, &(struct portion){name.data, index, definition, NULL, NULL}, had);
     }
     json_obj_foreach (types, i, count, key, value) {
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         target_name(target, index, yyjson_get_str(key), true, &name);
         buf_byte(&name, '\0');
         if (r == 0)
-            r = see(target, &(struct portion){name.data, index, definition, yyjson_get_str(key)}, had);
+            r = see(target, &(struct portion){name.data, index, definition, yyjson_get_str(key), NULL}, had);
     }
     return r;
 }

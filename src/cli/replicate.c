@@ -23,6 +23,7 @@ enum {
     OPTION_ONCE,
     OPTION_DELETE,
     OPTION_LEAVE,
+    OPTION_TAKE_OVER,
     OPTION_SUSPECT,
     OPTION_EVERY,
     OPTION_TOMBSTONES,
@@ -55,6 +56,10 @@ static const struct argp_option options[] = {
     {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
     {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
+    {"take-over", OPTION_TAKE_OVER, NULL, 0,
+     "Copy also into indices of the target that have documents and were not made by a copy, and delete there what the "
+     "source does not have",
+     1},
     {"leave-settings", OPTION_LEAVE, NULL, 0, "Do not raise index.gc_deletes of the target's indices to 1h", 1},
     {"tombstones", OPTION_TOMBSTONES, NULL, 0,
      "A delete is a document that says so, in INDEX-copy, behind the alias INDEX that leaves those out: it cannot come "
@@ -148,6 +153,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_REPAIR: o->repair = true; break;
     case OPTION_JSON: o->json = true; break;
     case OPTION_DELETE: o->delete_indices = true; break;
+    case OPTION_TAKE_OVER: o->take_over = true; break;
     case OPTION_LEAVE: o->leave_settings = true; break;
     case OPTION_SUSPECT: o->suspect_us = arguments_duration(state, "suspect-time", text); break;
     case OPTION_TOMBSTONES: o->tombstones = true; break;
@@ -220,7 +226,7 @@ static int refuse_itself(struct replica *replica)
  * Indices created while no copy ran, and those whose copy was deleted, are copied before the feed
  * is followed.
  */
-static int copy_and_follow(struct replica *replica)
+static int copy_and_follow(struct replica *replica, struct audit **audit)
 {
     struct place *before = &replica->before;
     int r = target_read_place(&replica->target, replica->source_uuid, before);
@@ -240,12 +246,44 @@ static int copy_and_follow(struct replica *replica)
         replica_print("following from %llu", (unsigned long long)since);
     if (r != 0)
         return r;
-    struct audit *audit = replica->options->once || replica->options->verify_every_us == 0 ? NULL : audit_new(replica);
-    r = follow(replica, since);
+    if (*audit == NULL && !replica->options->once && replica->options->verify_every_us > 0)
+        *audit = audit_new(replica);
+    return follow(replica, since);
+}
+
+/*
+ * Copies indices that the target lacks, so that none is created by a document, and refuses those
+ * that the copy may not have; then compares and repairs.
+ */
+static int repair(struct replica *replica)
+{
+    int r = copy_missing(replica);
+    return r == 0 ? verify(replica) : r;
+}
+
+/*
+ * Makes the copy, or repairs it. Begins again when an index of the target was replaced: documents
+ * that were not acknowledged are sent again.
+ */
+static int write_target(struct replica *replica)
+{
+    struct audit *audit = NULL;
+    int r;
+    for (unsigned tries = 1;; tries++) {
+        r = replica->options->repair ? repair(replica) : copy_and_follow(replica, &audit);
+        if (r != REPLICA_REPLACED || replica_stopping())
+            break;
+        replica_print("the copy begins again from its place");
+        lanes_restart(replica->lanes);
+        copy_forget(replica);
+        replica->indices = MAP_INIT;
+        replica->inheriting = replica->catching_up = false;
+        replica_pause(tries);
+    }
     if (audit != NULL)
         replica_stop();
     audit_free(audit);
-    return r;
+    return r == REPLICA_REPLACED ? REPLICA_STOPPED : r;
 }
 
 static int replicate(struct replica *replica)
@@ -264,8 +302,9 @@ static int replicate(struct replica *replica)
         r = guard_new(replica->hosts, o->name, &replica->guard);
     if (r == 0) {
         replica->suspects = suspects_new(o->suspect_us);
-        replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects);
-        r = o->repair ? verify(replica) : copy_and_follow(replica);
+        replica->identities = identities_new();
+        replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects, replica->identities);
+        r = write_target(replica);
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
             tell_source(replica, "ended", replica->told.place);
         if (r == REPLICA_LOST)
@@ -321,6 +360,7 @@ int command_replicate(int argc, char **argv)
     int r = end(&replica, replicate(&replica));
     lanes_free(replica.lanes);
     suspects_free(replica.suspects);
+    identities_free(replica.identities);
     guard_free(replica.guard);
     if (replica.target.options != NULL)
         target_close(&replica.target);

@@ -787,7 +787,8 @@ static void shared_space(struct cmdlog *base, struct cmdlog_space *ret_space)
 {
     struct cmdlog_medium *medium = medium_of(base);
     pthread_mutex_lock(&medium->lock);
-    *ret_space = (struct cmdlog_space){.exhausted = medium->full, .full = medium->full, .tight = medium->full};
+    *ret_space = (struct cmdlog_space){
+        .exhausted = medium->full, .scarce = medium->full, .full = medium->full, .tight = medium->full};
     pthread_mutex_unlock(&medium->lock);
 }
 

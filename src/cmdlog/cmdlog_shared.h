@@ -227,8 +227,9 @@ struct cmdlog_space {
     enum { QUOTA_REPORTED, QUOTA_OF_OPTION, QUOTA_ASSUMED } quota_source;
     /* By `size` less half of the free space in it. */
     bool tight;     /* over 80 %: a checkpoint is due, and cmdlog_trim() retains less */
-    bool full;      /* over 90 %: hosts must not add data */
-    bool exhausted; /* over 95 %, `size` close to the quota, or an alarm: cmdlog_submit() fails */
+    bool full;      /* over 90 %, and then until it is below 85 %: hosts must not add data */
+    bool scarce;    /* over 95 %: hosts append only what keeps them members, such as heartbeats */
+    bool exhausted; /* `size` close to the quota, or an alarm: cmdlog_submit() fails */
 };
 void cmdlog_space(struct cmdlog *log, struct cmdlog_space *ret_space);
 

@@ -177,15 +177,20 @@ static void requeue_taken(struct journal *journal, struct list *taken)
     }
 }
 
-/* Refuses commands that add data if the log has no space for them. */
-static void refuse_added(struct journal *journal, struct list *taken, struct list *refused)
+/*
+ * Refuses commands for which the log has no space: those that add data, or all. The journal's heartbeats
+ * and TICKs are added later.
+ */
+static void refuse_for_space(struct journal *journal, struct list *taken, struct list *refused)
 {
-    if (list_empty(taken) || !cluster__is_log_full(journal))
+    struct cmdlog_space space;
+    cmdlog_space(journal->cluster->log, &space);
+    if (!space.full)
         return;
     list_for_each_safe(link, following, taken)
     {
         struct command *command = list_entry(link, struct command, link);
-        if (!command_is(command->type, COMMAND_ADDS_DATA))
+        if (!space.scarce && !command_is(command->type, COMMAND_ADDS_DATA))
             continue;
         list_remove(link);
         cluster__refuse_log_full(journal, command);
@@ -249,7 +254,7 @@ static void propose(struct journal *journal)
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
     uint64_t barrier_clock = journal__take_queued(journal, &taken);
     refuse_large(journal, &taken, &refused);
-    refuse_added(journal, &taken, &refused);
+    refuse_for_space(journal, &taken, &refused);
     struct inflight_entry *entry = mem_zalloc(sizeof *entry);
     list_init(&entry->commands);
     pthread_mutex_lock(&journal->queue_lock);

@@ -6,7 +6,6 @@
 #include "mapping/date_internal.h"
 
 #define DAY_MS INT64_C(86400000)
-#define ZONE_SECONDS_MAX (18 * 3600) /* of an offset with seconds */
 /*
  * Limits of the year in a text, and of milliseconds in date math. One more step of date math beyond
  * them still fits in 64 bits.
@@ -101,35 +100,93 @@ static void set_day_of_year(struct date_parts *parts, int day_of_year)
         parts->day -= calendar_month_days(parts->year, parts->month++);
 }
 
+/* Returns: the day of the Monday of the first week of a year of weeks. */
+static int64_t first_monday(int64_t year)
+{
+    int64_t day = calendar_days(year, 1, 4);
+    return day - calendar_weekday(day);
+}
+
+/* Converts a date of a year of weeks. Returns: false: it does not exist. */
+static bool resolve_week(const struct date_fields *fields, bool clamped, int64_t *ret_days)
+{
+    enum { WEEKS_MAX = 53 };
+    int64_t monday = first_monday(fields->week_year);
+    int64_t weeks = (first_monday(fields->week_year + 1) - monday) / 7, week = fields->week;
+    if (clamped && week == WEEKS_MAX)
+        week = weeks;
+    *ret_days = monday + (week - 1) * 7 + fields->weekday - 1;
+    return week >= 1 && week <= weeks && fields->weekday >= 1 && fields->weekday <= 7;
+}
+
+/*
+ * Converts the date in `parts`, by the rules of a grammar (NULL: none).
+ * Returns: false: it does not exist.
+ */
+static bool resolve_days(const struct date_parts *parts, const struct date_grammar *grammar, int64_t *ret_days)
+{
+    int days, day = parts->day;
+    if (grammar != NULL && grammar->lenient) {
+        int64_t month = parts->year * 12 + parts->month - 1;
+        *ret_days = calendar_days(floor_div(month, 12), (int)floor_mod(month, 12) + 1, 1) + day - 1;
+        return true;
+    }
+    if (parts->month < 1 || parts->month > 12)
+        return false;
+    days = calendar_month_days(parts->year, parts->month);
+    if (grammar != NULL && grammar->smart && day > days && day <= 31)
+        day = days;
+    *ret_days = calendar_days(parts->year, parts->month, day);
+    return day >= 1 && day <= days;
+}
+
+/* Returns: whether a time is 24:00, which is that of the next day in ResolverStyle.SMART. */
+static bool is_midnight(const struct date_parts *parts)
+{
+    return parts->hour == 24 && parts->minute == 0 && parts->second == 0 && parts->millis == 0;
+}
+
 /* Converts fields to milliseconds. Returns: 0; DATE_INVALID: a field is out of range. */
-static int resolve_fields(const struct date_fields *fields, bool round_up, const struct zone *zone, int64_t *ret_millis)
+static int resolve_fields(const struct date_fields *fields, const struct date_grammar *grammar, bool round_up,
+                          const struct zone *zone, int64_t *ret_millis)
 {
     int hour = fields->hour;
+    int64_t days, excess = 0;
+    bool week = fields->week != DATE_UNSET;
     if (fields->half != DATE_UNSET) {
         if (hour != DATE_UNSET && (hour < 1 || hour > 12))
             return DATE_INVALID;
         hour = (hour == DATE_UNSET ? 0 : hour % 12) + 12 * fields->half;
     }
     struct date_parts parts = {
-        .year = fields->year == DATE_UNSET ? 1970 : fields->year,
+        .year = week                         ? fields->week_year
+                : fields->year == DATE_UNSET ? 1970
+                                             : fields->year,
         .month = fields->month == DATE_UNSET ? 1 : fields->month,
         .hour = or_default(hour, round_up, 0, 23),
         .minute = or_default(fields->minute, round_up, 0, 59),
         .second = or_default(fields->second, round_up, 0, 59),
         .millis = or_default(fields->millis, round_up, 0, 999),
     };
-    if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.month < 1 || parts.month > 12 || parts.hour > 23 ||
-        parts.minute > 59 || parts.second > 59)
+    if (grammar != NULL && grammar->smart && is_midnight(&parts)) {
+        parts.hour = 0;
+        excess = fields->year != DATE_UNSET;
+    }
+    if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.hour > 23 || parts.minute > 59 || parts.second > 59)
         return DATE_INVALID;
     parts.day = fields->day == DATE_UNSET ? 1 : fields->day; /* not rounded up, as in Elasticsearch */
     if (fields->day_of_year != DATE_UNSET)
         set_day_of_year(&parts, fields->day_of_year);
-    if (parts.day < 1 || parts.day > calendar_month_days(parts.year, parts.month))
+    if (week ? !resolve_week(fields, grammar->clamped_week, &days) : !resolve_days(&parts, grammar, &days))
         return DATE_INVALID;
+    int64_t seconds = (parts.hour * 60 + parts.minute) * 60 + parts.second;
+    int64_t local = (days + excess) * DAY_MS + seconds * 1000 + parts.millis;
     struct zone own = zone_fixed(fields->zone_seconds == DATE_UNSET ? 0 : fields->zone_seconds);
-    *ret_millis = date_of_local(fields->zone_seconds == DATE_UNSET ? zone : &own, date_join(&parts), ZONE_PREFERS_NONE);
+    *ret_millis = date_of_local(fields->zone_seconds == DATE_UNSET ? zone : &own, local, ZONE_PREFERS_NONE);
     return 0;
 }
+
+enum { FRACTION_MAX = 9 };
 
 /* Parses a part of ISO 8601: two digits, or one or two if not strict. */
 static bool take_part(struct slice *text, bool strict, int *ret_part)
@@ -152,16 +209,16 @@ static bool take_year(struct slice *text, bool strict, int64_t *ret_year)
     return true;
 }
 
-/* Parses 1 to 9 digits after the decimal mark; those beyond milliseconds are ignored. */
-static bool take_fraction(struct slice *text, int *ret_millis)
+/* Digits beyond milliseconds are ignored. */
+bool date__take_fraction(struct slice *text, int max, int *ret_millis)
 {
     static const int scale[] = {0, 100, 10, 1};
     struct slice rest = *text;
     int64_t number, ignored;
-    if (!date__take_digits(&rest, 1, 3, &number))
+    if (!date__take_digits(&rest, 1, max < 3 ? max : 3, &number))
         return false;
     size_t digits = text->len - rest.len;
-    date__take_digits(&rest, 0, 6, &ignored);
+    date__take_digits(&rest, 0, max - (int)digits, &ignored);
     *ret_millis = (int)number * scale[digits];
     *text = rest;
     return true;
@@ -182,14 +239,10 @@ static bool take_offset_seconds(struct slice *text, int *offset)
     if (!date__take_digits(text, 2, 2, &seconds) || seconds > 59)
         return false;
     *offset += *offset < 0 ? -(int)seconds : (int)seconds;
-    return *offset >= -ZONE_SECONDS_MAX && *offset <= ZONE_SECONDS_MAX;
+    return *offset >= -DATE_ZONE_SECONDS_MAX && *offset <= DATE_ZONE_SECONDS_MAX;
 }
 
-/*
- * Parses "Z", an offset, or a name of UTC, which an offset with a colon may follow: "UTC+01:00".
- * *ret_full: it is not an offset without a colon.
- */
-static bool take_iso_zone(struct slice *text, int *ret_seconds, bool *ret_full)
+bool date__take_iso_zone(struct slice *text, int *ret_seconds, bool *ret_full)
 {
     static const char *const names_of_utc[] = {"UTC", "GMT", "UT"};
     bool named = false;
@@ -217,7 +270,7 @@ static bool parse_iso_zone(struct slice text, struct date_fields *fields)
     bool full;
     if (text.len == 0)
         return true;
-    if (!take_iso_zone(&text, &fields->zone_seconds, &full))
+    if (!date__take_iso_zone(&text, &fields->zone_seconds, &full))
         return false;
     return text.len == 0 || (full && !has_colon_offset(text) && date__take_zone(&text, &ignored) && text.len == 0);
 }
@@ -235,7 +288,8 @@ static bool parse_iso_time(struct slice text, bool strict, struct date_fields *f
         if (slice_take_byte(&text, ':')) {
             if (!take_part(&text, strict, &fields->second))
                 return false;
-            if ((slice_take_byte(&text, '.') || slice_take_byte(&text, ',')) && !take_fraction(&text, &fields->millis))
+            if ((slice_take_byte(&text, '.') || slice_take_byte(&text, ',')) &&
+                !date__take_fraction(&text, FRACTION_MAX, &fields->millis))
                 return false;
         }
     }
@@ -256,15 +310,18 @@ static bool parse_iso(struct slice text, bool strict, struct date_fields *fields
     return text.len == 0 || (slice_take_byte(&text, 'T') && parse_iso_time(text, strict, fields));
 }
 
-/* Parses a number of milliseconds or seconds with an optional fraction: "-1577836800123.5". */
-static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
+/*
+ * Parses a number of milliseconds or seconds with an optional fraction: "-1577836800123.5".
+ * `round_up`: seconds without a fraction end with their last millisecond.
+ */
+static int parse_epoch(struct slice text, bool seconds, bool round_up, int64_t *ret_millis)
 {
     bool negative = slice_take_byte(&text, '-');
     int64_t number;
-    int fraction = 0;
+    int last = negative ? -999 : 999, fraction = seconds && round_up ? last : 0;
     if (!date__take_digits(&text, 1, 18, &number))
         return DATE_INVALID;
-    if (slice_take_byte(&text, '.') && !take_fraction(&text, &fraction))
+    if (slice_take_byte(&text, '.') && !date__take_fraction(&text, FRACTION_MAX, &fraction))
         return DATE_INVALID;
     if (text.len > 0 || (seconds && number > INT64_MAX / 1000 - 1))
         return DATE_INVALID;
@@ -273,22 +330,37 @@ static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
     return 0;
 }
 
-static int parse_alternative(const struct date_alternative *alternative, struct slice text, bool round_up,
-                             const struct zone *zone, int64_t *ret_millis)
+/* Parses a text as DATE_RULES_FIRST, or as the grammar of a named format says. */
+static int read_alternative(const struct date_alternative *alternative, struct slice text, bool round_up,
+                            const struct zone *zone, int64_t *ret_millis)
 {
+    const struct date_grammar *grammar = alternative->grammar;
+    struct date_fields fields = DATE_FIELDS_UNSET;
+    size_t stop;
+    if (grammar != NULL)
+        return date__parse_grammar(grammar, text, &fields, &stop) != 0
+                   ? DATE_INVALID
+                   : resolve_fields(&fields, grammar, round_up, zone, ret_millis);
     if (alternative->kind == DATE_EPOCH_MILLIS || alternative->kind == DATE_EPOCH_SECOND) {
-        int r = parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, ret_millis);
+        int r = parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, round_up, ret_millis);
         if (r == 0)
             *ret_millis = date_of_local(zone, *ret_millis, ZONE_PREFERS_NONE);
         return r;
     }
-    struct date_fields fields = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
-                                 DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
-    size_t stop;
     if (alternative->kind == DATE_ISO ? !parse_iso(text, alternative->strict, &fields)
                                       : date__parse_pattern(alternative, text, &fields, &stop) != 0)
         return DATE_INVALID;
-    return resolve_fields(&fields, round_up, zone, ret_millis);
+    return resolve_fields(&fields, NULL, round_up, zone, ret_millis);
+}
+
+static bool is_strict_alternative(const struct date_alternative *alternative, struct slice text);
+
+static int parse_alternative(const struct date_alternative *alternative, struct slice text, bool round_up,
+                             const struct zone *zone, int64_t *ret_millis)
+{
+    if (read_alternative(alternative, text, round_up, zone, ret_millis) != 0)
+        return DATE_INVALID;
+    return !alternative->exact || is_strict_alternative(alternative, text) ? 0 : DATE_INVALID;
 }
 
 static int parse_in_zone(const struct date_format *format, struct slice text, bool round_up, const struct zone *zone,
@@ -366,7 +438,9 @@ static bool is_strict_alternative(const struct date_alternative *alternative, st
 {
     int64_t ignored;
     size_t stop;
-    if (parse_alternative(alternative, text, false, NULL, &ignored) != 0)
+    if (alternative->grammar != NULL)
+        return true;
+    if (read_alternative(alternative, text, false, NULL, &ignored) != 0)
         return false;
     switch (alternative->kind) {
     case DATE_ISO: return is_strict_iso(text, alternative->strict);
@@ -379,6 +453,8 @@ static bool is_strict_alternative(const struct date_alternative *alternative, st
 
 bool date_is_strict(const struct date_format *format, struct slice text)
 {
+    if (format->rules == DATE_RULES_7_10)
+        return true;
     for (size_t i = 0; i < format->count; i++) {
         if (is_strict_alternative(&format->alternatives[i], text))
             return true;

@@ -6,10 +6,12 @@
  * Elasticsearch (strict_date_optional_time, epoch_millis, basic_date …) or a pattern such as
  * "yyyy-MM-dd HH:mm:ss".
  *
- * Released versions took texts that Elasticsearch 7.10 refuses (`20220-01-01`). They are stored in
- * documents, so date_parse() reads them for ever, and date_is_strict() says which of its texts 7.10
- * takes too. Thus the strict rule only refuses: no text has two values, and the entries of a stored
- * document are found whichever rule it was written by.
+ * A format is compiled for the rules of an index. The value of a text determines the entries of the
+ * documents that have it, so an index keeps its rules for ever (enum date_rules).
+ *
+ * With DATE_RULES_FIRST, date_parse() takes texts that Elasticsearch 7.10 refuses (`20220-01-01`), which
+ * stored documents have, and date_is_strict() says which of them 7.10 takes too. It only refuses, so
+ * that the entries of a document are found, whether it was written before or after that check.
  */
 #ifndef TL_MAPPING_DATE_H
 #define TL_MAPPING_DATE_H
@@ -29,19 +31,28 @@ enum {
 
 struct date_format;
 
+/* Which texts a format reads, and what they mean. An index keeps those that it was created with. */
+enum date_rules {
+    DATE_RULES_FIRST, /* of indices that commands of versions before 9, or calls of 5.x, created */
+    DATE_RULES_7_10,  /* those of 7.10, and negative epoch numbers; date_is_strict() holds of all texts */
+};
+
 /*
  * Compiles a format.
- * Returns: 0; DATE_INVALID: a pattern has an unknown letter, or is too long or malformed.
+ * Returns: 0; DATE_INVALID: a pattern has an unknown letter, or is too long or malformed, or the
+ *          rules do not have a name.
  * Owns: the format is allocated in `arena`; the default format is static.
  */
-int date_format_parse(struct arena *arena, struct slice pattern, const struct date_format **ret_format) TL_MUST_USE;
+int date_format_parse(struct arena *arena, struct slice pattern, enum date_rules rules,
+                      const struct date_format **ret_format) TL_MUST_USE;
 /*
  * Sets the problem for a format that date_format_parse() refused, in java.time's wording: "Invalid
  * format: [xx t]: Unknown pattern letter: t".
  */
 void date_format_describe_error(struct arena *arena, struct slice pattern, struct problem *ret_problem);
-/* Returns: the format DATE_FORMAT_DEFAULT; static. */
-const struct date_format *date_format_default(void);
+/* Returns: the format DATE_FORMAT_DEFAULT by these rules; static. */
+const struct date_format *date_format_default(enum date_rules rules);
+enum date_rules date_format_rules(const struct date_format *format);
 /* Returns: the text the format was compiled from. */
 struct slice date_format_text(const struct date_format *format);
 

@@ -10,9 +10,6 @@
 #include "mapping/date_internal.h"
 #include "mapping/mapping_internal.h"
 
-static const struct date_fields unset = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
-                                         DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
-
 /* Returns: whether the only parser of a format stops at the year, which has the wrong number of digits. */
 static bool stops_at_year(const struct date_format *format, struct slice text)
 {
@@ -90,15 +87,34 @@ static void explain_as_joda(const struct date_format *format, struct slice text,
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\"", SLICE_ARG(text));
 }
 
+/* Sets the innermost cause of a named format with one parser. */
+static void explain_grammar(const struct date_grammar *grammar, struct slice text, struct arena *arena,
+                            struct problem *cause)
+{
+    struct date_fields fields = DATE_FIELDS_UNSET;
+    size_t stop;
+    int r = date__parse_grammar(grammar, text, &fields, &stop);
+    problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed", SLICE_ARG(text));
+    if (r != 0)
+        cause->reason = arena_printf(arena, "%.*s%s at index %zu", SLICE_ARG(cause->reason),
+                                     r == DATE_TRAILING ? ", unparsed text found" : "", stop);
+    cause->name = SLICE_LIT("date_time_parse_exception");
+}
+
 /* Sets the innermost cause in java.time's wording. */
 static void explain_parsers(const struct date_format *format, struct slice text, struct arena *arena,
                             struct problem *cause)
 {
-    struct date_fields fields = unset;
-    size_t stop = longest_date(format, text, true), failed = 0;
+    struct date_fields fields = DATE_FIELDS_UNSET;
+    size_t stop, failed = 0;
     const struct date_alternative *first = &format->alternatives[0];
-    /* Elasticsearch has several parsers of epoch numbers. */
-    bool epoch = first->kind == DATE_EPOCH_MILLIS || first->kind == DATE_EPOCH_SECOND;
+    if (first->grammar != NULL && format->count == 1 && first->grammar->zone == 0) {
+        explain_grammar(first->grammar, text, arena, cause);
+        return;
+    }
+    /* Elasticsearch has several parsers of epoch numbers, and of formats with a zone. */
+    bool epoch = first->grammar != NULL || first->kind == DATE_EPOCH_MILLIS || first->kind == DATE_EPOCH_SECOND;
+    stop = longest_date(format, text, true);
     if (format->count > 1 || epoch)
         problem_set(cause, arena, PROBLEM_PARSE, "Failed to parse with all enclosed parsers");
     else if (stop > 0 && stop < text.len)

@@ -6,52 +6,28 @@
 #include "base/check.h"
 #include "mapping/date_internal.h"
 
-/*
- * Elasticsearch's named formats and their patterns; each name may also have the prefix "strict_".
- * Formats with week years are not supported.
- */
-static const struct {
-    const char *name;
-    const char *pattern;
-} names[] = {
-    {"basic_date", "yyyyMMdd"},
-    {"basic_date_time", "yyyyMMdd'T'HHmmss.SSSZ"},
-    {"basic_date_time_no_millis", "yyyyMMdd'T'HHmmssZ"},
-    {"basic_ordinal_date", "yyyyDDD"},
-    {"basic_time", "HHmmss.SSSZ"},
-    {"basic_time_no_millis", "HHmmssZ"},
-    {"date", "yyyy-MM-dd"},
-    {"date_hour", "yyyy-MM-dd'T'HH"},
-    {"date_hour_minute", "yyyy-MM-dd'T'HH:mm"},
-    {"date_hour_minute_second", "yyyy-MM-dd'T'HH:mm:ss"},
-    {"date_hour_minute_second_fraction", "yyyy-MM-dd'T'HH:mm:ss.SSS"},
-    {"date_hour_minute_second_millis", "yyyy-MM-dd'T'HH:mm:ss.SSS"},
-    {"date_time", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"},
-    {"date_time_no_millis", "yyyy-MM-dd'T'HH:mm:ssXXX"},
-    {"hour", "HH"},
-    {"hour_minute", "HH:mm"},
-    {"hour_minute_second", "HH:mm:ss"},
-    {"hour_minute_second_fraction", "HH:mm:ss.SSS"},
-    {"hour_minute_second_millis", "HH:mm:ss.SSS"},
-    {"ordinal_date", "yyyy-DDD"},
-    {"time", "HH:mm:ss.SSSXXX"},
-    {"time_no_millis", "HH:mm:ssXXX"},
-    {"year", "yyyy"},
-    {"year_month", "yyyy-MM"},
-    {"year_month_day", "yyyy-MM-dd"},
-};
-
 static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
+static const char printed_letters[] = "yuMdDHhkKmsSaEZXxzYwe"; /* in patterns of named formats */
 
 /* "MMM" is a name of three letters, "MMMM" the full name. */
 enum { SHORT_NAME = CALENDAR_SHORT_NAME };
 
-const struct date_format *date_format_default(void)
+const struct date_format *date_format_default(enum date_rules rules)
 {
-    static const struct date_alternative alternatives[] = {{.kind = DATE_ISO, .strict = true},
-                                                           {.kind = DATE_EPOCH_MILLIS}};
-    static const struct date_format format = {{DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, alternatives, 2};
-    return &format;
+    static const struct date_alternative first[] = {{.kind = DATE_ISO, .strict = true}, {.kind = DATE_EPOCH_MILLIS}};
+    static const struct date_format format = {
+        {DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, DATE_RULES_FIRST, first, 2};
+    static const struct date_alternative exact[] = {
+        {.kind = DATE_ISO, .strict = true, .grammar = &date__strict_date_optional_time, .exact = true},
+        {.kind = DATE_EPOCH_MILLIS, .exact = true}};
+    static const struct date_format exact_format = {
+        {DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, DATE_RULES_7_10, exact, 2};
+    return rules == DATE_RULES_FIRST ? &format : &exact_format;
+}
+
+enum date_rules date_format_rules(const struct date_format *format)
+{
+    return format->rules;
 }
 
 struct slice date_format_text(const struct date_format *format)
@@ -64,8 +40,9 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Compiles a pattern. Returns: 0; DATE_INVALID: an unknown letter, or a malformed pattern. */
-static int compile_pattern(struct arena *arena, struct slice pattern, struct date_alternative *ret_alternative)
+/* Compiles a pattern of `letters`. Returns: 0; DATE_INVALID: an unknown letter, or a malformed pattern. */
+static int compile_pattern(struct arena *arena, struct slice pattern, const char *letters,
+                           struct date_alternative *ret_alternative)
 {
     struct date_element *elements = arena_alloc(arena, (pattern.len + 1) * sizeof *elements);
     size_t count = 0;
@@ -81,7 +58,7 @@ static int compile_pattern(struct arena *arena, struct slice pattern, struct dat
             if (!quoted && (c == '[' || c == ']' || c == '{' || c == '}' || c == '#'))
                 return DATE_INVALID;
             elements[count++] = (struct date_element){.literal = c};
-        } else if (strchr(known_letters, c) == NULL) {
+        } else if (strchr(letters, c) == NULL) {
             return DATE_INVALID;
         } else if (count > 0 && elements[count - 1].letter == c) {
             elements[count - 1].count++;
@@ -95,48 +72,69 @@ static int compile_pattern(struct arena *arena, struct slice pattern, struct dat
     return 0;
 }
 
-/* Compiles one alternative of a format. Returns: 0; DATE_INVALID. */
-static int compile_alternative(struct arena *arena, struct slice text, struct date_alternative *ret_alternative)
+/*
+ * Compiles a named format for the rules of `rules`.
+ * Returns: 0; DATE_INVALID: `text` is not a name.
+ */
+static int compile_name(struct arena *arena, struct slice text, enum date_rules rules,
+                        struct date_alternative *ret_alternative)
 {
-    struct slice name = text;
-    bool strict = slice_starts_with(name, SLICE_LIT("strict_"));
-    if (strict)
-        name = slice_from_offset(name, 7);
-    bool iso = slice_is(name, "date_optional_time") || slice_is(name, "iso8601") || slice_is(name, "dateOptionalTime");
-    if (iso || slice_is(text, "epoch_millis") || slice_is(text, "epoch_second")) {
-        enum date_kind kind = iso ? DATE_ISO : slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS : DATE_EPOCH_SECOND;
-        *ret_alternative = (struct date_alternative){.kind = kind, .strict = strict || slice_is(name, "iso8601")};
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (slice_is(name, names[i].name)) {
-            int r = compile_pattern(arena, slice_from(names[i].pattern), ret_alternative);
-            ret_alternative->named = true;
-            return r;
-        }
-    }
-    /* In 6.x and 7.x a leading "8" selected the letters of java.time. */
-    if (text.len > 1 && text.data[0] == '8' && is_letter(text.data[1]))
-        text = slice_from_offset(text, 1);
-    return compile_pattern(arena, text, ret_alternative);
+    bool first = rules == DATE_RULES_FIRST;
+    bool strict = slice_starts_with(text, SLICE_LIT("strict_"));
+    struct slice name = strict ? slice_from_offset(text, 7) : text;
+    if (slice_is(name, "dateOptionalTime"))
+        name = SLICE_LIT("date_optional_time");
+    const struct date_named *known = date__name(name);
+    if (known == NULL || (first && !known->first))
+        return DATE_INVALID;
+    const struct date_grammar *grammar = strict ? &known->strict : &known->grammar;
+    if (!first && grammar->elements == NULL)
+        return DATE_INVALID;
+    *ret_alternative = (struct date_alternative){.kind = DATE_ISO};
+    if (known->pattern == NULL)
+        ret_alternative->strict = strict || slice_is(name, "iso8601");
+    else if (compile_pattern(arena, slice_from(known->pattern), printed_letters, ret_alternative) != 0)
+        return DATE_INVALID;
+    ret_alternative->named = true;
+    ret_alternative->grammar = first ? NULL : grammar;
+    return 0;
 }
 
-int date_format_parse(struct arena *arena, struct slice pattern, const struct date_format **ret_format)
+/* Compiles one alternative of a format. Returns: 0; DATE_INVALID. */
+static int compile_alternative(struct arena *arena, struct slice text, enum date_rules rules,
+                               struct date_alternative *ret_alternative)
+{
+    int r = 0;
+    if (slice_is(text, "epoch_millis") || slice_is(text, "epoch_second")) {
+        enum date_kind kind = slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS : DATE_EPOCH_SECOND;
+        *ret_alternative = (struct date_alternative){.kind = kind};
+    } else if (compile_name(arena, text, rules, ret_alternative) != 0) {
+        /* In 6.x and 7.x a leading "8" selected the letters of java.time. */
+        if (text.len > 1 && text.data[0] == '8' && is_letter(text.data[1]))
+            text = slice_from_offset(text, 1);
+        r = compile_pattern(arena, text, known_letters, ret_alternative);
+    }
+    ret_alternative->exact = rules == DATE_RULES_7_10;
+    return r;
+}
+
+int date_format_parse(struct arena *arena, struct slice pattern, enum date_rules rules,
+                      const struct date_format **ret_format)
 {
     if (slice_is(pattern, DATE_FORMAT_DEFAULT)) {
-        *ret_format = date_format_default();
+        *ret_format = date_format_default(rules);
         return 0;
     }
     if (pattern.len == 0 || pattern.len > DATE_FORMAT_BYTES_MAX)
         return DATE_INVALID;
     struct date_format *format = arena_alloc(arena, sizeof *format);
     struct date_alternative *alternatives = arena_alloc(arena, DATE_ALTERNATIVES_MAX * sizeof *alternatives);
-    *format = (struct date_format){arena_copy(arena, pattern), alternatives, 0};
+    *format = (struct date_format){arena_copy(arena, pattern), rules, alternatives, 0};
     for (struct slice rest = format->text; rest.len > 0;) {
         const char *mark = memmem(rest.data, rest.len, "||", 2);
         size_t len = mark == NULL ? rest.len : (size_t)(mark - rest.data);
         if (format->count == DATE_ALTERNATIVES_MAX ||
-            compile_alternative(arena, slice_make(rest.data, len), &alternatives[format->count++]) != 0)
+            compile_alternative(arena, slice_make(rest.data, len), rules, &alternatives[format->count++]) != 0)
             return DATE_INVALID;
         rest = slice_from_offset(rest, mark == NULL ? len : len + 2);
     }
@@ -339,6 +337,24 @@ static int day_of_year(const struct date_parts *parts)
     return day;
 }
 
+/* Sets year, week (from 1) and day (1 to 7) in the calendar of weeks. */
+static void split_week(int64_t millis, int64_t *ret_year, int *ret_week, int *ret_day)
+{
+    struct date_parts thursday;
+    *ret_day = date_weekday(millis);
+    date_split(millis + (4 - *ret_day) * INT64_C(86400000), &thursday);
+    *ret_year = thursday.year;
+    *ret_week = (day_of_year(&thursday) - 1) / 7 + 1;
+}
+
+static void print_week_element(struct buf *buf, const struct date_element *element, int64_t millis)
+{
+    int64_t year;
+    int week, day;
+    split_week(millis, &year, &week, &day);
+    print_padded(buf, element->letter == 'Y' ? year : element->letter == 'w' ? week : day, element->count);
+}
+
 static void print_element(struct buf *buf, const struct date_element *element, const struct date_parts *p,
                           int64_t millis)
 {
@@ -368,6 +384,9 @@ static void print_element(struct buf *buf, const struct date_element *element, c
     case 'x': buf_slice(buf, element->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000")); break;
     case 'X': buf_byte(buf, 'Z'); break;
     case 'z': buf_lit(buf, "UTC"); break;
+    case 'Y':
+    case 'w':
+    case 'e': print_week_element(buf, element, millis); break;
     case 'd': print_padded(buf, p->day, width); break;
     case 'D': print_padded(buf, day_of_year(p), width); break;
     case 'H': print_padded(buf, p->hour, width); break;

@@ -13,8 +13,17 @@ struct date_fields {
     int month, day, hour, minute, second, millis;
     int day_of_year;
     int half; /* half of the day: 0 AM, 1 PM; the hour is then 1 to 12 */
+    int64_t week_year;
+    int week, weekday; /* 1 to 53; 1 (Monday) to 7 */
     int zone_seconds;
 };
+
+/* No field is set. */
+#define DATE_FIELDS_UNSET                                                                                     \
+    ((struct date_fields){DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, \
+                          DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET})
+
+enum { DATE_TRAILING = 2 };
 
 enum date_kind { DATE_ISO, DATE_EPOCH_MILLIS, DATE_EPOCH_SECOND, DATE_PATTERN };
 
@@ -25,21 +34,43 @@ struct date_element {
     int count;
 };
 
+/* What 7.10 reads by a named format; date_named.c has the notation of the elements. */
+struct date_grammar {
+    const char *elements; /* NULL: there is no such format */
+    char zone;            /* at the end: 'a' as z or o, 'b' as c or o; 0: none */
+    bool zone_optional;
+    bool smart;        /* ResolverStyle.SMART: 24:00 is the next day, February 30 the last of its month */
+    bool lenient;      /* ResolverStyle.LENIENT: month 13 is the next January, day 0 the day before the first */
+    bool clamped_week; /* week 53 of a year without one is its last week */
+};
+
+struct date_named {
+    const char *name;
+    const char *pattern;                 /* prints, and with DATE_RULES_FIRST also parses; NULL: ISO 8601 */
+    bool first;                          /* also in DATE_RULES_FIRST, there with "strict_", too */
+    struct date_grammar grammar, strict; /* the latter of the name with "strict_" */
+};
+
 struct date_alternative {
     enum date_kind kind;
     bool strict;                         /* DATE_ISO only: each part has exactly two digits, the year at least four */
     bool named;                          /* DATE_PATTERN only: the pattern of a named format */
     const struct date_element *elements; /* DATE_PATTERN only */
     size_t element_count;
+    const struct date_grammar *grammar; /* how a named format is parsed; NULL: by the members above */
+    bool exact;                         /* what 7.10 refuses is refused */
 };
 
 #define DATE_ALTERNATIVES_MAX 16
 
 struct date_format {
     struct slice text;
+    enum date_rules rules;
     const struct date_alternative *alternatives;
     size_t count;
 };
+
+#define DATE_ZONE_SECONDS_MAX (18 * 3600)
 
 /* The number to which digits beyond the range of any date are clamped. */
 #define DATE_NUMBER_MAX INT64_C(999999999999999999)
@@ -52,6 +83,14 @@ struct date_format {
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);
 /* Parses and removes "Z", "+01:00", "+0100" or "+01". Returns: false if there is no such offset. */
 bool date__take_zone(struct slice *text, int *ret_seconds);
+/*
+ * Parses and removes "Z", an offset, or a name of UTC, which an offset with a colon may follow:
+ * "UTC+01:00". *ret_full: it is not an offset without a colon. Returns: false if the text begins
+ * with no zone.
+ */
+bool date__take_iso_zone(struct slice *text, int *ret_seconds, bool *ret_full);
+/* Parses and removes 1 to `max` (at most 9) digits of a fraction of a second. */
+bool date__take_fraction(struct slice *text, int max, int *ret_millis);
 /* Returns: whether an offset that date__take_zone() took is at most 18 hours; true for "Z" and names. */
 bool date__is_valid_offset(struct slice offset);
 /*
@@ -69,6 +108,17 @@ int date__parse_pattern(const struct date_alternative *alternative, struct slice
 bool date__is_strict_pattern(const struct date_alternative *alternative, struct slice text, size_t *ret_stop);
 /* Returns: whether 7.10 takes the year at the front of an ISO 8601 text. Removes the year. */
 bool date__take_strict_year(struct slice *text, bool strict);
+/* That of the default format. */
+extern const struct date_grammar date__strict_date_optional_time;
+/* Returns: the named format with this name, which does not begin with "strict_"; NULL: none. */
+const struct date_named *date__name(struct slice name);
+/*
+ * Parses `text` by a grammar.
+ * Returns: 0; DATE_INVALID, and *ret_stop is the offset of what does not match; DATE_TRAILING, and
+ *          *ret_stop is the offset of what follows the last element.
+ */
+int date__parse_grammar(const struct date_grammar *grammar, struct slice text, struct date_fields *ret_fields,
+                        size_t *ret_stop);
 /* Appends a date in a pattern. */
 void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis);
 

@@ -47,8 +47,8 @@ static bool is_date_of(const struct merge *merge, struct slice pattern, struct s
 {
     const struct date_format *format;
     int64_t ignored;
-    return date_format_parse(merge->arena, pattern, &format) == 0 && date_parse(format, text, false, &ignored) == 0 &&
-           (!merge->strict_dates || date_is_strict(format, text));
+    return date_format_parse(merge->arena, pattern, merge->mapping->dates, &format) == 0 &&
+           date_parse(format, text, false, &ignored) == 0 && (!merge->strict_dates || date_is_strict(format, text));
 }
 
 /* Returns: whether a text is a date; *ret_format is its format, SLICE_NONE for the default. */

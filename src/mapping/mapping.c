@@ -87,9 +87,11 @@ static int finish_new(struct mapping *made, yyjson_val *nested, struct arena *ar
     return 0;
 }
 
-int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+int mapping_new(yyjson_val *settings, enum date_rules dates, struct arena *arena, struct mapping **ret_mapping,
+                struct problem *ret_problem)
 {
     struct mapping *mapping = mapping_alloc();
+    mapping->dates = dates;
     return finish_new(mapping, settings__nest(&mapping->arena, settings), arena, ret_mapping, ret_problem);
 }
 
@@ -232,6 +234,7 @@ struct mapping *mapping__copy(const struct mapping *base)
     mapping->number_count = base->number_count;
     mapping->path_name = copy_text(&mapping->arena, base->path_name);
     mapping->is_tree = base->is_tree;
+    mapping->dates = base->dates;
     for (size_t i = 0; i < base->type_count; i++)
         copy_type(mapping, base->types[i]);
     return mapping;

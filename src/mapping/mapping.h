@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "mapping/date.h"
 #include "mapping/field.h"
 #include "json/filter.h"
 #include "json/json.h"
@@ -49,12 +50,13 @@ struct mapping_type {
 
 /*
  * Creates a mapping without types from index settings, of which it reads index.analysis.* and
- * index.mapping.*. Settings may be flat or nested, with or without "index."; NULL: none.
+ * index.mapping.*. Settings may be flat or nested, with or without "index."; NULL: none. `dates` are
+ * the rules by which its fields, and their later changes, read dates.
  *
  * Returns: 0; MAPPING_REFUSED.
  * Owns: the caller; mapping_unref() drops the reference.
  */
-int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+int mapping_new(yyjson_val *settings, enum date_rules dates, struct arena *arena, struct mapping **ret_mapping,
                 struct problem *ret_problem) TL_MUST_USE;
 
 /* Adds and drops a reference. Both may be called on any thread; mapping_unref() accepts NULL. */

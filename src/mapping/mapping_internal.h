@@ -44,6 +44,7 @@ struct mapping {
     bool sealed;
     struct arena arena;
     struct slice settings; /* JSON of the nested settings it was made from, for the catalog */
+    enum date_rules dates;
     struct analysis *analysis;
     size_t total_fields_max;
     size_t depth_max;

@@ -656,7 +656,7 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
     yyjson_val *item;
     json_arr_foreach (formats, i, max, item) {
         const struct date_format *format;
-        if (date_format_parse(merge->arena, json_slice(item), &format) != 0)
+        if (date_format_parse(merge->arena, json_slice(item), merge->mapping->dates, &format) != 0)
             return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]",
                                    SLICE_ARG(json_slice(item)));
     }

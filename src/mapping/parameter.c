@@ -423,8 +423,9 @@ static int refuse_format(struct merge *merge, const struct mapping_field *field,
 static int resolve_date(struct merge *merge, struct mapping_field *field)
 {
     struct slice pattern = parameter_text(field, "format");
-    field->format = date_format_default();
-    if (pattern.data == NULL || date_format_parse(&merge->mapping->arena, pattern, &field->format) == 0)
+    field->format = date_format_default(merge->mapping->dates);
+    if (pattern.data == NULL ||
+        date_format_parse(&merge->mapping->arena, pattern, merge->mapping->dates, &field->format) == 0)
         return 0;
     return refuse_format(merge, field, pattern);
 }

@@ -5,7 +5,9 @@
  * The catalog's form embeds that form of each type, and adds what clients do not see:
  *
  *   {"settings": …, "types": [{"name", "mapping", "hidden", "unmapped": [path, …]}, …],
- *    "fields": [[path, complete], …], "path": …, "tree": …}
+ *    "fields": [[path, complete], …], "path": …, "tree": …, "dates": …}
+ *
+ * "dates" is absent for DATE_RULES_FIRST.
  */
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
@@ -233,6 +235,10 @@ void mapping_encode(const struct mapping *mapping, struct buf *buf)
         json_key(&w, "tree");
         json_bool(&w, true);
     }
+    if (mapping->dates == DATE_RULES_7_10) {
+        json_key(&w, "dates");
+        json_string(&w, SLICE_LIT("7.10"));
+    }
     json_end(&w, '}');
 }
 
@@ -296,6 +302,7 @@ static int decode_on(const struct mapping *empty, yyjson_val *root, struct arena
     struct slice path = json_slice(json_get_lit(root, "path"));
     if (path.data != NULL)
         mapping->path_name = arena_copy(&mapping->arena, path);
+    mapping->dates = json_get_lit(root, "dates") == NULL ? DATE_RULES_FIRST : DATE_RULES_7_10;
     mapping->is_tree = path.data != NULL && yyjson_is_true(json_get_lit(root, "tree"));
     if (!decode_fields(mapping, json_get_lit(root, "fields")) ||
         !decode_types(mapping, json_get_lit(root, "types"), arena, problem) ||
@@ -392,7 +399,7 @@ int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, str
                            struct mapping **ret_mapping, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
-    int r = mapping_new(settings, arena, &empty, ret_problem);
+    int r = mapping_new(settings, base->dates, arena, &empty, ret_problem);
     if (r == 0 && slice_equal(empty->settings, base->settings))
         *ret_mapping = mapping_ref(base);
     else if (r == 0)

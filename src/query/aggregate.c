@@ -125,7 +125,7 @@ static int bind_limit(struct binder *binder, const struct aggregation *aggregati
         return 0;
     }
     if (format == NULL)
-        format = field != NULL && field->format != NULL ? field->format : date_format_default();
+        format = field != NULL && field->format != NULL ? field->format : date_format_default(DATE_RULES_7_10);
     if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone, &millis) != 0)
         return unwrap(binder, bind__refuse_date(binder, text, date_format_text(format)));
     *ret_limit = (double)millis;
@@ -278,7 +278,7 @@ static int bind_format(struct binder *binder, struct aggregation *aggregation, c
     if (aggregation__metadata(aggregation) != NULL)
         return refuse_formats(binder, aggregation, aggregation->field);
     if (field != NULL && field->type == FIELD_DATE) {
-        if (date_format_parse(binder->arena, text, &aggregation->format) == 0)
+        if (date_format_parse(binder->arena, text, DATE_RULES_7_10, &aggregation->format) == 0)
             return 0;
         date_format_describe_error(binder->arena, text, binder->problem);
         return QUERY_REFUSED;

@@ -403,7 +403,7 @@ static int take_format(struct query_parser *parser, struct slice option, yyjson_
     (void)option;
     struct slice text = query__scalar_text(parser->arena, value);
     struct problem error;
-    if (date_format_parse(parser->arena, text, &aggregation->format) == 0)
+    if (date_format_parse(parser->arena, text, DATE_RULES_7_10, &aggregation->format) == 0)
         return 0;
     date_format_describe_error(parser->arena, text, &error);
     return refuse_argument(parser, value, "%.*s", SLICE_ARG(error.reason));

@@ -92,10 +92,10 @@ int bind__refuse_date(struct binder *binder, struct slice text, struct slice for
 static int date_value(struct binder *binder, const struct mapping_field *field, const struct query *range,
                       yyjson_val *scalar, bool round_up, int64_t *ret_millis)
 {
-    const struct date_format *format = field->format != NULL ? field->format : date_format_default();
+    const struct date_format *format = field->format != NULL ? field->format : date_format_default(DATE_RULES_7_10);
     const struct zone *zone = range == NULL ? NULL : range->range.zone;
     if (range != NULL && range->range.format.len > 0 &&
-        date_format_parse(binder->arena, range->range.format, &format) != 0)
+        date_format_parse(binder->arena, range->range.format, date_format_rules(format), &format) != 0)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Unknown pattern letter",
                             SLICE_ARG(range->range.format));
     struct slice text = query__scalar_text(binder->arena, scalar);

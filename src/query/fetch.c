@@ -66,6 +66,8 @@ struct fields_writer {
     struct slice name;                   /* of the current field, or its alias */
     mapping_visit *write;                /* called for each field that a pattern matches */
     bool begun;                          /* "fields":{ is written */
+    bool in_order;                       /* values are written in the order of the source */
+    bool open;                           /* the list of the current field is begun */
     bool values;                         /* a value of the current field is written */
     int result;                          /* 0; QUERY_REFUSED; fatal codes */
 };
@@ -118,7 +120,7 @@ static bool set_format(struct fields_writer *w, const struct mapping_field *fiel
     if (format.data == NULL)
         return true;
     if (field->type == FIELD_DATE) {
-        if (date_format_parse(arena, format, &w->dates) == 0)
+        if (date_format_parse(arena, format, DATE_RULES_7_10, &w->dates) == 0)
             return true;
         refuse_field(w, SLICE_NONE);
         date_format_describe_error(w->match_doc->problems, format, w->match_doc->problem);
@@ -137,7 +139,7 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
 {
     const struct date_format *format = w->dates != NULL        ? w->dates
                                        : field->format != NULL ? field->format
-                                                               : date_format_default();
+                                                               : date_format_default(DATE_RULES_7_10);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     if (w->fetcher->context->dialect == DIALECT_5 && w->dates == NULL) {
         buf_i64(w->buf, millis);
@@ -185,22 +187,68 @@ static void write_value(struct fields_writer *w, const struct mapping_field *fie
         buf_i64(w->buf, value->i64);
 }
 
-/* Writes a field's doc values: typed and sorted, without duplicate texts and addresses. */
-static void write_docvalues(void *context, const struct mapping_field *field)
+/* Adds a field's doc values to its list: typed and sorted, without duplicate texts and addresses. */
+static void add_docvalues(struct fields_writer *w, const struct mapping_field *field)
 {
-    struct fields_writer *w = context;
     const struct field_value *values = NULL;
     if (field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 ||
         !set_format(w, field))
         return;
-    size_t count = match_doc_sorted(w->match_doc, field, &values);
-    if (count == 0)
-        return;
-    begin_field(w, w->name);
+    size_t count =
+        w->in_order ? match_doc_field(w->match_doc, field, &values) : match_doc_sorted(w->match_doc, field, &values);
+    if (count > 0 && !w->open) {
+        begin_field(w, w->name);
+        w->open = true;
+    }
     for (size_t i = 0; i < count; i++)
         if (i == 0 || values[i].kind != FIELD_VALUE_BYTES || field_value_compare(&values[i], &values[i - 1]) != 0)
             write_value(w, field, &values[i]);
-    buf_byte(w->buf, ']');
+}
+
+/* Ends the list of the current field, if it is begun. */
+static void end_field(struct fields_writer *w)
+{
+    if (w->open)
+        buf_byte(w->buf, ']');
+    w->open = false;
+}
+
+static void write_docvalues(void *context, const struct mapping_field *field)
+{
+    struct fields_writer *w = context;
+    add_docvalues(w, field);
+    end_field(w);
+}
+
+/* Returns: whether one of the `count` patterns of an option names the current field. */
+static bool is_named(const struct fields_writer *w, const struct field_format *formats, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (json_wildcard(formats[i].pattern, w->name))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Writes the doc values of a field of the option `docvalue_fields`, as often as it is named there,
+ * each time in that format. The option `fields` takes precedence.
+ */
+static void write_requested_docvalues(void *context, const struct mapping_field *field)
+{
+    struct fields_writer *w = context;
+    const struct search_request *request = w->fetcher->request;
+    size_t at = (size_t)(w->format - request->docvalue_fields);
+    if (is_named(w, request->docvalue_fields, at) || is_named(w, request->fields, request->field_count))
+        return;
+    for (size_t i = at; i < request->docvalue_count; i++) {
+        if (!is_named(w, &request->docvalue_fields[i], 1))
+            continue;
+        w->format = &request->docvalue_fields[i];
+        add_docvalues(w, field);
+    }
+    w->format = &request->docvalue_fields[at];
+    end_field(w);
 }
 
 static bool write_leaf(void *context, yyjson_val *leaf)
@@ -237,12 +285,15 @@ static void write_source_values(struct fields_writer *w, struct slice name, stru
 
 /*
  * Writes a field of the `fields` option: dates and booleans as doc values, everything else from the
- * source.
+ * source. If several patterns name the field, the last one counts.
  */
 static void write_field(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
-    if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
+    const struct search_request *request = w->fetcher->request;
+    size_t after = (size_t)(w->format - request->fields) + 1;
+    if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED ||
+        is_named(w, &request->fields[after], request->field_count - after))
         return;
     if (field->type != FIELD_DATE && w->format->format.data != NULL && w->result == 0)
         refuse_field(w, arena_printf(&w->match_doc->arena, "Field [%.*s] of type [%.*s] doesn't support formats.",
@@ -372,13 +423,15 @@ static int write_fields(const struct fetcher *fetcher, struct match_doc *match_d
         each_pattern(&w, request->stored_fields[i], write_stored);
     for (size_t i = 0; i < request->docvalue_count; i++) {
         w.format = &request->docvalue_fields[i];
-        each_pattern(&w, w.format->pattern, write_docvalues);
+        each_pattern(&w, w.format->pattern, write_requested_docvalues);
         write_metadata_of(&w, w.format->pattern);
     }
+    w.in_order = true;
     for (size_t i = 0; i < request->field_count; i++) {
         w.format = &request->fields[i];
         each_pattern(&w, w.format->pattern, write_field);
     }
+    w.in_order = false;
     w.format = NULL;
     if (request->collapse.data != NULL && !is_requested(request, request->collapse))
         each_pattern(&w, request->collapse, write_docvalues);

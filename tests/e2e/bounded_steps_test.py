@@ -53,6 +53,18 @@ class BoundedSteps(unittest.TestCase):
         self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 2)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
+    def test_log_of_a_divided_bulk_is_in_proportion_to_it(self):
+        """100 items of 8 kB, each of which makes an index of 900 fields, which takes as long as one command may."""
+        fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}
+        self.server.must("PUT", "/_index_template/t", {"index_patterns": ["new-*"], "template": {"mappings": {"properties": fields}}})
+        body = "".join(json.dumps(line) + "\n" for i in range(100) for line in ({"index": {"_index": "new-%d" % i, "_id": "1"}}, {"f1": "x" * 8000}))
+        before = self.figure('tidelock_commands_total{command="write"}')
+        answer = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
+        self.assertEqual([item["index"]["status"] for item in answer["items"]], [201] * 100)
+        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 20)
+        segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
+        self.assertEqual(len(segments), 1, "the log has more than 8 MiB")
+
     def test_scripts_of_a_bulk_share_their_steps(self):
         """What one command did before it was cut: all share the steps of one script, each has 20,000 besides."""
         self.fill(200)

@@ -36,6 +36,7 @@ def delete(id, version, **more):
 
 MADE = ("PUT", "/fs", {"settings": {"index": {"number_of_shards": 1, "gc_deletes": "1h"}}, "mappings": {"_meta": {"tidelock_index": "u", "tidelock_part": True}, "properties": {"n": {"type": "long"}}}})
 METAS = "*.mappings._meta.tidelock_*,*.mappings.*._meta.tidelock_*"
+UUIDS = "/_settings?filter_path=*.settings.index.uuid,error.type,error.index"
 CLAUSES = {
     "external versions of one document": [
         MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), *index("a", 5, {"n": 2}), *index("a", 4, {"n": 3}), *index("a", 6, {"n": 4}))), ("GET", "/fs/_doc/a")],
@@ -71,6 +72,9 @@ CLAUSES = {
     "aliases": [
         MADE, ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("GET", "/all/_doc/a"),
         ("GET", "/fs/_alias"), ("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "all"}}]}), ("GET", "/all/_doc/a")],
+    "which index has a name": [
+        MADE, ("PUT", "/old", {}), ("GET", "/fs,old" + UUIDS), ("POST", "/_aliases", {"actions": [{"add": {"index": "old", "alias": "all"}}]}), ("GET", "/all" + UUIDS), ("GET", "/fs,none" + UUIDS),
+        ("GET", "/none" + UUIDS), ("POST", "/old/_close"), ("GET", "/fs,old" + UUIDS), ("GET", "/*" + UUIDS + "&expand_wildcards=open,closed")],
     "gc_deletes forgets": [
         ("PUT", "/fs", {"settings": {"index": {"number_of_shards": 1, "gc_deletes": "100ms"}}}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), delete("a", 7))), ("WAIT", 3), ("POST", "/fs/_refresh"),
         ("POST", "/_bulk", bulk(*index("b", 5, {"n": 1}))), ("POST", "/fs/_refresh"), ("POST", "/_bulk", bulk(*index("a", 6, {"n": 2}))), ("GET", "/fs/_doc/a")],
@@ -260,7 +264,7 @@ class Routings(replicate_test.Copy):
         for routing in "abcdefg":
             self.target.must("PUT", "/fs%s/_doc/d?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
             self.target.must("PUT", "/fs%s/_doc/e?routing=%s" % ("-copy" if self.TOMBSTONES else "", routing), {"n": 7})
-        self.once()
+        self.once("--take-over")
         self.assert_same()
 
     def test_found_and_mended(self):

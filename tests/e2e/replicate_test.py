@@ -255,13 +255,55 @@ class First(Copy):
             self.assertEqual(run.returncode, 1)
             self.assertIn("a copy of another source", run.stderr)
 
-    def test_copy_over_existing_index(self):
-        """A target that has the index already keeps nothing that the source has not."""
+    def test_existing_index_is_taken_over_only_with_the_option(self):
+        """An index of the target that no copy has made keeps its documents, whatever else the copy does; with --take-over it keeps nothing that the source has not."""
         self.fill(10)
         self.target.must("PUT", "/fs/_doc/3", {"n": "old"})
         self.target.must("PUT", "/fs/_doc/more?routing=q", {"n": "extra"})
-        self.once()
+        before = documents(self.target.must, "fs")
+        for options in ((), ("--delete-indices",)):
+            self.assertIn("the target's index fs has 2 documents and was not made by a copy: give this copy a --prefix, delete that index, or use --take-over", self.once(*options, expect=1))
+            self.assertEqual(documents(self.target.must, "fs"), before)
+        repair = subprocess.run(self.command("--repair"), capture_output=True, text=True, env=without_rests())
+        self.assertEqual((repair.returncode, documents(self.target.must, "fs")), (1, before), repair.stderr)
+        self.once("--prefix", "live-", "--name", "beside")
+        self.assertEqual(documents(self.target.must, "fs"), before)
+        self.target.must("DELETE", "/live-fs")
+        self.once("--take-over")
         self.assert_equal()
+        self.source.must("DELETE", "/fs/_doc/4")
+        self.once()  # it is the copy's now
+        self.assert_equal()
+
+    def test_existing_index_is_taken_over_later(self):
+        """One that another program makes while no copy runs, of a name that the source gets: the copy has all of the source's documents, not only later ones."""
+        self.fill(10)
+        self.once()
+        self.source.must("PUT", "/new/_doc/1", {"n": 1})
+        self.source.must("PUT", "/new/_doc/2", {"n": 2})
+        self.target.must("PUT", "/new", {"settings": {"number_of_replicas": 0}})
+        self.target.must("PUT", "/new/_doc/more", {"n": 3})
+        self.assertIn("the target's index new has 1 documents", self.once(expect=1))
+        self.target.must("DELETE", "/new/_doc/more")
+        self.once()  # an empty one is taken
+        self.assert_equal()
+
+    def test_aliases_of_operators_stay(self):
+        """The copy removes only aliases that it has added, in an index that it has made or taken over, and at each change of the source's aliases."""
+        def aliases():
+            return set(self.target.must("GET", "/fs/_alias")["fs"]["aliases"])
+        self.source.must("PUT", "/fs", {"aliases": {"first": {}, "all": {}}})
+        self.fill(3)
+        self.target.must("PUT", "/fs", {"aliases": {"before": {}}})
+        self.once()
+        self.assertEqual(aliases(), {"before", "first", "all"})
+        self.target.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "mine"}}]})
+        self.source.must("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "first"}}, {"add": {"index": "fs", "alias": "second"}}]})
+        self.once()
+        self.assertEqual(aliases(), {"before", "mine", "all", "second"})
+        self.source.must("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "second"}}]})
+        self.once()
+        self.assertEqual(aliases(), {"before", "mine", "all"})
 
     def test_gc_deletes(self):
         """The target keeps the versions of deletes for an hour, at least."""
@@ -707,6 +749,75 @@ class Following(Copy):
         self.cut_feed()
         self.source.must("PUT", "/fs/_doc/3", {"t": "three"})
         self.assertIn("everything is compared", self.once())
+        self.assert_equal()
+
+
+class Replaced(Copy):
+    """Another program deletes an index of the target, or makes its name an alias, while a copy follows. As long as the copy has no more changes, nothing happens."""
+    def setUp(self):
+        super().setUp()
+        self.fill(50)
+
+    def replace(self, count=1):
+        """The copy follows through a proxy. Before the next bulk is forwarded, another program deletes the target's index, which the bulk creates again: `count` times."""
+        def judge(method, path, body):
+            nonlocal count
+            if path.startswith("/_bulk") and b'"late"' in body and count > 0:
+                count -= 1
+                connection = self.target.connect()
+                self.assertEqual(self.target.request("DELETE", "/fs", connection=connection).status, 200)
+                connection.close()
+            return "pass"
+        self.meddler = Meddler(self.target.port)
+        self.meddler.__enter__()
+        self.addCleanup(self.meddler.__exit__)
+        return judge
+
+    def place(self):
+        return self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"]["timestamp"]
+
+    def test_deleted_index_is_copied_again(self):
+        process = self.follow()
+        self.await_equal()
+        self.target.must("DELETE", "/fs")
+        self.source.must("PUT", "/fs/_doc/more", {"n": 1})
+        self.await_equal()
+        self.assertIn("another program has deleted the target's index fs", self.told(process))
+
+    def test_alias_is_not_written_to(self):
+        process = self.follow()
+        self.await_equal()
+        self.target.must("PUT", "/other", {})
+        self.target.must("DELETE", "/fs")
+        self.target.must("POST", "/_aliases", {"actions": [{"add": {"index": "other", "alias": "fs"}}]})
+        self.source.must("PUT", "/fs/_doc/more", {"n": 1})
+        self.assertEqual(self.ended(process), 1)
+        self.assertIn("replaced the target's index fs by an alias of other", self.told(process))
+        self.assertIn("the target has an alias of the name fs", self.told(process))
+        self.assertEqual(documents(self.target.must), {})
+
+    def test_index_that_a_bulk_has_created_does_not_count(self):
+        """The index is deleted after the copy has looked: the bulk creates it, without mapping and earlier documents. The place does not pass that bulk."""
+        judge = self.replace()
+        process = self.follow(to=self.meddler.url)
+        self.await_equal()
+        self.meddler.judge = judge
+        self.source.must("PUT", "/fs/_doc/more", {"late": 1})
+        after = self.source.must("GET", "/_timestamp")["timestamp"]
+        self.assertEqual(self.ended(process), 1)
+        self.assertRegex(self.told(process), "another program has (deleted|replaced) the target's index fs")
+        self.assertRegex(self.told(process), r"the target's index fs has \d+ documents and was not made by a copy")
+        self.assertLess(self.place(), after)
+        self.once("--take-over")
+        self.assert_equal()
+
+    def test_first_copy(self):
+        """Each time it is replaced, the copy begins again, with --take-over."""
+        self.source.must("PUT", "/fs/_doc/more", {"late": 1})
+        judge = self.replace(3)
+        self.meddler.judge = judge
+        said = self.once("--take-over", to=self.meddler.url)
+        self.assertEqual(len(re.findall("another program has (?:deleted|replaced) the target's index fs", said)), 3, said)
         self.assert_equal()
 
 

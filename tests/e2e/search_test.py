@@ -253,6 +253,15 @@ class Search(unittest.TestCase):
         self.assertEqual((reply["created"], reply["version_conflicts"]), (10, 20))
         self.assertEqual(self.ok("GET", "/d/_doc/00010")["_source"], {"mine": True})
 
+    def test_reindex_of_many_fields_in_several_commands(self):
+        """The mappings of one batch take longer than those of one command may."""
+        self.ok("POST", "/_bulk", "".join('{"index":{"_index":"s","_id":"%d"}}\n{"field-%d":%d}\n' % (i, i, i) for i in range(150)))
+        for query in ("", "?atomic=true"):
+            with self.subTest(query=query):
+                reply = self.ok("POST", "/_reindex" + query, {"source": {"index": "s"}, "dest": {"index": "d%d" % len(query)}})
+                self.assertEqual((reply["failures"], reply["created"], reply["batches"]), ([], 150, 1))
+                self.assertEqual(self.ok("GET", "/d%d/_count" % len(query))["count"], 150)
+
     def test_by_query_loses_no_update(self):
         """Deletes the documents that were 'old' at its start; concurrent changes cause conflicts or wait, and are never lost."""
         self.fill("s", 3000, state="old")

@@ -6,6 +6,7 @@ Under `fast` a read has one of two outcomes: it finds the document, or its immed
 and started again. Skipped without etcd.
 """
 import argparse
+import json
 import os
 import queue
 import random
@@ -28,8 +29,10 @@ DELAY_MAX = 0.05  # seconds
 class Relay:
     """Forwards connections to an address, and delays what comes from there."""
 
-    def __init__(self, address, seed):
-        self.address, self.random, self.sockets = address, random.Random(seed), []
+    def __init__(self, address, seed, delay_max=DELAY_MAX):
+        self.address, self.random, self.delay_max, self.sockets = address, random.Random(seed), delay_max, []
+        self.is_open = threading.Event()  # cleared: it keeps back what comes from the address
+        self.is_open.set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -49,7 +52,7 @@ class Relay:
                 threading.Thread(target=work[0], args=work[1:], daemon=True).start()
 
     def due(self):
-        return time.monotonic() + self.random.uniform(0, DELAY_MAX)
+        return time.monotonic() + self.random.uniform(0, self.delay_max)
 
     @staticmethod
     def forward(source, send):
@@ -63,11 +66,11 @@ class Relay:
                 data = b""
                 send(data)
 
-    @staticmethod
-    def deliver(late, near):
+    def deliver(self, late, near):
         while True:
             due, data = late.get()
             time.sleep(max(0, due - time.monotonic()))
+            self.is_open.wait()
             try:
                 if not data:
                     near.shutdown(socket.SHUT_RDWR)
@@ -78,6 +81,7 @@ class Relay:
 
     def close(self):
         """After all hosts have ended, and so all connections."""
+        self.is_open.set()
         for one in (self.listener, *self.sockets):
             one.close()
 
@@ -133,6 +137,52 @@ class TenCycles(unittest.TestCase):
                 c.kill()
                 c.start()
         self.assertEqual([output.count("WARNING") for output in outputs], [0])
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Misses(unittest.TestCase):
+    """Each kind of read that finds nothing under `fast` makes later reads on its host wait for the newest entry. What etcd sends to that host is kept back meanwhile."""
+
+    def setUp(self):
+        etcd = Etcd()
+        self.addCleanup(etcd.close)
+        self.relay = Relay(("127.0.0.1", int(etcd.url.rsplit(":", 1)[1])), seed=1, delay_max=0)
+        self.addCleanup(self.relay.close)
+        self.hosts = []
+        for name, url in (("a", etcd.url), ("b", "http://127.0.0.1:%d" % self.relay.port)):
+            host = Server("--cluster", url + "/tidelock", "--node-name", name, "--host-lease", "10m", port=free_port())
+            self.addCleanup(host.close)
+            self.hosts.append(host.start())
+        self.addCleanup(self.relay.is_open.set)  # before the hosts end
+
+    def later_read_waits(self, number, method, path, body):
+        """Returns: whether a read by id on host b waits after one by another kind of read, while b does not have the document yet."""
+        a, b = self.hosts
+        until(lambda: b.ask("GET", "/w/_doc/0?multi_version_concurrency_control=contemporaneous")[0] == 200, "host b has the first document")
+        self.relay.is_open.clear()
+        a.must("PUT", "/w/_doc/%d" % number, {"n": number})
+        status, reply = b.ask(method, path, body)
+        self.assertIn(status, (200, 404), reply)
+        status, reply = b.ask("GET", "/w/_doc/%d?timeout=1ms" % number)
+        self.relay.is_open.set()
+        self.assertIn(status, (404, 504), reply)
+        return status == 504
+
+    def test_reads_that_find_nothing(self):
+        a = self.hosts[0]
+        a.must("PUT", "/_cluster/settings", {"persistent": {"tidelock.distribute_timestamps": "fast"}})
+        a.must("PUT", "/w/_doc/0?refresh", {"n": 0})
+        short = {"query": {"term": {"n": 9}}}
+        scripted = {"query": {"bool": {"filter": [{"script": {"script": "doc['n'].value == 9"}}]}}}  # runs on a worker
+        lines = "{}\n{\"query\":{\"match_all\":{}}}\n{}\n%s\n" % json.dumps(short)
+        reads = [("GET", "/w/_doc/9", None), ("POST", "/w/_search", short), ("POST", "/w/_search", scripted), ("POST", "/w/_count", scripted), ("POST", "/w/_mget", {"ids": ["0", "9"]}),
+                 ("POST", "/w/_msearch", lines), ("POST", "/w/_msearch", '{"index":"x"}\n{}\n'), ("POST", "/w/_search?scroll=1m", short)]
+        for number, read in enumerate(reads, 10):
+            with self.subTest(read=read):
+                self.assertTrue(self.later_read_waits(number, *read))
+        for number, read in enumerate([("GET", "/w/_doc/0", None), ("POST", "/w/_search", {}), ("GET", "/w/_doc/9?timestamp=%d" % a.must("GET", "/_timestamp")["timestamp"], None)], 30):
+            with self.subTest(read=read):
+                self.assertFalse(self.later_read_waits(number, *read))
 
 
 if __name__ == "__main__":

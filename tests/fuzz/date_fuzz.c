@@ -74,9 +74,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&millis, input.data, input.len < sizeof millis ? input.len : sizeof millis);
     millis = earliest + (int64_t)((uint64_t)millis % (uint64_t)(latest - earliest));
     check_calendar(millis);
-    check_printed(date_format_default(), millis, true);
+    check_printed(date_format_default(DATE_RULES_FIRST), millis, true);
+    check_printed(date_format_default(DATE_RULES_7_10), millis, true);
     (void)!zone_parse(SLICE_LIT(""), text, &arena, &zone, &problem);
-    if (date_format_parse(&arena, pattern, &format) == 0) {
+    for (enum date_rules rules = DATE_RULES_FIRST; rules <= DATE_RULES_7_10; rules++) {
+        if (date_format_parse(&arena, pattern, rules, &format) != 0)
+            continue;
         MUST(slice_equal(date_format_text(format), pattern));
         check_read(format, text);
         check_printed(format, millis, false);

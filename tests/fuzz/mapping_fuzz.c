@@ -72,7 +72,7 @@ static void try_dates(struct arena *arena, struct slice format_text, struct slic
     const struct date_format *format;
     int64_t millis;
     struct zone zone = zone_fixed(3600);
-    if (date_format_parse(arena, format_text, &format) == 0 &&
+    if (date_format_parse(arena, format_text, DATE_RULES_FIRST, &format) == 0 &&
         date_parse_math(format, text, 0, true, &zone, &millis) == 0) {
         struct buf buf = BUF_INIT(1 << 16);
         date_print(&buf, format, millis);
@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mapping *empty;
     struct problem problem = {0};
     try_dates(&arena, settings, body);
-    if (mapping_new(parse(&arena, settings), &arena, &empty, &problem) == 0) {
+    if (mapping_new(parse(&arena, settings), DATE_RULES_7_10, &arena, &empty, &problem) == 0) {
         for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++)
             try_mapping(&arena, empty, body, input, dialect);
         mapping_unref(empty);

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 import urllib.parse
+import uuid
 import zlib
 
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -24,6 +25,8 @@ class Refused(Exception):
         super().__init__(kind)
         self.status = status
         self.body = {"error": {"type": kind, "reason": reason or kind}, "status": status}
+        if kind == "index_not_found_exception":
+            self.body["error"]["index"] = re.search(r"\[(.*)\]|$", reason)[1]
 
 
 class Index:
@@ -31,6 +34,7 @@ class Index:
         self.name = name
         self.settings = {"number_of_shards": "1", **template}
         self.settings.update(flat(definition.get("settings") or {}))
+        self.settings["uuid"] = uuid.uuid4().hex
         self.mappings = definition.get("mappings") or {}
         self.aliases = definition.get("aliases") or {}
         self.documents = {}  # by shard and id
@@ -200,6 +204,9 @@ class Standin:
             return 200, {name: {"mappings": index.mappings} for name, index in self.indices.items() if not index.closed}
         if first == "_settings":
             return 200, {name: {"settings": {"index": index.settings}} for name, index in self.indices.items()}
+        if action == "_settings" and method == "GET":
+            found = [index for index in self.indices.values() if not index.closed or "closed" in query.get("expand_wildcards", "")] if first == "*" else [self.index(name) for name in first.split(",")]
+            return 200, {index.name: {"settings": {"index": index.settings}} for index in found}
         if action == "_search":
             return self.search(first, query, json.loads(body))
         if action == "_count":

@@ -81,6 +81,8 @@ struct model_request {
     struct model_spec specs[WANTS_MAX];
     size_t spec_count;
     struct lock_request *real;
+    bool saved; /* a piece has its specs: their bytes had this checksum */
+    uint32_t saved_crc;
 };
 
 struct actor {
@@ -114,6 +116,9 @@ struct sim {
     size_t ended_count;
     struct model_request *unconfirmed[UNCONFIRMED_MAX]; /* granted; in no order */
     size_t unconfirmed_count;
+    /* of the waiting requests, while the table is serialized without them */
+    struct slice specs[REQUESTS_MAX];
+    bool without_specs;
     uint64_t last_arrival;
     uint64_t last_born;
     uint64_t granted, waited, deadlocks, requeues, moves, deaths, written, in_pieces, undone;
@@ -969,9 +974,49 @@ static struct buf write_table(struct sim *sim, struct lock_codec_refs *refs, boo
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct codec codec = codec_to(&bytes, SECTIONS_VERSION);
-    refs->in_pieces = in_pieces;
+    refs->in_pieces = refs->without_specs = in_pieces;
     lock_codec_table(&codec, &sim->table, refs);
     return bytes;
+}
+
+/* Appends the specs of a waiting request, as a piece has them. */
+static struct slice write_specs(const struct model_request *request, struct arena *arena)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct codec codec = codec_to(&bytes, SECTIONS_VERSION);
+    lock_codec_write_specs(&codec, request->real);
+    struct slice specs = arena_copy(arena, buf_as_slice(&bytes));
+    buf_deinit(&bytes);
+    return specs;
+}
+
+/* Passes the specs of the waiting requests to the next read. */
+static void pass_specs(const struct sim *sim, struct lock_codec_refs *refs)
+{
+    refs->without_specs = sim->without_specs;
+    refs->specs = sim->specs;
+    refs->specs_count = sim->without_specs ? sim->waiting_count : 0;
+}
+
+static void on_request_moved(void *context, const struct lock_request *request)
+{
+    (void)context;
+    ((struct model_request *)lock_request_user(request))->saved = false;
+}
+
+/* Saves the specs of some waiting requests; those that are saved must be as they were. */
+static void check_specs(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->waiting_count; i++) {
+        struct arena arena = ARENA_INIT;
+        struct model_request *request = sim->waiting[i];
+        struct slice specs = write_specs(request, &arena);
+        uint32_t crc = crc32c(0, specs.data, specs.len);
+        CHECK(sim, !request->saved || request->saved_crc == crc);
+        request->saved = request->saved || rng_below(&sim->save_rng, 3) == 0;
+        request->saved_crc = crc;
+        arena_deinit(&arena);
+    }
 }
 
 static void on_piece_unused(void *context, uint64_t piece)
@@ -1022,8 +1067,10 @@ static void free_pieces(struct sim *sim)
 static void init_table(struct sim *sim)
 {
     enum { CHUNK_HOLDS_MAX = 7 };
-    lock_table_init(&sim->table,
-                    &(struct lock_hooks){.deadlock = on_deadlock, .piece_unused = on_piece_unused, .context = sim});
+    lock_table_init(&sim->table, &(struct lock_hooks){.deadlock = on_deadlock,
+                                                      .piece_unused = on_piece_unused,
+                                                      .request_moved = on_request_moved,
+                                                      .context = sim});
     sim->table.chunk_holds = 1 + (uint32_t)(sim->seed % CHUNK_HOLDS_MAX);
 }
 
@@ -1047,6 +1094,7 @@ static void read_table(struct sim *sim, struct slice bytes, struct lock_codec_re
 {
     struct codec codec = codec_from(bytes, arena);
     codec.version = SECTIONS_VERSION;
+    pass_specs(sim, refs);
     lock_codec_table(&codec, &sim->table, refs);
     CHECK(sim, codec_done(&codec) && refs->request_count == sim->waiting_count + sim->unconfirmed_count);
 }
@@ -1065,6 +1113,7 @@ static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_
     bytes_of[at] = (char)(bytes_of[at] ^ (cut ? 0 : 1 << roll(sim, 8)));
     struct codec codec = codec_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
     codec.version = SECTIONS_VERSION;
+    pass_specs(sim, refs);
     lock_codec_table(&codec, &sim->table, refs);
     CHECK(sim, !cut || !codec_done(&codec));
     reset_table(sim, refs);
@@ -1083,6 +1132,9 @@ static void step_serialize(struct sim *sim)
     if (in_pieces)
         save_chunks(sim, SIZE_MAX);
     bytes = write_table(sim, &refs, in_pieces);
+    sim->without_specs = in_pieces;
+    for (size_t i = 0; i < sim->waiting_count && in_pieces; i++)
+        sim->specs[i] = write_specs(sim->waiting[i], &arena);
     refs.read_piece = read_piece;
     refs.context = sim;
     reset_table(sim, &refs);
@@ -1142,6 +1194,7 @@ static void check(struct sim *sim)
     CHECK(sim, sim->table.lock_count == locks);
     check_values(sim);
     lock_codec_check_chunks(&sim->table);
+    check_specs(sim);
     if (sim->step % 16 == 0)
         lock_table_check(&sim->table);
 }

@@ -32,7 +32,8 @@ struct bulk_request {
     size_t end;
     struct write_result *results; /* of those of its items that the core sees, when it has postponed some; else NULL */
     size_t result_count;
-    uint64_t steps_taken; /* by scripts so far */
+    size_t resubmitted_max; /* number of postponed items in the next command */
+    uint64_t steps_taken;   /* by scripts so far */
     size_t explained;     /* bytes in failed items that describe the holders of their locks */
 };
 
@@ -248,6 +249,8 @@ static size_t items_for_core(struct request *request, struct command *command, c
             continue;
         if (bulk->results != NULL && !bulk->results[seen++].postponed)
             continue;
+        if (bulk->results != NULL && count == bulk->resubmitted_max)
+            break;
         items[count] = bulk->bulk.items[i];
         limit_script(request, bulk, &command->arena, &items[count]);
         if (parse && items[count].source.data != NULL)
@@ -342,6 +345,8 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     bool refused = command->problem.type != PROBLEM_NONE;
     size_t next = 0, open = 0;
     bulk->steps_taken += write->script_steps;
+    /* A named request is divided at the same items again: a part of which all items fail leaves no outcome. */
+    bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
     if (bulk->results == NULL && (refused || write->postponed_count == 0))
         return false;
     if (bulk->results == NULL) {
@@ -357,10 +362,10 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
         if (refused) {
             *result = (struct write_result){.outcome = WRITE_FAILED};
             problem_copy(&result->problem, &command->problem, request->arena);
-        } else if (!write->results[next].postponed) {
+        } else if (next < write->item_count && !write->results[next].postponed) {
             *result = copy_of(request->arena, &write->results[next]);
         }
-        next++;
+        next++; /* the command may have had only the first ones */
         open += result->postponed;
     }
     return open > 0;

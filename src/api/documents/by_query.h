@@ -5,7 +5,8 @@
  *
  * The search reads at the timestamp at which the call began; each write names the sequence number that was
  * read, so a document changed meanwhile is a conflict and not lost. A batch is one command, atomic by item as
- * a bulk is; with ?atomic=true all batches are one transaction.
+ * a bulk is, and as many more as the core postpones items for the mappings that they make; with
+ * ?atomic=true all batches are one transaction.
  */
 #ifndef TL_API_BY_QUERY_H
 #define TL_API_BY_QUERY_H

@@ -5,9 +5,11 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
+#include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
@@ -337,16 +339,18 @@ static bool count_result(struct batch *batch, struct request *shell, const struc
     return false;
 }
 
-static int count_results(struct batch *batch)
+/* Counts the results of a command, except of postponed items. */
+static int count_results(struct batch *batch, struct command *command)
 {
     struct by_query *by = batch->by;
-    struct write_command *write = &batch->command->write;
-    struct request shell = {.api = by->api, .arena = &batch->command->arena, .dialect = by->call.dialect};
+    struct write_command *write = &command->write;
+    struct request shell = {.api = by->api, .arena = &command->arena, .dialect = by->call.dialect};
     bool go_on = true;
-    if (batch->command->problem.type != PROBLEM_NONE)
-        return refuse(by, &batch->command->problem);
+    if (command->problem.type != PROBLEM_NONE)
+        return refuse(by, &command->problem);
     for (size_t i = 0; i < write->item_count; i++)
-        go_on = count_result(batch, &shell, &write->items[i], &write->results[i]) && go_on;
+        go_on =
+            (write->results[i].postponed || count_result(batch, &shell, &write->items[i], &write->results[i])) && go_on;
     return go_on ? 0 : SEARCH_CANCELLED;
 }
 
@@ -385,17 +389,75 @@ static void throttle(struct by_query *by, struct by_query_status *status, size_t
     by->sum.throttled_us += slept;
 }
 
+static int submit(struct batch *batch, struct command *command)
+{
+    by_query_submit(batch->by, command);
+    if (command->problem.type != PROBLEM_NONE && atomic_load(&batch->by->task->cancelled))
+        return SEARCH_CANCELLED; /* it waited for a lock, or was not begun */
+    return count_results(batch, command);
+}
+
+/* The items of a batch that are still to be written, in the memory of the batch's command. */
+struct remaining {
+    struct write_item *items;
+    size_t count;
+};
+
+/* Removes the items that a command, which had the first ones, did not postpone. */
+static void remove_written(struct remaining *remaining, const struct write_command *done)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < remaining->count; i++)
+        if (i >= done->item_count || done->results[i].postponed)
+            remaining->items[kept++] = remaining->items[i];
+    remaining->count = kept;
+}
+
+/*
+ * Makes a command of the first remaining items, at most `max`. Returns: NULL if the task was
+ * cancelled, or with by->problem if the memory budget refuses the mappings that they may make.
+ */
+static struct command *command_of(struct by_query *by, const struct remaining *remaining, size_t max)
+{
+    size_t count = remaining->count < max ? remaining->count : max;
+    if (atomic_load(&by->task->cancelled) ||
+        request_budget_check_growth_for(by->api, slice_from(by->task->action), &by->task->arena, &by->problem) != 0)
+        return NULL;
+    struct command *command = new_command(by, count);
+    for (size_t i = 0; i < count; i++)
+        command->write.items[i] = remaining->items[i];
+    command->write.item_count = count;
+    return command;
+}
+
+/* Writes a batch: by its command, and by further ones as long as items are postponed. */
 static int write_batch(struct batch *batch)
 {
     struct by_query *by = batch->by;
-    if (batch->command->write.item_count == 0)
+    const struct write_command *all = &batch->command->write;
+    if (all->item_count == 0)
         return 0;
     if (lacks_copies(batch))
         return SEARCH_CANCELLED;
-    by_query_submit(by, batch->command);
-    if (batch->command->problem.type != PROBLEM_NONE && atomic_load(&by->task->cancelled))
-        return SEARCH_CANCELLED; /* it waited for a lock, or was not begun */
-    return count_results(batch);
+    struct remaining remaining = {arena_alloc(&batch->command->arena, all->item_count * sizeof *remaining.items),
+                                  all->item_count};
+    memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
+    int r = submit(batch, batch->command);
+    if (r == 0)
+        remove_written(&remaining, all);
+    size_t max = r == 0 ? write_resubmitted_max(all) : 0;
+    while (r == 0 && remaining.count > 0) {
+        struct command *command = command_of(by, &remaining, max);
+        if (command == NULL)
+            return by->problem.type == PROBLEM_NONE ? SEARCH_CANCELLED : SEARCH_REFUSED;
+        r = submit(batch, command);
+        if (r == 0) {
+            remove_written(&remaining, &command->write);
+            max = write_resubmitted_max(&command->write);
+        }
+        command_free(command);
+    }
+    return r;
 }
 
 /*

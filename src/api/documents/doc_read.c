@@ -220,7 +220,8 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
     }
     /* Only _mget of 7.10 accepts the type. */
     bool all = query->dialect == DIALECT_7 && query->in_mget && slice_is(query->type, "_all");
-    ret_found->type = mapping_type(ret_found->index->mapping, all ? SLICE_NONE : query->type);
+    if (!query->empty_type)
+        ret_found->type = mapping_type(ret_found->index->mapping, all ? SLICE_NONE : query->type);
     if (query->dialect == DIALECT_5 && (query->type.len == 0 || slice_is(query->type, "_all")))
         r = get_of_any_type(request, &routed, ret_found);
     else if (ret_found->type != NULL)
@@ -241,7 +242,9 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
  */
 static void write_type(const struct doc_query *query, const struct doc_found *found, struct buf *buf)
 {
-    if (!query->in_mget)
+    if (query->empty_type)
+        buf_lit(buf, "\"\"");
+    else if (!query->in_mget)
         buf_json_string(buf, query->type.len > 0 ? query->type : SLICE_LIT("_doc"));
     else if (found->type != NULL)
         buf_json_string(buf, found->type->name);

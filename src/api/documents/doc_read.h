@@ -17,6 +17,7 @@ struct doc_query {
     enum dialect dialect; /* of the reply: the request's, but in _mget an item's own */
     struct slice index;
     struct slice type; /* empty: typeless */
+    bool empty_type;   /* an item of 7.10's _mget that names the type "", which no index has */
     struct slice id;
     struct slice routing; /* empty: none */
     bool any_routing;     /* documents are found whatever theirs is */

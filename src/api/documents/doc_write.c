@@ -9,6 +9,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/url.h"
+#include "base/check.h"
 #include "core/documents/prefetch.h"
 #include "json/path.h"
 #include "mapping/shard.h"
@@ -75,6 +76,12 @@ int write_options_read(struct request *request, struct write_options *ret_option
     if (ret_options->lease.data != NULL && ret_options->lease.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[lease] must name a session");
     return 0;
+}
+
+size_t write_resubmitted_max(const struct write_command *done)
+{
+    REQUIRE(done->postponed_count <= done->item_count);
+    return 2 * (done->item_count - done->postponed_count) + 1;
 }
 
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count)

@@ -37,6 +37,13 @@ bool write_pipeline_missing(struct slice name, enum dialect dialect, struct aren
 /* Makes a WRITE command with `count` items, all zero but for VERSION_ANY and the like, for the request's owner. */
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count);
 
+/*
+ * Returns: how many of the postponed items the command after `done` has at most: twice as many as
+ * `done` began, and one more. If each command had all of them, a request that is divided into many
+ * would be in the log as often.
+ */
+size_t write_resubmitted_max(const struct write_command *done);
+
 /* An item as it is before anything is known of it; its dialect is then 7.10's. */
 #define WRITE_ITEM_INIT ((struct write_item){.version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY})
 

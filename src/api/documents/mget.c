@@ -91,6 +91,7 @@ static int read_scalar(struct request *request, struct slice name, yyjson_val *v
         query->index = item_text(request, value);
     } else if (slice_is(name, "_type")) {
         query->type = item_text(request, value);
+        query->empty_type = request->dialect == DIALECT_7 && yyjson_is_str(value) && query->type.len == 0;
     } else if (slice_is(name, "_id")) {
         query->id = item_text(request, value);
     } else if (slice_is(name, "routing") ||

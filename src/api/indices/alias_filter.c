@@ -77,7 +77,7 @@ int alias_filters_check(struct request *request, struct slice name, enum dialect
     struct problem problem;
     size_t i, max;
     yyjson_val *key, *alias;
-    if (!has_filter(aliases) || mapping_new(NULL, request->arena, &empty, &problem) != 0)
+    if (!has_filter(aliases) || mapping_new(NULL, DATE_RULES_7_10, request->arena, &empty, &problem) != 0)
         return 0;
     /* Errors in mappings are reported by the creation of the index. */
     if (yyjson_is_obj(mappings) &&

@@ -183,7 +183,7 @@ static int state_done(struct request *request)
     json_bool(&writer, true);
     if (request->dialect == DIALECT_7) {
         json_key(&writer, "shards_acknowledged");
-        json_bool(&writer, true);
+        json_bool(&writer, !change->close || change->set.count > 0); /* nothing was closed: false */
     }
     if (change->close && request->dialect == DIALECT_7) {
         json_key(&writer, "indices");
@@ -200,8 +200,10 @@ static int state_done(struct request *request)
 
 static int change_state(struct request *request, bool close)
 {
-    const struct catalog_options options = {
-        .allow_no_indices = !close, .expand_open = close, .expand_closed = !close, .allow_closed = true};
+    const struct catalog_options options = {.allow_no_indices = !close || request->dialect == DIALECT_7,
+                                            .expand_open = close,
+                                            .expand_closed = !close,
+                                            .allow_closed = true};
     struct state_change *change = arena_zalloc(request->arena, sizeof *change);
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);

@@ -53,11 +53,11 @@ static int write_date(struct date_math_name *d, struct slice placeholder)
     struct zone zone = zone_fixed(0);
     struct problem unknown;
     split_placeholder(placeholder, &math, &pattern, &zone_text);
-    if (pattern.len == 0 || date_format_parse(d->arena, pattern, &format) != 0)
+    if (pattern.len == 0 || date_format_parse(d->arena, pattern, DATE_RULES_7_10, &format) != 0)
         return refuse(d, "missing or unknown date format");
     if (zone_text.data != NULL && zone_parse(d->zones, zone_text, d->arena, &zone, &unknown) != 0)
         return refuse(d, "unknown time zone");
-    if (date_parse_math(date_format_default(), math, d->now, false, &zone, &millis) != 0)
+    if (date_parse_math(date_format_default(DATE_RULES_7_10), math, d->now, false, &zone, &millis) != 0)
         return refuse(d, "failed to parse date math");
     date_print(d->out, format, date_local(&zone, millis));
     return 0;

@@ -289,6 +289,7 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
         return too_old(request, ts);
     request_set_view(request, (struct view){request->api->store, ts, NULL});
     request->pinned_ts = ts;
+    request->reads_past = true;
     r = load_catalog(request);
     if (r > 0)
         return too_old(request, ts);
@@ -671,7 +672,7 @@ static bool shows_what_it_read(const struct exchange *exchange)
 /* Returns: whether it read the present state of this host, and not that of a timestamp or a transaction. */
 static bool reads_present(const struct request *request)
 {
-    return (request->view.ts != 0 || request->catalog != NULL) && request->pinned_ts == 0 && request->query == NULL;
+    return (request->view.ts != 0 || request->catalog != NULL) && !request->reads_past && request->query == NULL;
 }
 
 /* Returns: whether it found nothing where a write that another host has answered may not be here yet. */

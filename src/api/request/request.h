@@ -105,6 +105,7 @@ struct request {
     enum journal_reach reach; /* if `reach_given` */
     enum { READ_DEFAULT, READ_NONBLOCKING, READ_CONTEMPORANEOUS } read_mode;
     bool found_nothing;      /* its reply shows that something looked for is not there */
+    bool reads_past;         /* it reads at a timestamp that it names */
     struct query_txn *query; /* the transaction, when that is an open query transaction; journal_query_txn_release() */
     bool on_worker;          /* owner's: it is a worker, as far as is known, and may take its time */
     bool in_txn_queue;       /* owner's: the request waits in the queue of its transaction, or has passed it */

@@ -154,24 +154,30 @@ int request_budget_take(struct request *request, size_t bytes)
     return budget_guard_promise(&request->memory, bytes) ? 0 : request_budget_refuse(request);
 }
 
-static void explain_refusal(struct request *request, const struct budget_guard *guard)
+/* Returns: method and path, for a refusal. */
+static struct slice name_of(const struct request *request)
 {
     struct slice path = request->exchange->path;
-    struct slice what = arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
-                                     (int)(path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX), path.data,
-                                     path.len > PATH_SHOWN_MAX ? "..." : "");
-    budget_problem(guard, what, request->arena, &request->problem);
+    return arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
+                        (int)(path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX), path.data,
+                        path.len > PATH_SHOWN_MAX ? "..." : "");
+}
+
+int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
+                                    struct problem *ret_problem)
+{
+    struct budget_guard guard;
+    budget_guard_init(&guard, api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
+    bool refused = !budget_guard_promise(&guard, BUDGET_SMALL);
+    if (refused)
+        budget_problem(&guard, what, arena, ret_problem);
+    budget_guard_end(&guard);
+    return refused ? REQUEST_REFUSED : 0;
 }
 
 int request_budget_check_growth(struct request *request)
 {
-    struct budget_guard guard;
-    budget_guard_init(&guard, request->api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
-    bool refused = !budget_guard_promise(&guard, BUDGET_SMALL);
-    if (refused)
-        explain_refusal(request, &guard);
-    budget_guard_end(&guard);
-    return refused ? REQUEST_REFUSED : 0;
+    return request_budget_check_growth_for(request->api, name_of(request), request->arena, &request->problem);
 }
 
 /* Why the account is over. */
@@ -194,7 +200,7 @@ int request_budget_refuse(struct request *request)
 {
     if (account_ended(&request->account))
         return refuse_time(request);
-    explain_refusal(request, &request->memory);
+    budget_problem(&request->memory, name_of(request), request->arena, &request->problem);
     return REQUEST_REFUSED;
 }
 

@@ -50,6 +50,9 @@ int request_budget_refuse(struct request *request);
  * Nothing is reserved. Returns: 0; REQUEST_REFUSED, with request->problem.
  */
 int request_budget_check_growth(struct request *request);
+/* The same for work outside of a request; `what` names it. Returns: 0; REQUEST_REFUSED, with the problem. */
+int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
+                                    struct problem *ret_problem) TL_MUST_USE;
 
 /* What the request does cannot be taken back: nothing is asked for any more, and nothing kept free. */
 void request_budget_committed(struct request *request);

@@ -188,6 +188,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
     int64_t begun = search_clock_us();
     int r = run_item(request, item, begun, &result);
     if (r == 0) {
+        request->found_nothing = request->found_nothing || result.total == 0;
         json_writer_init(&inner, &text);
         search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE, SLICE_NONE);
         if (text.overflow)
@@ -198,6 +199,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
         buf_lit(&text, ",\"status\":200}");
         json_raw(writer, buf_as_slice(&text));
     } else if (r > 0) {
+        request->found_nothing = request->found_nothing || problem_status(&request->problem) == 404;
         write_failure(request, item->call.dialect, writer);
         r = 0;
     }

@@ -98,15 +98,15 @@ struct cmdlog_etcd {
 
     /* Space. */
     struct etcd_status status;    /* the last report; size 0: none yet */
-    bool alarmed;                 /* a member has raised the NOSPACE alarm */
+    bool was_full;                /* cmdlog_space.full at that report */
     uint64_t quota, catch_up;     /* options; quota 0: not given */
     uint64_t submitted_bytes;     /* of all entries of this host since the opening */
     uint64_t status_asked_bytes;  /* the same when the newest report was asked for */
     uint64_t status_before_bytes; /* the same when the one before it was */
     uint64_t uncounted_from;      /* the same from which on `status` may lack entries */
-    struct grpc_call status_call, alarm_call;
-    struct buf status_request, alarm_request;
-    uint64_t status_asked, status_retry, alarm_next;
+    struct grpc_call status_call;
+    struct buf status_request;
+    uint64_t status_asked, status_retry;
 
     /* The newest known position and the oldest not trimmed; 0: unknown. */
     cmdlog_position newest, oldest;

@@ -16,7 +16,6 @@ enum {
     HOSTS_PAUSE_US = 200000,
     STATUS_US = 1000000,
     STATUS_BUSY_US = 200000, /* while this host appends */
-    ALARM_US = 5000000,      /* each answer costs etcd an entry of its own log */
 };
 
 /* Returns: until when a host may count on its lease: nine tenths of it, from before the request. */
@@ -241,7 +240,12 @@ static uint64_t run_hosts_watch(struct cmdlog_etcd *log, uint64_t now)
 
 /* --- Space -------------------------------------------------------------------------------------------------------- */
 
-enum { TIGHT_PERCENT = 80, FULL_PERCENT = 90, EXHAUSTED_PERCENT = 95 };
+enum {
+    TIGHT_PERCENT = 80,
+    FULL_PERCENT = 90,
+    FULL_UNTIL_PERCENT = 85, /* once it is full */
+    SCARCE_PERCENT = 95,
+};
 
 #define QUOTA_DEFAULT ((uint64_t)2 << 30)
 #define QUOTA_MAX ((uint64_t)1 << 60) /* what etcd reports beyond means that it has none */
@@ -264,7 +268,7 @@ struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
 {
     const struct etcd_status *status = &log->status;
     bool reported = status->quota > 0 && status->quota < QUOTA_MAX;
-    struct cmdlog_space space = {.exhausted = log->alarmed, .full = log->alarmed, .tight = log->alarmed};
+    struct cmdlog_space space = {0};
     if (status->size == 0)
         return space;
     uint64_t uncounted = log->submitted_bytes - log->uncounted_from;
@@ -276,9 +280,9 @@ struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
     space.quota = space.quota_source == QUOTA_REPORTED    ? status->quota
                   : space.quota_source == QUOTA_OF_OPTION ? log->quota
                                                           : QUOTA_DEFAULT;
-    space.exhausted =
-        space.exhausted || is_over(&space, EXHAUSTED_PERCENT) || status->size + SIZE_MARGIN >= space.quota;
-    space.full = space.exhausted || is_over(&space, FULL_PERCENT);
+    space.exhausted = status->alarm_no_space || status->size + SIZE_MARGIN >= space.quota;
+    space.scarce = space.exhausted || is_over(&space, SCARCE_PERCENT);
+    space.full = space.scarce || is_over(&space, log->was_full ? FULL_UNTIL_PERCENT : FULL_PERCENT);
     space.tight = space.full || is_over(&space, TIGHT_PERCENT);
     return space;
 }
@@ -293,18 +297,7 @@ static void status_answered(struct grpc_call *call, struct buf *message)
     pthread_mutex_lock(&log->lock);
     log->status = status;
     log->uncounted_from = log->status_before_bytes;
-    pthread_mutex_unlock(&log->lock);
-}
-
-static void alarm_answered(struct grpc_call *call, struct buf *message)
-{
-    struct cmdlog_etcd *log = call->context;
-    bool alarmed;
-    if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) ||
-        etcd_read_alarms(buf_as_slice(message), &alarmed) != 0)
-        return;
-    pthread_mutex_lock(&log->lock);
-    log->alarmed = alarmed;
+    log->was_full = membership__space(log).full;
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -337,26 +330,13 @@ static uint64_t run_status(struct cmdlog_etcd *log, uint64_t now)
     return now + STATUS_BUSY_US;
 }
 
-static uint64_t run_alarm(struct cmdlog_etcd *log, uint64_t now)
-{
-    if (now < log->alarm_next)
-        return log->alarm_next;
-    log->alarm_next = now + ALARM_US;
-    log->alarm_call.deadline = now + CONTROL_US;
-    uint64_t retry;
-    if (log->alarm_call.channel == NULL && !etcd_client_call(log->client, LANE_CONTROL, &log->alarm_call, now, &retry))
-        log->alarm_next = retry;
-    return log->alarm_next;
-}
-
 /* --- The task ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t run(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, membership_task);
     uint64_t next = UINT64_MAX;
-    uint64_t (*const parts[])(struct cmdlog_etcd *, uint64_t) = {run_keepalive, run_hosts_watch, run_list, run_status,
-                                                                 run_alarm};
+    uint64_t (*const parts[])(struct cmdlog_etcd *, uint64_t) = {run_keepalive, run_hosts_watch, run_list, run_status};
     pthread_mutex_lock(&log->lock);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         uint64_t wanted = parts[i](log, now);
@@ -368,8 +348,8 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
 
 void membership__init(struct cmdlog_etcd *log)
 {
-    struct buf *requests[] = {&log->keepalive_request, &log->list_request,   &log->hosts_watch_request,
-                              &log->list_answer,       &log->status_request, &log->alarm_request};
+    struct buf *requests[] = {&log->keepalive_request, &log->list_request, &log->hosts_watch_request, &log->list_answer,
+                              &log->status_request};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         *requests[i] = BUF_INIT(BUF_UNLIMITED);
     grpc_frame_begin(&log->list_request);
@@ -380,8 +360,6 @@ void membership__init(struct cmdlog_etcd *log)
     grpc_frame_end(&log->hosts_watch_request);
     grpc_frame_begin(&log->status_request);
     grpc_frame_end(&log->status_request);
-    grpc_frame_begin(&log->alarm_request);
-    grpc_frame_end(&log->alarm_request);
     log->list_call = (struct grpc_call){.path = ETCD_RANGE,
                                         .request = buf_as_slice(&log->list_request),
                                         .context = log,
@@ -400,19 +378,14 @@ void membership__init(struct cmdlog_etcd *log)
                                           .context = log,
                                           .on_message = status_answered,
                                           .on_end = status_ended};
-    log->alarm_call = (struct grpc_call){.path = ETCD_ALARM,
-                                         .request = buf_as_slice(&log->alarm_request),
-                                         .context = log,
-                                         .on_message = alarm_answered,
-                                         .on_end = status_ended};
     log->membership_task.run = run;
     list_append(&log->tasks, &log->membership_task.link);
 }
 
 void membership__deinit(struct cmdlog_etcd *log)
 {
-    struct buf *requests[] = {&log->keepalive_request, &log->list_request,   &log->hosts_watch_request,
-                              &log->list_answer,       &log->status_request, &log->alarm_request};
+    struct buf *requests[] = {&log->keepalive_request, &log->list_request, &log->hosts_watch_request, &log->list_answer,
+                              &log->status_request};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         buf_deinit(requests[i]);
     mem_free(log->live_hosts);

@@ -13,7 +13,6 @@ enum {
     TARGET_VALUE = 3,
     ORDER_DESCEND = 2,
     BY_MODIFIED = 3,
-    ALARM_NO_SPACE = 1,
     EVENT_DELETE = 1
 };
 
@@ -318,24 +317,15 @@ int etcd_read_lease(struct slice reply, struct etcd_lease_reply *ret_lease)
 int etcd_read_status(struct slice reply, struct etcd_status *ret_status)
 {
     uint64_t values[13] = {0};
+    struct slice rest = reply, error;
+    bool alarm = false;
     int r = read_numbers(reply, values, 13);
-    if (r == 0)
-        *ret_status = (struct etcd_status){.size = values[3], .used = values[9], .quota = values[12]};
-    return r;
-}
-
-int etcd_read_alarms(struct slice reply, bool *ret_no_space)
-{
-    struct slice alarm;
-    bool found = false;
-    int r;
-    while ((r = take_message(&reply, 2, &alarm)) > 0) {
-        uint64_t values[3] = {0};
-        if ((r = read_numbers(alarm, values, 3)) < 0)
-            return r;
-        found = found || values[2] == ALARM_NO_SPACE;
+    while (r == 0 && (r = take_message(&rest, 8, &error)) > 0) {
+        alarm = alarm || memmem(error.data, error.len, "NOSPACE", strlen("NOSPACE")) != NULL;
+        r = 0;
     }
     if (r == 0)
-        *ret_no_space = found;
+        *ret_status =
+            (struct etcd_status){.size = values[3], .used = values[9], .quota = values[12], .alarm_no_space = alarm};
     return r;
 }

@@ -20,7 +20,6 @@
 #define ETCD_LEASE_REVOKE "/etcdserverpb.Lease/LeaseRevoke"
 #define ETCD_LEASE_KEEP_ALIVE "/etcdserverpb.Lease/LeaseKeepAlive"
 #define ETCD_STATUS "/etcdserverpb.Maintenance/Status"
-#define ETCD_ALARM "/etcdserverpb.Maintenance/Alarm"
 
 struct etcd_range {
     struct slice key;
@@ -116,11 +115,13 @@ int etcd_read_lease(struct slice reply, struct etcd_lease_reply *ret_lease) TL_M
 struct etcd_status {
     uint64_t size;
     uint64_t used;
-    uint64_t quota; /* 0: not reported (before 3.6) */
+    uint64_t quota;      /* 0: not reported (before 3.6) */
+    bool alarm_no_space; /* a member has raised the NOSPACE alarm */
 };
+/*
+ * Reads a reply to Status, which a member answers by itself: unlike a request for the alarms, it is no
+ * entry of the log of etcd's own members. Returns: 0; TL_ERR_CORRUPT.
+ */
 int etcd_read_status(struct slice reply, struct etcd_status *ret_status) TL_MUST_USE;
-
-/* Reads whether a member has raised the NOSPACE alarm. Returns: 0; TL_ERR_CORRUPT. */
-int etcd_read_alarms(struct slice reply, bool *ret_no_space) TL_MUST_USE;
 
 #endif

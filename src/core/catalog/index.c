@@ -289,9 +289,11 @@ static yyjson_val *settings_json(const struct settings *settings, struct arena *
 static int make_mapping(struct core *core, const struct index_draft *draft, struct arena *arena,
                         struct mapping **ret_mapping, struct problem *ret_problem)
 {
+    bool first = core->command_version < COMMAND_SINCE_DATE_RULES || draft->dialect == DIALECT_5;
+    enum date_rules dates = first ? DATE_RULES_FIRST : DATE_RULES_7_10;
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
 
-    if (mapping_new(settings_json(&draft->settings, arena), arena, &empty, ret_problem) != 0)
+    if (mapping_new(settings_json(&draft->settings, arena), dates, arena, &empty, ret_problem) != 0)
         return INDEX_REFUSED;
     if (draft->mappings == NULL) {
         *ret_mapping = tl_steal(empty);

@@ -635,6 +635,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
  */
 static int continue_cleanup(struct core *core, struct session *session, size_t *left)
 {
+    session__touch(core, session);
     if (!list_empty(&session->waits))
         return 1;
     end_transactions(core, session, left);
@@ -649,6 +650,7 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
 static void begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
     REQUIRE(core->open);
+    session__touch(core, session);
     session->end_kind = end_kind;
     session->script_steps_left = update_steps_shared(&core->limits.script);
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
@@ -738,6 +740,7 @@ int session__purge_batch(struct core *core)
     REQUIRE(core->open && !list_empty(&core->owners->sessions_to_purge));
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
     bool more = false;
+    session__touch(core, session);
     int r = remove_batch(core, session, core->limits.purge_batch, &more);
     if (r < 0 || more)
         return r;

@@ -636,6 +636,8 @@ enum {
     COMMAND_SINCE_STRICT_DATES = 8,
     /* Fields with ignore_malformed have entries of such dates: not DOCUMENT_DATES_DROPPED. */
     COMMAND_SINCE_MALFORMED_DATES = 9,
+    /* A created index reads dates as Elasticsearch 7.10 does: DATE_RULES_7_10, else DATE_RULES_FIRST. */
+    COMMAND_SINCE_DATE_RULES = 9,
     /* Only TICK continues the cleanup of ended sessions: README-locks.md, "Cleanup in batches". */
     COMMAND_SINCE_TICK_CLEANUP = 9,
     /* The scripts and mappings of a write that has waited for locks postpone later items, too. */

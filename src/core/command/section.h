@@ -20,10 +20,10 @@ enum section_kind {
     SECTION_END = 0,
     SECTION_NUMBERS = 1,
     SECTION_OWNERS = 2,      /* counts of sessions, transactions and waits, and the order of each */
-    SECTION_SESSION = 3,     /* one section for each */
+    SECTION_SESSION = 3,     /* one section for each, or one with the list of all pieces */
     SECTION_TRANSACTION = 4, /* one section for each */
     SECTION_DEFERRED = 5,    /* all deferred actions */
-    SECTION_WAIT = 6,        /* one section for each waiting request */
+    SECTION_WAIT = 6,        /* one section for each waiting request, or as for sessions */
     SECTION_LOCKS = 7,
     SECTION_LOCK_EVENTS = 8,
     SECTION_TERMINATING = 9, /* terminating sessions */
@@ -41,8 +41,8 @@ enum section_kind {
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of
  * pieces. 10: commands of version 8; holds as lists of pieces; unconfirmed grants; known paths.
- * 11: commands of version 9. Pieces have the form of their record's version; that of an overlay's is
- * the same since 9.
+ * 11: commands of version 9; sessions and waits as lists of pieces. Pieces have the form of their
+ * record's version; that of an overlay's is the same since 9.
  */
 enum { SECTIONS_VERSION = 11 };
 
@@ -52,7 +52,7 @@ struct sections {
     struct slice all;    /* whole input */
     struct arena *arena; /* when reading: as of a codec */
     unsigned version;
-    bool in_pieces;         /* overlays and holds are lists of pieces (README.md, "Pieces") */
+    bool in_pieces;         /* overlays, holds, sessions and waits are lists of pieces (README.md, "Pieces") */
     uint32_t crc;           /* of all sections before the current one */
     enum section_kind kind; /* of the current or the last section */
     size_t at;              /* offset of the current section */

@@ -1177,6 +1177,8 @@ void lock_table_move_document(struct lock_table *table, const struct resource_na
         lock__request_expand(waiters[i]);
         lock__queue_enter(waiters[i]);
         lock__queue_schedule(waiters[i]);
+        if (table->hooks.request_moved != NULL)
+            table->hooks.request_moved(table->hooks.context, waiters[i]);
     }
     lock__cycle_break(table, waiters, count);
     /* The moved intention locks block other requests than before. */

@@ -130,6 +130,8 @@ struct lock_hooks {
     void (*changed)(void *context, const struct lock_hold *hold, bool gone);
     /* Called when the last hold of a chunk that has a piece is gone. */
     void (*piece_unused)(void *context, uint64_t piece);
+    /* Called when a document has moved that a waiting request is to lock. */
+    void (*request_moved)(void *context, const struct lock_request *request);
     void *context;
 };
 

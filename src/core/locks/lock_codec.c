@@ -12,6 +12,7 @@
  *     hold       resource (index) · mode · flags · number · since · token · below[3]
  *     requests   owner (index) · arrival · flags · [token, if granted] · locks
  *     lock       resource · mode · flags · [of an unconfirmed grant: held · the confirmed mode · flags · token]
+ *                without_specs: a waiting request has none here
  *     orders     of each resource with several holds: the indexes of their owners
  *                of each owner: the indexes of its requests, then of its dependents' requests
  *
@@ -37,7 +38,7 @@
 #include "core/command/command.h"
 #include "core/command/section.h"
 
-enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, CHUNK_MIN = 3, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
+enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, CHUNK_MIN = 3, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 3 };
 
 /* Reads or writes a name. A name that was read is checked for its form. */
 static void codec_resource_name(struct codec *codec, struct resource_name *name)
@@ -78,12 +79,22 @@ struct resource_list {
     size_t *hold_counts; /* of each owner; during a write */
 };
 
+/* Objects are prefetched so many iterations before they are used. */
+enum { PREFETCH_DISTANCE = 8 };
+
 /* Prefetches a resource that is used some iterations later. */
 static void prefetch_later(const struct resource_list *list, size_t index)
 {
-    enum { DISTANCE = 8 };
-    if (index + DISTANCE < list->count)
-        __builtin_prefetch(list->items[index + DISTANCE]);
+    if (index + PREFETCH_DISTANCE < list->count)
+        __builtin_prefetch(list->items[index + PREFETCH_DISTANCE]);
+}
+
+static void prefetch_owner(const struct lock_codec_refs *refs, size_t index)
+{
+    if (index < refs->owner_count) {
+        __builtin_prefetch(refs->owners[index]);
+        __builtin_prefetch((const char *)refs->owners[index] + 64);
+    }
 }
 
 static void resources_add(struct resource_list *list, struct resource *resource)
@@ -394,6 +405,7 @@ static void codec_owner(struct codec *codec, struct lock_table *table, struct lo
 {
     struct lock_owner *owner = refs->owners[at];
     bool *const flags[] = {&owner->autocommit, &owner->cleanup};
+    owner->index = at;
     size_t count = codec_reads(codec) || refs->in_pieces ? 0 : list->hold_counts[at];
 
     codec_number(codec, &owner->number);
@@ -533,21 +545,11 @@ static size_t index_of(const struct lock_codec_refs *refs, const struct lock_own
     return owner->index;
 }
 
-static void write_request(struct codec *codec, const struct lock_codec_refs *refs, const struct lock_request *request)
+void lock_codec_write_specs(struct codec *codec, const struct lock_request *request)
 {
     struct arena arena = ARENA_INIT;
-    bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
-    bool unconfirmed = request->grants != NULL;
-    uint64_t arrival = request->arrival;
-    tl_ts token = request->token;
-    size_t count = request->spec_count, index = index_of(refs, request->owner);
+    size_t count = request->spec_count;
 
-    REQUIRE(granted || request->state == LOCK_STATE_WAITING);
-    codec_size(codec, &index);
-    codec_number(codec, &arrival);
-    codec_request_flags(codec, &upgrade, &granted, &unconfirmed);
-    if (granted)
-        codec_number(codec, &token);
     codec_array(codec, NULL, &count, 0, SPEC_MIN);
     for (size_t i = 0; i < count; i++) {
         const struct lock_spec_ref *ref = &request->specs[i];
@@ -555,9 +557,54 @@ static void write_request(struct codec *codec, const struct lock_codec_refs *ref
                                  ref->auxiliary};
         codec_spec(codec, &spec);
     }
+    arena_deinit(&arena);
+}
+
+static struct lock_spec *read_specs(struct codec *codec, size_t *ret_count)
+{
+    size_t count = 0;
+    struct lock_spec *specs = codec_array(codec, NULL, &count, sizeof(*specs), SPEC_MIN);
+
+    codec_require(codec, count > 0);
+    for (size_t i = 0; i < count && !codec->bad; i++)
+        codec_spec(codec, &specs[i]);
+    *ret_count = codec->bad ? 0 : count;
+    return specs;
+}
+
+/* Reads the specs of the next waiting request that the caller passed. */
+static struct lock_spec *read_passed_specs(struct codec *codec, struct lock_codec_refs *refs, size_t *ret_count)
+{
+    *ret_count = 0;
+    codec_require(codec, refs->specs_count > 0);
+    if (codec->bad)
+        return NULL;
+    struct codec passed = codec_from(*refs->specs, codec->arena);
+    refs->specs++;
+    refs->specs_count--;
+    struct lock_spec *specs = read_specs(&passed, ret_count);
+    codec_require(codec, codec_done(&passed));
+    return specs;
+}
+
+static void write_request(struct codec *codec, const struct lock_codec_refs *refs, const struct lock_request *request)
+{
+    bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
+    bool unconfirmed = request->grants != NULL;
+    uint64_t arrival = request->arrival;
+    tl_ts token = request->token;
+    size_t index = index_of(refs, request->owner);
+
+    REQUIRE(granted || request->state == LOCK_STATE_WAITING);
+    codec_size(codec, &index);
+    codec_number(codec, &arrival);
+    codec_request_flags(codec, &upgrade, &granted, &unconfirmed);
+    if (granted)
+        codec_number(codec, &token);
+    if (granted || !refs->without_specs)
+        lock_codec_write_specs(codec, request);
     if (unconfirmed)
         write_grants(codec, request);
-    arena_deinit(&arena);
 }
 
 static struct lock_request *read_request(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs)
@@ -573,10 +620,8 @@ static struct lock_request *read_request(struct codec *codec, struct lock_table 
     codec_request_flags(codec, &upgrade, &granted, &unconfirmed);
     if (granted)
         codec_number(codec, &token);
-    specs = codec_array(codec, NULL, &count, sizeof(*specs), SPEC_MIN);
-    codec_require(codec, count > 0 && arrival <= table->last_arrival);
-    for (size_t i = 0; i < count && !codec->bad; i++)
-        codec_spec(codec, &specs[i]);
+    specs = granted || !refs->without_specs ? read_specs(codec, &count) : read_passed_specs(codec, refs, &count);
+    codec_require(codec, arrival <= table->last_arrival);
     if (codec->bad)
         return NULL;
     struct lock_owner *owner = refs->owners[index];
@@ -599,6 +644,7 @@ static void read_requests(struct codec *codec, struct lock_table *table, struct 
         if (request != NULL)
             refs->requests[refs->request_count++] = request;
     }
+    codec_require(codec, refs->specs_count == 0);
 }
 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
@@ -693,6 +739,7 @@ static void codec_request_order(struct codec *codec, struct list *requests, bool
 static void codec_request_orders(struct codec *codec, const struct lock_codec_refs *refs)
 {
     for (size_t i = 0; i < refs->owner_count && !codec->bad; i++) {
+        prefetch_owner(refs, i + PREFETCH_DISTANCE);
         codec_request_order(codec, &refs->owners[i]->requests, false, refs);
         codec_request_order(codec, &refs->owners[i]->dependent_requests, true, refs);
     }
@@ -712,15 +759,17 @@ static void codec_numbers(struct codec *codec, struct lock_table *table)
 static void write_requests_and_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
                                       const struct resource_list *resources)
 {
-    size_t count = refs->request_count;
+    size_t count = refs->request_count, waiting = 0;
 
-    for (size_t i = 0; i < refs->owner_count; i++)
-        refs->owners[i]->index = i;
-    for (size_t i = 0; i < count; i++)
-        refs->requests[i]->index = i;
     codec_array(codec, NULL, &count, 0, REQUEST_MIN);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i + PREFETCH_DISTANCE < count)
+            __builtin_prefetch(refs->requests[i + PREFETCH_DISTANCE]);
+        refs->requests[i]->index = i;
+        waiting += refs->requests[i]->state == LOCK_STATE_WAITING;
         write_request(codec, refs, refs->requests[i]);
+    }
+    REQUIRE(waiting == table->waiting_count);
     if (!refs->in_pieces)
         codec_orders(codec, table, refs, resources);
     codec_request_orders(codec, refs);
@@ -760,22 +809,12 @@ static void codec_resources(struct codec *codec, struct lock_table *table, const
     write_resources(codec, list);
 }
 
-static size_t waiting_count(const struct lock_codec_refs *refs)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < refs->request_count; i++)
-        count += refs->requests[i]->state == LOCK_STATE_WAITING;
-    return count;
-}
-
 void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs)
 {
     struct resource_list resources = {.keys = ARENA_INIT};
     size_t count = refs->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && table->grants_suspended == 0);
-    REQUIRE(codec_reads(codec) || waiting_count(refs) == table->waiting_count);
     REQUIRE(!codec_reads(codec) || lock_table_is_idle(table));
     if (codec_reads(codec))
         refs->request_count = 0;
@@ -789,8 +828,10 @@ void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock
         codec_resources(codec, table, refs, &resources);
     codec_size(codec, &count);
     codec_require(codec, count == refs->owner_count);
-    for (size_t i = 0; i < refs->owner_count && !codec->bad; i++)
+    for (size_t i = 0; i < refs->owner_count && !codec->bad; i++) {
+        prefetch_owner(refs, i + PREFETCH_DISTANCE);
         codec_owner(codec, table, refs, i, &resources);
+    }
     if (codec_reads(codec))
         read_requests_and_orders(codec, table, refs, &resources);
     else

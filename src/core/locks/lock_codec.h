@@ -34,6 +34,14 @@ struct lock_codec_refs {
     bool in_pieces;
     bool (*read_piece)(void *context, uint64_t piece, uint32_t len, uint32_t crc, struct buf *ret_bytes);
     void *context;
+
+    /*
+     * The table has the requests without the specs of those that wait. The caller wrote them with
+     * lock_codec_write_specs(), and to read passes them in the order of the requests.
+     */
+    bool without_specs;
+    const struct slice *specs;
+    size_t specs_count;
 };
 
 /*
@@ -47,6 +55,9 @@ void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock
  * freed.
  */
 void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs);
+
+/* Writes the specs of a request, with the names that their resources have now. */
+void lock_codec_write_specs(struct codec *codec, const struct lock_request *request);
 
 /* Writes the bytes of a chunk's piece. */
 void lock_codec_write_chunk(struct codec *codec, struct lock_table *table, const struct lock_chunk *chunk);

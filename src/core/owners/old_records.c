@@ -122,7 +122,7 @@ static void add_sessions(struct loader *loader)
     for (size_t i = 0; i < loader->count; i++) {
         struct session *session = loader->sessions[i].session;
         session->owner.locks.number = loader->sessions[i].number;
-        map_put(&owners->sessions, session->id, session);
+        session__register(loader->core, session);
     }
     if (loader->count > 0 && owners->locks.last_owner < loader->sessions[loader->count - 1].number)
         owners->locks.last_owner = loader->sessions[loader->count - 1].number;

@@ -21,6 +21,7 @@
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
+#include "core/session/save_chunk.h"
 #include "core/session/save_pieces.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
@@ -109,6 +110,13 @@ void owners__update_budget(struct core *core)
     update_metrics(owners, &core->metrics);
 }
 
+/* The piece of a waiting request names the directory of each document that it locks. */
+static void on_request_moved(void *context, const struct lock_request *request)
+{
+    struct owners *owners = context;
+    save_chunk__touch(&owners->wait_chunks, &((struct wait *)lock_request_user(request))->saved);
+}
+
 static void on_piece_unused(void *context, uint64_t piece)
 {
     save_pieces__delete(&((struct owners *)context)->pieces, piece);
@@ -117,7 +125,7 @@ static void on_piece_unused(void *context, uint64_t piece)
 void owners__open(struct core *core)
 {
     struct owners *owners = mem_zalloc(sizeof *owners);
-    const struct lock_hooks hooks = {on_deadlock, on_lock_changed, on_piece_unused, owners};
+    const struct lock_hooks hooks = {on_deadlock, on_lock_changed, on_piece_unused, on_request_moved, owners};
     owners->core = core;
     core->owners = owners;
     owners->wait_ops_of = owners__wait_ops;
@@ -127,6 +135,8 @@ void owners__open(struct core *core)
     deadlines_init(&owners->idles);
     list_init(&owners->open_txns);
     save_pieces__init(core);
+    save_chunks__init(&owners->session_chunks);
+    save_chunks__init(&owners->wait_chunks);
     list_init(&owners->waits);
     list_init(&owners->cancelled);
     list_init(&owners->ready);
@@ -160,6 +170,8 @@ void owners__close(struct core *core)
     if (owners == NULL)
         return;
     owners->locks.hooks = (struct lock_hooks){0}; /* no lock is released by a close */
+    save_chunks__deinit(&owners->session_chunks);
+    save_chunks__deinit(&owners->wait_chunks);
     while (!list_empty(&owners->waits)) {
         struct wait *wait = list_entry(owners->waits.next, struct wait, of_all);
         REQUIRE(wait->command == NULL);

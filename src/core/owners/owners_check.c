@@ -4,12 +4,13 @@
 #include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
+#include "core/owners/owners_step.h"
+#include "core/owners/piece_codec.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/wait/wait.h"
-#include "core/owners/owners_step.h"
 #include "core/unit/unit.h"
+#include "core/wait/wait.h"
 #include "store/view.h"
 
 /* What each step pays for the next check, and what visits cost, in tens of nanoseconds. */
@@ -63,7 +64,7 @@ static void check_txns(const struct owners *owners)
 
 static void check_waits(const struct owners *owners)
 {
-    size_t bytes = 0, ready = 0;
+    size_t bytes = 0, ready = 0, count = 0;
     uint64_t last_ready = 0;
     list_for_each(link, &owners->waits)
     {
@@ -73,6 +74,7 @@ static void check_waits(const struct owners *owners)
         INSIST(state == WAIT_ENDED ? wait->owner == NULL && wait->request == NULL : wait->owner != NULL);
         INSIST(list_linked(&wait->of_cancelled) == (wait->cancelled != WAIT_NOT_CANCELLED));
         bytes += wait->bytes;
+        count++;
     }
     list_for_each(link, &owners->ready)
     {
@@ -81,6 +83,7 @@ static void check_waits(const struct owners *owners)
         last_ready = wait->ready_number;
         ready++;
     }
+    INSIST(owners->wait_chunks.count == count && owners->session_chunks.count == owners->sessions.count);
     INSIST(owners->wait_bytes == bytes && owners->ready_count == ready && last_ready <= owners->last_ready);
 }
 
@@ -104,6 +107,7 @@ void owners__check(struct core *core)
         return;
     lock_table_check(&owners->locks);
     lock_codec_check_chunks(&owners->locks);
+    INSIST(piece_codec__chunks_are_saved(core));
     check_sessions(owners);
     check_txns(owners);
     check_waits(owners);

@@ -9,23 +9,24 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/cleanup/deferred.h"
+#include "core/command/codec.h"
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
 #include "core/documents/action.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
-#include "core/cleanup/cleanup_attempt.h"
-#include "core/cleanup/deferred.h"
 #include "core/owners/hosts.h"
-#include "core/wait/lock_event.h"
+#include "core/owners/owners_step.h"
+#include "core/owners/piece_codec.h"
 #include "core/session/owners.h"
 #include "core/session/save_pieces.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/wait/wait.h"
-#include "core/command/codec.h"
-#include "core/command/command.h"
-#include "core/command/command_codec.h"
-#include "core/owners/owners_step.h"
 #include "core/unit/unit.h"
+#include "core/wait/lock_event.h"
+#include "core/wait/wait.h"
 
 enum { SESSION_END_COUNT = SESSION_END_DETACHED + 1 };
 
@@ -179,11 +180,12 @@ static struct session *make_session(struct codec *codec, struct core *core)
     if (codec->bad)
         return NULL;
     struct session *session = session__make(core, id, name, 0, 0);
-    map_put(&core->owners->sessions, session->id, session);
+    session__register(core, session);
     return session;
 }
 
-static void codec_session_fields(struct codec *codec, struct core *core, struct session *session)
+/* `in_piece`: without the lease, which each keepalive changes. */
+static void codec_session_fields(struct codec *codec, struct core *core, struct session *session, bool in_piece)
 {
     struct slice actions = session->on_expire;
 
@@ -192,7 +194,8 @@ static void codec_session_fields(struct codec *codec, struct core *core, struct 
     codec_number(codec, &session->attachment);
     codec_slice(codec, &actions);
     codec_require(codec, codec->bad || actions.len == 0 || are_actions(actions, SIZE_MAX));
-    codec_deadline(codec, &core->owners->leases, &session->lease);
+    if (!in_piece)
+        codec_deadline(codec, &core->owners->leases, &session->lease);
     codec_counters(codec, session);
     if (codec_reads(codec)) {
         session->on_expire = duplicate(actions);
@@ -202,18 +205,51 @@ static void codec_session_fields(struct codec *codec, struct core *core, struct 
     codec_require(codec, !session->terminating || session->lease.at == TL_TS_MAX);
 }
 
+static void codec_whole_session(struct codec *codec, struct core *core, struct session *session, bool in_piece)
+{
+    if (codec_reads(codec)) {
+        session = make_session(codec, core);
+    } else {
+        codec_bytes(codec, &session->id);
+        codec_bytes(codec, &session->name);
+    }
+    if (session != NULL)
+        codec_session_fields(codec, core, session, in_piece);
+}
+
 static void codec_session(struct sections *sections, struct core *core, struct session *session)
 {
     struct codec codec = section_begin(sections, SECTION_SESSION);
+    codec_whole_session(&codec, core, session, false);
+    section_end(sections, &codec);
+}
 
-    if (codec_reads(&codec)) {
-        session = make_session(&codec, core);
-    } else {
-        codec_bytes(&codec, &session->id);
-        codec_bytes(&codec, &session->name);
+void codec_session_in_piece(struct codec *codec, struct core *core, struct session *session)
+{
+    codec_whole_session(codec, core, session, true);
+}
+
+/* The list of the pieces of all sessions, and their leases. */
+static void codec_sessions_in_pieces(struct sections *sections, struct core *core, struct piece_reader *reader)
+{
+    struct codec codec = section_begin(sections, SECTION_SESSION);
+    size_t position = 0;
+    struct slice id;
+    void *value;
+
+    piece_codec__chunks(&codec, core, PIECE_SESSIONS, reader);
+    while (!codec.bad && map_next(&core->owners->sessions, &position, &id, &value)) {
+        struct session *session = value;
+        codec_deadline(&codec, &core->owners->leases, &session->lease);
+        codec_require(&codec, !session->terminating || session->lease.at == TL_TS_MAX);
     }
-    if (session != NULL)
-        codec_session_fields(&codec, core, session);
+    section_end(sections, &codec);
+}
+
+static void codec_waits_in_pieces(struct sections *sections, struct core *core, struct piece_reader *reader)
+{
+    struct codec codec = section_begin(sections, SECTION_WAIT);
+    piece_codec__chunks(&codec, core, PIECE_WAITS, reader);
     section_end(sections, &codec);
 }
 
@@ -288,7 +324,7 @@ static void read_one(struct codec *codec, struct overlay *overlay, enum store_sp
     codec_bytes(codec, &key);
     codec_slice(codec, &value);
     codec_require(codec, codec->bad || ((before->data == NULL || slice_compare(*before, key) < 0) &&
-                                        save_pieces__restore_record(overlay, space, key, value)));
+                                        piece_codec__restore_record(overlay, space, key, value)));
     *before = key;
 }
 
@@ -297,7 +333,7 @@ static void codec_overlay(struct codec *codec, struct core *core, struct txn *tx
 {
     struct overlay *overlay = txn->overlay;
     if (in_pieces) {
-        save_pieces__codec(codec, core, txn);
+        piece_codec__overlay(codec, core, txn);
         return;
     }
 
@@ -497,7 +533,7 @@ static bool numbers_are_valid(const struct owners *owners, const struct lock_cod
 static struct lock_codec_refs collect_refs(const struct core *core, struct arena *arena)
 {
     const struct owners *owners = core->owners;
-    size_t waits = length_of(&owners->waits), position = 0;
+    size_t waits = owners->wait_chunks.count, position = 0;
     size_t most = owners->sessions.count + owners->txns.count + waits;
     struct lock_codec_refs refs = {
         .owners = arena_alloc(arena, (most + 1) * sizeof(struct lock_owner *)),
@@ -632,7 +668,8 @@ static bool released_sessions_are_valid(const struct owners *owners)
     return true;
 }
 
-static void codec_locks(struct sections *sections, struct core *core)
+/* `waits`: waits are in pieces, with the specs of their requests; NULL: they are not. */
+static void codec_locks(struct sections *sections, struct core *core, const struct piece_reader *waits)
 {
     struct owners *owners = core->owners;
     struct codec codec = section_begin(sections, SECTION_LOCKS);
@@ -640,8 +677,11 @@ static void codec_locks(struct sections *sections, struct core *core)
     struct lock_codec_refs refs = collect_refs(core, &arena);
 
     refs.in_pieces = sections->in_pieces;
-    refs.read_piece = save_pieces__read_holds;
+    refs.read_piece = piece_codec__read;
     refs.context = core;
+    refs.without_specs = waits != NULL;
+    refs.specs = waits == NULL ? NULL : waits->specs;
+    refs.specs_count = waits == NULL ? 0 : waits->spec_count;
     lock_codec_table(&codec, &owners->locks, &refs);
     if (codec_reads(&codec)) {
         codec_require(&codec, codec.bad || (numbers_are_valid(owners, &refs) && released_sessions_are_valid(owners)));
@@ -681,9 +721,10 @@ static void codec_lock_events(struct sections *sections, struct lock_events *eve
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */
 
-/* The numbers of sections that follow. */
+/* The numbers of what follows. */
 struct counts {
     size_t sessions, txns, waits;
+    bool in_pieces; /* sessions and waits are lists of pieces, each a section */
 };
 
 static void codec_counts(struct sections *sections, struct owners *owners, struct counts *counts)
@@ -701,10 +742,13 @@ static void codec_counts(struct sections *sections, struct owners *owners, struc
     codec_size(&codec, &counts->sessions);
     codec_size(&codec, &counts->txns);
     codec_size(&codec, &counts->waits);
+    if (codec.version >= 11)
+        codec_bool(&codec, &counts->in_pieces);
+    codec_require(&codec, !counts->in_pieces || counts->sessions + counts->waits > 0);
     section_end(sections, &codec);
 }
 
-static void write_all(struct core *core, struct sections *sections)
+static void write_sessions(struct core *core, struct sections *sections)
 {
     struct owners *owners = core->owners;
     size_t position = 0;
@@ -713,14 +757,32 @@ static void write_all(struct core *core, struct sections *sections)
 
     while (map_next(&owners->sessions, &position, &id, &value))
         codec_session(sections, core, value);
-    codec_terminating(sections, core);
-    list_for_each(link, &owners->open_txns)(void) codec_txn(sections, core, list_entry(link, struct txn, of_all));
-    codec_deferred(sections, core);
-    list_for_each(link, &owners->waits)
+}
+
+static void write_waits(struct core *core, struct sections *sections)
+{
+    list_for_each(link, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         codec_wait(sections, core, &wait, NULL);
     }
+}
+
+static void write_all(struct core *core, struct sections *sections, const struct counts *counts)
+{
+    struct owners *owners = core->owners;
+
+    if (counts->in_pieces)
+        codec_sessions_in_pieces(sections, core, NULL);
+    else
+        write_sessions(core, sections);
+    codec_terminating(sections, core);
+    list_for_each(link, &owners->open_txns)(void) codec_txn(sections, core, list_entry(link, struct txn, of_all));
+    codec_deferred(sections, core);
+    if (counts->in_pieces)
+        codec_waits_in_pieces(sections, core, NULL);
+    else
+        write_waits(core, sections);
 }
 
 /* Query transactions of an older version. */
@@ -738,21 +800,42 @@ static void add_dropped(struct dropped *dropped, struct txn *txn, struct arena *
     dropped->txns[dropped->count++] = txn;
 }
 
-static void read_all(struct core *core, struct sections *sections, const struct counts *counts, struct dropped *dropped)
+static void read_sessions(struct core *core, struct sections *sections, const struct counts *counts,
+                          struct piece_reader *reader)
 {
-    struct owners *owners = core->owners;
+    if (counts->in_pieces)
+        codec_sessions_in_pieces(sections, core, reader);
+    for (size_t i = 0; i < counts->sessions && !counts->in_pieces && !sections->bad; i++)
+        codec_session(sections, core, NULL);
+    sections_require(sections, core->owners->sessions.count == counts->sessions);
+}
+
+static void read_waits(struct core *core, struct sections *sections, const struct counts *counts,
+                       struct piece_reader *reader)
+{
     struct wait *wait;
 
-    for (size_t i = 0; i < counts->sessions && !sections->bad; i++)
-        codec_session(sections, core, NULL);
+    if (counts->in_pieces)
+        codec_waits_in_pieces(sections, core, reader);
+    for (size_t i = 0; i < counts->waits && !counts->in_pieces && !sections->bad; i++)
+        codec_wait(sections, core, &wait, reader->deferred);
+    sections_require(sections, sections->bad || core->owners->wait_chunks.count == counts->waits);
+}
+
+static void read_all(struct core *core, struct sections *sections, const struct counts *counts,
+                     struct piece_reader *reader, struct dropped *dropped)
+{
+    struct owners *owners = core->owners;
+
+    read_sessions(core, sections, counts, reader);
     codec_terminating(sections, core);
     for (size_t i = 0; i < counts->txns && !sections->bad; i++)
         add_dropped(dropped, codec_txn(sections, core, NULL), sections->arena);
     session__find_orphans(core);
     codec_deferred(sections, core);
     struct deferred_array deferred = collect_deferred(owners, sections->arena);
-    for (size_t i = 0; i < counts->waits && !sections->bad; i++)
-        codec_wait(sections, core, &wait, &deferred);
+    reader->deferred = &deferred;
+    read_waits(core, sections, counts, reader);
     rebuild_ready(sections, owners);
     rebuild_cancelled(sections, owners);
     if (!sections->bad)
@@ -762,22 +845,25 @@ static void read_all(struct core *core, struct sections *sections, const struct 
 void owners__codec(struct core *core, struct sections *sections)
 {
     struct owners *owners = core->owners;
-    struct counts counts = {owners->sessions.count, owners->txns.count, length_of(&owners->waits)};
+    struct counts counts = {owners->sessions.count, owners->txns.count, owners->wait_chunks.count, false};
+    struct piece_reader reader = {.arena = sections->arena};
     struct dropped dropped = {0};
+
+    counts.in_pieces = sections->in_pieces && counts.sessions + counts.waits > 0;
 
     codec_counts(sections, owners, &counts);
     if (sections_are_read(sections))
-        read_all(core, sections, &counts, &dropped);
+        read_all(core, sections, &counts, &reader, &dropped);
     else
-        write_all(core, sections);
-    codec_locks(sections, core);
+        write_all(core, sections, &counts);
+    codec_locks(sections, core, counts.in_pieces ? &reader : NULL);
     for (size_t i = 0; i < dropped.count && !sections->bad; i++)
         txn__free(core, dropped.txns[i]);
     codec_lock_events(sections, &owners->lock_events);
     if (sections->version >= 4)
         hosts__codec(sections, &owners->hosts);
     if (sections_are_read(sections)) {
-        sections_require(sections, save_pieces__check_loaded(core, sections->version));
+        sections_require(sections, sections->bad || piece_codec__check_loaded(core, sections->version));
         sections->in_pieces = owners->pieces.named > 0;
         owners->events_reported = owners->lock_events.count; /* reported before */
         owners__update_budget(core);

@@ -13,6 +13,7 @@
 struct core;
 struct command;
 struct deferred;
+struct session;
 struct wait;
 
 /* Whether a deadline is set, and then its time and number. When decoding, sets it in `all`. */
@@ -28,6 +29,22 @@ struct deferred_array {
     struct deferred **items;
     size_t count;
 };
+/* The state of reading sessions and waits from pieces. */
+struct piece_reader {
+    const struct deferred_array *deferred;
+    struct arena *arena;
+    struct slice *specs; /* in `arena`: of the lock requests that wait, in order; lock_codec.h */
+    size_t spec_count;
+    size_t spec_capacity;
+};
+
+/* owners_codec.c. A session in a piece: all but its lease. `session`: NULL when reading. */
+void codec_session_in_piece(struct codec *codec, struct core *core, struct session *session);
+/*
+ * wait_codec.c. A wait in a piece, with the specs of its lock request if that waits. `wait`: NULL
+ * when reading.
+ */
+void codec_wait_in_piece(struct codec *codec, struct core *core, struct wait *wait, struct piece_reader *reader);
 /*
  * wait_codec.c. A wait with its command, without its lock request. A decoded one is in all lists of
  * owners; NULL: the sections have failed. `kept`: those already decoded; unused when encoding.

@@ -8,14 +8,16 @@
 #include "core/command/command.h"
 #include "core/command/section.h"
 #include "core/documents/result_codec.h"
-#include "core/session/owner.h"
-#include "core/session/owners.h"
+#include "core/locks/lock.h"
+#include "core/locks/lock_codec.h"
 #include "core/owners/owners_codec.h"
 #include "core/owners/owners_step.h"
+#include "core/session/owner.h"
+#include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/wait/wait.h"
 #include "core/unit/unit.h"
+#include "core/wait/wait.h"
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
@@ -207,40 +209,89 @@ static void codec_cancelled(struct codec *codec, struct wait *wait)
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
 }
 
-void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *deferred)
+/* A wait without its lock request. When reading, *wait becomes the new one; NULL: the codec is bad. */
+static void codec_wait_fields(struct codec *codec, struct core *core, struct wait **wait,
+                              const struct deferred_array *deferred)
 {
-    struct codec codec = section_begin(sections, SECTION_WAIT);
-    bool reads = codec_reads(&codec);
+    bool reads = codec_reads(codec);
     bool is_deferred = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
     bool ready = !reads && (*wait)->ready, ended = !reads && (*wait)->ended;
     bool cancelled = !reads && (*wait)->cancelled != WAIT_NOT_CANCELLED;
     bool *const flags[] = {&is_deferred, &named, &ready, &ended, &cancelled};
 
-    codec_flags(&codec, flags, codec.version < 6 ? 2 : codec.version < 8 ? 4 : 5);
-    codec_require(&codec, !is_deferred || !named);
-    codec_require(&codec, !cancelled || (!is_deferred && !ended));
-    codec_require(&codec, !ended || (ready && !is_deferred && !named));
+    codec_flags(codec, flags, codec->version < 6 ? 2 : codec->version < 8 ? 4 : 5);
+    codec_require(codec, !is_deferred || !named);
+    codec_require(codec, !cancelled || (!is_deferred && !ended));
+    codec_require(codec, !ended || (ready && !is_deferred && !named));
     if (reads)
-        *wait = codec.bad     ? NULL
-                : is_deferred ? read_deferred(&codec, core, deferred)
-                              : read_command(&codec, core, ended, cancelled);
+        *wait = codec->bad    ? NULL
+                : is_deferred ? read_deferred(codec, core, deferred)
+                              : read_command(codec, core, ended, cancelled);
     else if (is_deferred)
-        codec_number(&codec, &(*wait)->deferred->number);
+        codec_number(codec, &(*wait)->deferred->number);
     else
-        codec_command(&codec, &(*wait)->command);
-    if (*wait != NULL) {
-        if (reads && !ended)
-            wait__restore(core, *wait, named);
-        codec_numbers(&codec, core, *wait, ready);
-        if (!is_deferred && (*wait)->command->type == COMMAND_WRITE)
-            codec_results(&codec, *wait);
-        if (ready)
-            codec_ready(&codec, *wait);
-        if (cancelled)
-            codec_cancelled(&codec, *wait);
-        codec_require(&codec, codec.bad || session_end_is_valid(*wait));
-        codec_require(&codec, codec.bad || never_waited_is_valid(*wait));
-        codec_require(&codec, codec.bad || !named || (*wait)->command->request != 0);
-    }
+        codec_command(codec, &(*wait)->command);
+    if (*wait == NULL)
+        return;
+    if (reads && !ended)
+        wait__restore(core, *wait, named);
+    codec_numbers(codec, core, *wait, ready);
+    if (!is_deferred && (*wait)->command->type == COMMAND_WRITE)
+        codec_results(codec, *wait);
+    if (ready)
+        codec_ready(codec, *wait);
+    if (cancelled)
+        codec_cancelled(codec, *wait);
+    codec_require(codec, codec->bad || session_end_is_valid(*wait));
+    codec_require(codec, codec->bad || never_waited_is_valid(*wait));
+    codec_require(codec, codec->bad || !named || (*wait)->command->request != 0);
+}
+
+void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *deferred)
+{
+    struct codec codec = section_begin(sections, SECTION_WAIT);
+    codec_wait_fields(&codec, core, wait, deferred);
     section_end(sections, &codec);
+}
+
+/* --- Waits in pieces ---------------------------------------------------------------------------------------------- */
+
+static void write_in_piece(struct codec *codec, struct core *core, struct wait *wait)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct codec part = codec_to(&bytes, codec->version);
+    struct slice fields, specs = SLICE_NONE;
+
+    codec_wait_fields(&part, core, &wait, NULL);
+    size_t len = bytes.len;
+    if (wait->request != NULL && lock_request_state(wait->request) == LOCK_STATE_WAITING) {
+        lock_codec_write_specs(&part, wait->request);
+        specs = buf_from(&bytes, len);
+    }
+    fields = slice_make(bytes.data, len);
+    codec_bytes(codec, &fields);
+    codec_slice(codec, &specs);
+    buf_deinit(&bytes);
+}
+
+void codec_wait_in_piece(struct codec *codec, struct core *core, struct wait *wait, struct piece_reader *reader)
+{
+    struct slice fields = SLICE_NONE, specs = SLICE_NONE;
+
+    if (!codec_reads(codec)) {
+        write_in_piece(codec, core, wait);
+        return;
+    }
+    codec_bytes(codec, &fields);
+    codec_slice(codec, &specs);
+    struct codec part = codec_from(fields, reader->arena);
+    part.version = codec->version;
+    part.bad = codec->bad;
+    codec_wait_fields(&part, core, &wait, reader->deferred);
+    codec_require(codec, codec_done(&part));
+    if (codec->bad || specs.data == NULL)
+        return;
+    reader->specs =
+        arena_grow(reader->arena, reader->specs, reader->spec_count, &reader->spec_capacity, sizeof *reader->specs);
+    reader->specs[reader->spec_count++] = arena_copy(reader->arena, specs);
 }

@@ -22,6 +22,7 @@
 #include "core/session/session.h"
 #include "core/wait/lock_history.h"
 #include "core/wait/lock_event.h"
+#include "core/session/save_chunk.h"
 #include "core/session/save_pieces.h"
 
 struct command;
@@ -64,10 +65,12 @@ struct owners {
     size_t ephemeral_delta_capacity;
     struct list cleanup_attempts; /* struct cleanup_attempt, in order of their keys */
     struct hosts hosts;
-    struct save_pieces pieces; /* of overlays and holds, in the store */
-    size_t abandoned_count;    /* open transactions that will be rolled back */
-    struct list deferred;      /* struct deferred, oldest first */
-    struct list unrequested;   /* deferred cleanup without a lock request, in order; empty after RESTART */
+    struct save_pieces pieces;         /* of overlays, holds, sessions and waits, in the store */
+    struct save_chunks session_chunks; /* in the order of `sessions` */
+    struct save_chunks wait_chunks;    /* in the order of `waits` */
+    size_t abandoned_count;            /* open transactions that will be rolled back */
+    struct list deferred;              /* struct deferred, oldest first */
+    struct list unrequested;           /* deferred cleanup without a lock request, in order; empty after RESTART */
     size_t deferred_count;
     uint64_t last_deferred; /* highest number ever given to deferred cleanup */
     struct deadlines leases;

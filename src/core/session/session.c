@@ -16,6 +16,7 @@
 #include "core/documents/ephemeral.h"
 #include "core/locks/lock.h"
 #include "core/session/owners.h"
+#include "core/session/save_pieces.h"
 #include "core/step/core.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
@@ -89,12 +90,28 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     return session;
 }
 
+void session__register(struct core *core, struct session *session)
+{
+    struct owners *owners = core->owners;
+    map_put(&owners->sessions, session->id, session);
+    save_chunk__add(&owners->session_chunks, &session->saved,
+                    sizeof *session + session->id.len + session->name.len + session->on_expire.len);
+}
+
+void session__touch(struct core *core, struct session *session)
+{
+    save_chunk__touch(&core->owners->session_chunks, &session->saved);
+}
+
 void session__free(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits) && session->close_command == NULL);
     core__work(core, WORK_OWNER);
+    uint64_t piece = save_chunk__remove(&owners->session_chunks, &session->saved);
+    if (piece != 0)
+        save_pieces__delete(&owners->pieces, piece);
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
     lock_release_all(&owners->locks, &session->owner.locks);
     lock_owner_deinit(&session->owner.locks);
@@ -201,7 +218,7 @@ int core__do_session_open(struct core *core, struct command *command)
         session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
         core->owners->action_bytes += actions.len;
         request->expires_at = renew(core, session);
-        map_put(&core->owners->sessions, session->id, session);
+        session__register(core, session);
         session__put_record(core, session);
         request->number = session_number(session);
         metric_add(&core->metrics.sessions_opened, 1);
@@ -226,6 +243,7 @@ int core__do_session_attach(struct core *core, struct command *command)
         return 0;
     command->session.expires_at = renew(core, session);
     session->attachment = command->session.attachment;
+    session__touch(core, session);
     return 0;
 }
 
@@ -280,10 +298,10 @@ int session__check_ephemeral_count(struct core *core, struct slice id, size_t mo
  * Finds or adds a counter. While its count is 0 its index number may be given to another index,
  * after a rollback of the unit that created the first one; so `orphaned` is then computed anew.
  */
-static struct ephemeral_counter *counter_of(const struct core *core, struct session *session, uint32_t index,
-                                            uint16_t type)
+static struct ephemeral_counter *counter_of(struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
     size_t i = 0;
+    session__touch(core, session);
     while (i < session->ephemeral_counter_count &&
            (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
         i++;
@@ -431,11 +449,12 @@ static void enqueue_termination(struct core *core, struct session *session)
  * Whether the lease must begin now: it has not begun since a conversion, or the attached connection
  * ended with its host.
  */
-static bool must_begin_lease(struct session *session, uint64_t host)
+static bool must_begin_lease(struct core *core, struct session *session, uint64_t host)
 {
     if (session->attachment == 0 || host_of_number(session->attachment) != host)
         return session->lease.at == TL_TS_MAX;
     session->attachment = 0;
+    session__touch(core, session);
     return true;
 }
 
@@ -454,7 +473,7 @@ int session__restart(struct core *core, uint64_t host)
         if (session->terminating) {
             enqueue_termination(core, session);
             session__drop_record(core, session); /* states before version 7 have it until the end */
-        } else if (must_begin_lease(session, host)) {
+        } else if (must_begin_lease(core, session, host)) {
             (void)renew(core, session);
         }
     }

@@ -12,6 +12,7 @@
 #include "base/magic.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
+#include "core/session/save_chunk.h"
 
 struct command;
 struct core;
@@ -84,6 +85,7 @@ struct session {
     size_t actions_set_aside;
     struct buf first_failure;      /* reason of the first action that failed */
     struct command *close_command; /* SESSION_CLOSE that waits for the end; NULL: none */
+    struct save_member saved;      /* in owners->session_chunks while it is in owners->sessions */
     size_t removed_count;          /* documents */
     size_t deferred_count;         /* document removals deferred because of other owners' locks */
 };
@@ -105,6 +107,12 @@ static inline uint64_t session_number(const struct session *session)
 struct session *session__by_number(const struct core *core, struct slice number);
 /* Returns: the session of this id that is not terminating; NULL with *ret_problem in `arena`. */
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
+/* Adds a session to owners->sessions, and to the last chunk of sessions. */
+void session__register(struct core *core, struct session *session);
+/*
+ * Records that what pieces have of a session has changed: everything in a checkpoint but its lease.
+ */
+void session__touch(struct core *core, struct session *session);
 /* Returns: its state, which its flags say. */
 enum session_state session__state(const struct session *session);
 /*

@@ -26,6 +26,7 @@ void session__put_record(struct core *core, struct session *session)
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), SLICE_LIT(""));
     session->recorded = true;
+    session__touch(core, session);
     buf_deinit(&key);
 }
 
@@ -36,6 +37,7 @@ void session__drop_record(struct core *core, struct session *session)
     if (session->recorded)
         store_batch_delete(core->batch, SPACE_SYSTEM, session_key(&key, session->id));
     session->recorded = false;
+    session__touch(core, session);
     buf_deinit(&key);
 }
 

@@ -10,7 +10,7 @@
 #include "core/command/codec.h"
 #include "core/command/section.h"
 #include "core/owners/owners_step.h"
-#include "core/session/save_pieces.h"
+#include "core/owners/piece_codec.h"
 #include "core/step/core.h"
 #include "core/tree/empty_paths.h"
 #include "core/unit/unit.h"
@@ -64,13 +64,13 @@ void core_save(struct core *core, struct buf *buf)
 int core_save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
 {
     REQUIRE(!core->open);
-    return owners__save_ahead(core, bytes_max, ret_more);
+    return piece_codec__write_ahead(core, bytes_max, ret_more);
 }
 
 int core_save_rest(struct core *core, struct buf *buf)
 {
     REQUIRE(!core->open);
-    int r = owners__save_rest(core);
+    int r = piece_codec__write_rest(core);
     if (r < 0)
         return tl_trace(r);
     save(core, true, buf);

@@ -8,11 +8,12 @@
 #include "base/magic.h"
 #include "base/sm.h"
 #include "core/locks/lock.h"
+#include "core/session/cost.h"
+#include "core/wait/lock_event.h"
 #include "core/wait/lock_history.h"
 #include "core/session/owners.h"
+#include "core/session/save_pieces.h"
 #include "core/session/session.h"
-#include "core/wait/lock_event.h"
-#include "core/session/cost.h"
 #include "core/session/txn.h"
 #include "core/unit/core_metrics.h"
 #include "core/unit/unit.h"
@@ -32,6 +33,12 @@ enum wait_state wait__state(const struct wait *wait)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     return wait->ended ? WAIT_ENDED : wait->ready ? WAIT_READY : !list_linked(&wait->of_all) ? WAIT_NEW : WAIT_PARKED;
+}
+
+/* Records that the state of a wait, of its command or of its request has changed. */
+static void touch(struct core *core, struct wait *wait)
+{
+    save_chunk__touch(&core->owners->wait_chunks, &wait->saved);
 }
 
 static void check_may_enter(const struct wait *wait, enum wait_state state)
@@ -87,6 +94,7 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
 int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, bool may_wait)
 {
     REQUIRE(wait__state(wait) <= WAIT_PARKED && wait->owner != NULL);
+    touch(core, wait);
     lock_request_free(wait->request);
     wait->request = lock_request_new(&core->owners->locks, wait->owner, specs, count, wait);
     return lock_request_start(wait->request, may_wait);
@@ -108,12 +116,14 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
     wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
     owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
+    save_chunk__add(&owners->wait_chunks, &wait->saved, wait->bytes);
     if (wait->session != NULL)
         list_append(&wait->session->waits, &wait->of_session);
     if (wait->txn != NULL)
         txn__begin_wait(wait->txn, wait);
-    if (named)
-        map_put(&owners->requests, request_key(wait->command->request, key), wait);
+    struct wait *before = named ? map_put(&owners->requests, request_key(wait->command->request, key), wait) : NULL;
+    if (before != NULL)
+        touch(core, before); /* a cancelled wait, which CANCEL no longer finds */
 }
 
 /* Begins the wait of a later batch of a bulk. The command's deadline stays the same. */
@@ -131,6 +141,7 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
     bool again = wait->until != 0; /* a resumed command waits for further locks */
     REQUIRE(wait__state(wait) <= WAIT_PARKED && deadline > 0);
     REQUIRE(wait->request != NULL && lock_request_state(wait->request) == LOCK_STATE_WAITING);
+    touch(core, wait);
     wait->until = deadline;
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
@@ -169,6 +180,7 @@ static void leave_cancelled(struct core *core, struct wait *wait)
 {
     if (wait->cancelled == WAIT_NOT_CANCELLED)
         return;
+    touch(core, wait);
     wait->cancelled = WAIT_NOT_CANCELLED;
     wait->cancel_number = 0;
     if (list_linked(&wait->of_cancelled)) /* else read from a damaged checkpoint */
@@ -216,6 +228,7 @@ void wait__dequeue_ready(struct core *core, struct wait *wait)
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->ready && owners->ready_count > 0);
     if (!wait->ended)
         check_may_enter(wait, WAIT_PARKED);
+    touch(core, wait);
     list_remove(&wait->link);
     wait->ready = false;
     if (--owners->ready_count == 0)
@@ -228,6 +241,9 @@ void wait__free(struct core *core, struct wait *wait)
     check_may_enter(wait, WAIT_FREED);
     core__work(core, WORK_OWNER);
     unregister(core, wait);
+    uint64_t piece = save_chunk__remove(&owners->wait_chunks, &wait->saved);
+    if (piece != 0)
+        save_pieces__delete(&owners->pieces, piece);
     if (list_linked(&wait->of_all)) {
         INSIST(owners->wait_bytes >= wait->bytes);
         list_remove(&wait->of_all);
@@ -255,6 +271,7 @@ void wait__end_later(struct core *core, struct wait *wait)
     check_may_enter(wait, WAIT_ENDED);
     REQUIRE(wait->command != NULL && wait->cause != NULL);
     core__work(core, WORK_LOCK);
+    touch(core, wait);
     unregister(core, wait);
     drop_locks(core, wait);
     wait->session = NULL;
@@ -346,6 +363,7 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
     REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     bool again = wait->cancelled != WAIT_NOT_CANCELLED;
+    touch(core, wait);
     if (!again || cause == WAIT_SESSION_ENDED)
         wait->cancelled = cause;
     if (again)
@@ -360,6 +378,7 @@ void wait__enqueue_ready(struct core *core, struct wait *wait)
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     if (wait->ready)
         return;
+    touch(core, wait);
     if (!wait->ended)
         check_may_enter(wait, WAIT_READY);
     wait->ready = true;
@@ -376,6 +395,7 @@ void wait__continue_later(struct core *core, struct wait *wait)
         report_wait(core, wait);
     else
         wait__restore(core, wait, wait->command->request != 0);
+    touch(core, wait);
     wait->until = 0;
     wait->reported = false;
     lock_request_free(tl_steal(wait->request));

@@ -21,6 +21,7 @@
 #include "core/locks/lock.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
+#include "core/session/save_chunk.h"
 #include "core/command/command.h"
 
 struct wait;
@@ -112,6 +113,7 @@ struct wait {
     struct list of_session;   /* in session->waits */
     struct list link;         /* in owners->ready */
     struct list of_cancelled; /* in owners->cancelled */
+    struct save_member saved; /* in owners->wait_chunks while it is in owners->waits */
 };
 
 /* A deferred cleanup: one action of on_expire, or the removal of one ephemeral document. */

@@ -93,6 +93,13 @@ static void on_piece_unused(void *context, uint64_t piece)
     world->hooks.piece_unused(world->hooks.context, piece);
 }
 
+static void on_request_moved(void *context, const struct lock_request *request)
+{
+    struct world *world = context;
+
+    world->hooks.request_moved(world->hooks.context, request);
+}
+
 /* --- The host ----------------------------------------------------------------------------------------------------- */
 
 /* Small limits, so that each is reached. */
@@ -115,13 +122,21 @@ static struct core_limits small_limits(void)
     return core_limits;
 }
 
+/* A core has few sessions and waits, so a chunk of theirs has one or two. */
+static void make_chunks_small(struct core *core)
+{
+    core->owners->locks.chunk_holds = CHUNK_HOLDS;
+    core->owners->session_chunks.members_max = 2;
+    core->owners->wait_chunks.members_max = 2;
+}
+
 /* Puts the world's hooks in front of those of the core. */
 static void set_hooks(struct world *world)
 {
     struct lock_table *table = &world->core->owners->locks;
     world->hooks = table->hooks;
-    table->hooks = (struct lock_hooks){on_deadlock, on_changed, on_piece_unused, world};
-    table->chunk_holds = CHUNK_HOLDS;
+    table->hooks = (struct lock_hooks){on_deadlock, on_changed, on_piece_unused, on_request_moved, world};
+    make_chunks_small(world->core);
 }
 
 static void open_core(struct world *world)
@@ -155,7 +170,7 @@ struct core *world_recover(const struct world *world, struct store *store, struc
         world_fail(world, "the checkpoint cannot be loaded: %.*s", SLICE_ARG(buf_as_slice(&reason)));
     if (core_save_rest(core, &again) != 0 || !slice_equal(saved, buf_as_slice(&again)))
         world_fail(world, "what was loaded saves other bytes");
-    core->owners->locks.chunk_holds = CHUNK_HOLDS;
+    make_chunks_small(core);
     for (size_t i = 0; i < count; i++) {
         struct list commands = LIST_INIT(commands);
         struct command_group_header head;

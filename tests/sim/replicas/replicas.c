@@ -164,6 +164,14 @@ static void save(struct world *world, struct side *side, struct buf *saved)
     buf_deinit(&again);
 }
 
+/* A core has few sessions and waits, so a chunk of theirs has one or two. */
+static void make_chunks_small(struct core *core)
+{
+    core->owners->locks.chunk_holds = CHUNK_HOLDS;
+    core->owners->session_chunks.members_max = 2;
+    core->owners->wait_chunks.members_max = 2;
+}
+
 static void load(struct world *world, struct side *side, struct slice saved)
 {
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
@@ -171,7 +179,7 @@ static void load(struct world *world, struct side *side, struct slice saved)
     if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
         fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_as_slice(&reason)));
     buf_deinit(&reason);
-    side->core->owners->locks.chunk_holds = CHUNK_HOLDS;
+    make_chunks_small(side->core);
     world->loads++;
 }
 
@@ -267,7 +275,7 @@ static void open_side(struct world *world, struct side *side)
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
-    side->core->owners->locks.chunk_holds = CHUNK_HOLDS;
+    make_chunks_small(side->core);
     core_begin_chain(side->core, world->seed);
     checkpoint(world, side);
 }

@@ -20,8 +20,10 @@
 #include "base/clock.h"
 #include "base/types.h"
 #include "cmdlog/etcd/client.h"
+#include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/etcd/envelope.h"
 #include "cmdlog/etcd/messages.h"
+#include "cmdlog/etcd/proto.h"
 #include "cmdlog/cmdlog_etcd.h"
 
 /*
@@ -887,6 +889,50 @@ static void test_append_fails_when_etcd_is_full(void **state)
     etcd_fixture_stop(small);
 }
 
+/* Returns: the space of an etcd whose file has `percent` % of its quota in use. */
+static struct cmdlog_space space_at(unsigned percent, bool was_full, bool alarm)
+{
+    uint64_t size = (uint64_t)percent << 24;
+    struct cmdlog_etcd log = {.status = {.size = size, .used = size, .quota = 100 << 24, .alarm_no_space = alarm},
+                              .was_full = was_full};
+    return membership__space(&log);
+}
+
+static void test_space_has_levels(void **state)
+{
+    (void)state;
+    assert_false(space_at(79, false, false).tight);
+    assert_true(space_at(81, false, false).tight);
+    assert_false(space_at(89, false, false).full);
+    assert_true(space_at(91, false, false).full);
+    assert_true(space_at(86, true, false).full);
+    assert_false(space_at(84, true, false).full);
+    assert_false(space_at(94, false, false).scarce);
+    assert_true(space_at(96, false, false).scarce);
+    assert_false(space_at(96, false, false).exhausted);
+    assert_true(space_at(100, false, false).exhausted);
+    assert_true(space_at(10, false, true).exhausted && space_at(10, false, true).full);
+}
+
+static void test_status_reports_alarm(void **state)
+{
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_status status;
+    (void)state;
+    proto_number(&reply, 3, 4096);
+    proto_bytes(&reply, 8, SLICE_LIT("etcdserver: no leader"));
+    proto_bytes(&reply, 8, SLICE_LIT("memberID:1 alarm:CORRUPT "));
+    proto_number(&reply, 9, 1024);
+    assert_int_equal(etcd_read_status(buf_as_slice(&reply), &status), 0);
+    assert_true(status.size == 4096 && status.used == 1024 && !status.alarm_no_space);
+    proto_bytes(&reply, 8, SLICE_LIT("memberID:1 alarm:NOSPACE "));
+    assert_int_equal(etcd_read_status(buf_as_slice(&reply), &status), 0);
+    assert_true(status.alarm_no_space);
+    proto_number(&reply, 8, 1);
+    assert_int_equal(etcd_read_status(buf_as_slice(&reply), &status), TL_ERR_CORRUPT);
+    buf_deinit(&reply);
+}
+
 /* --- Three members ------------------------------------------------------------------------------------------------------------- */
 
 /*
@@ -964,6 +1010,8 @@ int main(void)
         cmocka_unit_test(test_cursor_detects_damage),
         cmocka_unit_test(test_unreachable_etcd_is_reported),
         cmocka_unit_test(test_append_fails_when_etcd_is_full),
+        cmocka_unit_test(test_space_has_levels),
+        cmocka_unit_test(test_status_reports_alarm),
         cmocka_unit_test(test_entries_survive_killed_members),
         cmocka_unit_test(test_entries_survive_stopped_members),
     };

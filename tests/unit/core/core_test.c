@@ -713,6 +713,42 @@ static struct write_result *index_date(struct core_fixture *box, bool older, con
     return &fixture_run(box, command, 1)->write.results[0];
 }
 
+/* Creates an index with a field of dates, `older`: by a command of a version before 9. */
+static void create_dates(struct core_fixture *box, const char *name, bool older, const char *format)
+{
+    static char body[256];
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+
+    snprintf(body, sizeof(body), "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\",\"format\":\"%s\"}}}}",
+             format);
+    command->index.name = slice_from(name);
+    command->index.body = slice_from(body);
+    if (older)
+        command->version = COMMAND_SINCE_DATE_RULES - 1;
+    fixture_run(box, command, 1);
+}
+
+static void test_index_keeps_date_rules_of_its_creation(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    create_dates(&box, "old", true, "date");
+    create_dates(&box, "new", false, "date");
+    assert_int_equal(fixture_index(&box, "old", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_index(&box, "new", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_NONE);
+    /* A later change of the mapping keeps the rules, for its own formats too. */
+    fixture_index_command(&box, COMMAND_MAPPING_PUT, "old",
+                          "{\"properties\":{\"to\":{\"type\":\"date\",\"format\":\"date\"}}}");
+    fixture_index_command(&box, COMMAND_MAPPING_PUT, "new",
+                          "{\"properties\":{\"to\":{\"type\":\"date\",\"format\":\"week_date\"}}}");
+    assert_int_equal(fixture_index(&box, "old", "2", "{\"to\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_index(&box, "new", "2", "{\"to\":\"2022-W09-5\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index(&box, "new", "3", "{\"to\":\"2022-03-04\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    fixture_close(&box);
+}
+
 static void test_dates_of_released_commands_stay(void **state)
 {
     static const struct write_update update = {.doc = {"{\"n\":1}", 7}, .single = true};
@@ -721,8 +757,7 @@ static void test_dates_of_released_commands_stay(void **state)
 
     (void)state;
     fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                          "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\"}}}}");
+    create_dates(&box, "fs", true, "strict_date_optional_time||epoch_millis");
     assert_int_equal(index_date(&box, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
     assert_int_equal(index_date(&box, true, "1", date)->problem.type, PROBLEM_NONE);
     /* An update of another field keeps the stored date; a new document, and a new date, are checked. */
@@ -742,8 +777,9 @@ static void test_dates_of_released_commands_stay(void **state)
 }
 
 /*
- * A field with ignore_malformed has entries of dates that Elasticsearch 7.10 refuses, as the values
- * of its stored document have; by a command of version 8 it has none.
+ * A field with ignore_malformed of an index with the first date rules has entries of dates that
+ * Elasticsearch 7.10 refuses, as the values of its stored document have; by a command of version 8 it
+ * has none.
  */
 static void test_malformed_dates_have_entries(void **state)
 {
@@ -753,9 +789,12 @@ static void test_malformed_dates_have_entries(void **state)
     for (int drops = 0; drops < 2; drops++) {
         struct core_fixture box;
         fixture_open(&box);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                              "{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\","
-                              "\"ignore_malformed\":true}}}}");
+        struct command *create = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+        create->index.name = SLICE_LIT("fs");
+        create->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\","
+                                       "\"ignore_malformed\":true}}}}");
+        create->version = COMMAND_SINCE_DATE_RULES - 1;
+        assert_int_equal(fixture_run(&box, create, 1)->problem.type, PROBLEM_NONE);
         struct command *command = fixture_write_command(&box, 1);
         command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", date);
         if (drops)
@@ -1430,6 +1469,7 @@ int main(void)
         cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
         cmocka_unit_test(test_dates_of_released_commands_stay),
         cmocka_unit_test(test_malformed_dates_have_entries),
+        cmocka_unit_test(test_index_keeps_date_rules_of_its_creation),
         cmocka_unit_test(test_write_refuses_long_ids),
         cmocka_unit_test(test_entries_follow_documents),
         cmocka_unit_test(test_closed_index_refuses_writes),

@@ -135,6 +135,52 @@ static void test_feed_splits_large_unit_into_parts(void **state)
     assert_int_equal(parts, 0);
 }
 
+/* Returns: the bytes of the keys and values that the feed has above `since`; *ret_keys: their number. */
+static size_t feed_bytes(struct fixture *f, tl_ts since, size_t *ret_keys)
+{
+    char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
+    size_t bytes = 0;
+    *ret_keys = 0;
+    struct store_iter *iter =
+        store_iter_new(f->store, SPACE_FEED, TL_TS_MAX, feed_key(lower, since + 1, 0), feed_key(upper, f->now + 1, 0));
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
+        bytes += store_iter_key(iter).len + store_iter_value(iter).len;
+        ++*ret_keys;
+    }
+    store_iter_free(iter);
+    return bytes;
+}
+
+/* Puts a document, whose id has as many characters as those that Elasticsearch generates. */
+static void put_in(struct fixture *f, size_t index)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
+    *item = (struct write_item){.op = WRITE_INDEX,
+                                .index = arena_printf(&command->arena, "x%zu", index),
+                                .id = SLICE_LIT("AVx0B2fTqD3mJr9kLw8P"),
+                                .source = SLICE_LIT("{\"title\":\"longer than what the feed has of it\"}"),
+                                .version = VERSION_ANY,
+                                .if_seq_no = SEQ_NO_ANY};
+    command->write.items = item;
+    command->write.item_count = 1;
+    step(f, command);
+}
+
+/* Numbers of indices above 127 have two bytes. */
+static void test_feed_put_costs_one_key_of_forty_bytes(void **state)
+{
+    struct fixture *f = *state;
+    size_t keys;
+    for (size_t index = 0; index < 300; index++) {
+        put_in(f, index); /* creates the index */
+        tl_ts since = f->now;
+        put_in(f, index);
+        assert_in_range(feed_bytes(f, since, &keys), 1, 40);
+        assert_int_equal(keys, 1);
+    }
+}
+
 static void test_feed_names_document_once_per_unit(void **state)
 {
     struct fixture *f = *state;
@@ -301,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_feed_splits_large_unit_into_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_feed_put_costs_one_key_of_forty_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_names_document_once_per_unit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_rejects_reads_below_its_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_feed_first_routing_marks_index, setup, teardown),

@@ -15,15 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/rand.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
 #include "core/session/owners.h"
+#include "core/owners/piece_codec.h"
+#include "core/session/save_pieces.h"
+#include "core/session/session.h"
 #include "core/session/txn.h"
 #include "core/step/save.h"
 #include "core/command/section.h"
+#include "core/owners/owners_step.h"
 
-enum { TXNS = 4, DOCUMENTS = 60, SOURCE_MAX = 20000, SESSIONS = 3, LOCKABLE = 1500, LOCKS_MAX = 120 };
+enum { TXNS = 4, DOCUMENTS = 60, SOURCE_MAX = 20000, SESSIONS = 6, LOCKABLE = 1500, LOCKS_MAX = 120 };
 
 static const char *directory;
 static bool writes;
@@ -32,6 +37,44 @@ static void settle_store(struct core_fixture *box, struct slice record)
 {
     assert_int_equal(store_checkpoint(box->store, record), 0);
     assert_int_equal(store_checkpointed(box->store), 1);
+}
+
+static void free_completed(struct core_fixture *box)
+{
+    while (!list_empty(&box->effects.completed)) {
+        struct command *command = list_entry(box->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+/* Steps a command, and TICKs until nothing is due at once. It may wait, and others may complete. */
+static void step(struct core_fixture *box, struct command *command)
+{
+    do {
+        command->ts = box->now = core_last_ts(box->core) + 1;
+        command->clock = ++box->clock;
+        assert_int_equal(core_step(box->core, command, &box->effects), 0);
+        free_completed(box);
+        command = command_new(COMMAND_TICK, DIALECT_7);
+    } while (core_next_deadline(box->core) == 0);
+    command_free(command);
+    box->now = core_last_ts(box->core);
+}
+
+/* Ends the process: nothing is answered. */
+static void end_core(struct core_fixture *box)
+{
+    core_stop(box->core, &box->effects);
+    free_completed(box);
+    core_close(box->core);
+}
+
+static void close_box(struct core_fixture *box)
+{
+    core_stop(box->core, &box->effects);
+    free_completed(box);
+    fixture_close(box);
 }
 
 /* Writes a document with a source of about this length in a transaction. */
@@ -101,6 +144,20 @@ static void unlock_document(struct core_fixture *box, const char *session, size_
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
+/* Requests an X lock of a document, which waits for an hour if it is locked. */
+static void request_document(struct core_fixture *box, const char *session, size_t number)
+{
+    struct command *command = lock_command(COMMAND_LOCK, session, 1);
+    command->owner.timeout_us = 3600 * TL_SECOND;
+    command->lock.targets[0] = document_target(command, number, LOCK_X);
+    step(box, command);
+}
+
+static size_t waiting_count(const struct core_fixture *box)
+{
+    return box->core->owners->locks.waiting_count;
+}
+
 static void whole(struct core_fixture *box, struct buf *saved)
 {
     buf_clear(saved);
@@ -141,7 +198,7 @@ static int load(struct core_fixture *box, struct slice record, struct buf *reaso
 static void reload(struct core_fixture *box, struct slice record, struct slice saved)
 {
     struct buf again = BUF_INIT(BUF_UNLIMITED);
-    core_close(box->core);
+    end_core(box);
     store_mem_crash(box->store, 0);
     if (load(box, record, &again) != 0)
         fail_msg("%.*s", SLICE_ARG(buf_as_slice(&again)));
@@ -181,8 +238,8 @@ static struct lock_target random_target(struct random_walk *walk, struct command
             .index = SLICE_LIT("paths"),
             .path = arena_printf(&command->arena, "/a%zu/b%zu/c", number % 3, number % 100),
         };
-    else if (number == 1)
-        target.id = SLICE_NONE;
+    else if (number == 1) /* a whole index, but not the one that transactions write to */
+        target = (struct lock_target){.mode = mode, .index = SLICE_LIT("paths")};
     return target;
 }
 
@@ -198,16 +255,28 @@ static void change_locks(struct random_walk *walk)
     if (begins) {
         open_session(&walk->box, name);
     } else if (choice == 0) {
-        close_session(&walk->box, name);
+        struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+        command->session.id = arena_copy(&command->arena, slice_from(name));
+        step(&walk->box, command);
         walk->open[i] = 0;
+    } else if (choice < 4) {
+        struct command *command =
+            command_new(choice == 1 ? COMMAND_SESSION_ATTACH : COMMAND_SESSION_KEEPALIVE, DIALECT_7);
+        command->session.id = arena_copy(&command->arena, slice_from(name));
+        command->session.attachment = choice == 1 ? rng_below(&walk->rng, 100) : 0;
+        step(&walk->box, command);
     } else {
         bool locks = choice < 70;
         size_t count = locks ? 1 + rng_below(&walk->rng, LOCKS_MAX) : choice == 99 ? 0 : 1;
-        enum lock_mode mode = rng_below(&walk->rng, 20) == 0 ? LOCK_U : LOCK_S;
+        enum lock_mode mode = rng_below(&walk->rng, 20) == 0   ? LOCK_U
+                              : rng_below(&walk->rng, 20) == 0 ? LOCK_X
+                                                               : LOCK_S;
         struct command *command = lock_command(locks ? COMMAND_LOCK : COMMAND_UNLOCK, name, count);
         for (size_t j = 0; j < count; j++)
             command->lock.targets[j] = random_target(walk, command, mode);
-        fixture_run(&walk->box, command, 1);
+        if (rng_below(&walk->rng, 2) == 0)
+            command->owner.timeout_us = 3600 * TL_SECOND;
+        step(&walk->box, command);
     }
 }
 
@@ -235,11 +304,18 @@ static void change(struct random_walk *walk)
     }
 }
 
+/* Sessions and waits are few, so a chunk has one or two. */
+static void make_chunks_small(struct core_fixture *box)
+{
+    box->core->owners->session_chunks.members_max = 2;
+    box->core->owners->wait_chunks.members_max = 2;
+}
+
 static void test_any_change_between_parts(void **state)
 {
     struct random_walk walk = {.record = BUF_INIT(BUF_UNLIMITED), .saved = BUF_INIT(BUF_UNLIMITED)};
     int open[TXNS + SESSIONS] = {0};
-    size_t locks_max = 0;
+    size_t locks_max = 0, waits_max = 0;
     (void)state;
     rng_init(&walk.rng, 11);
     open_box(&walk.box);
@@ -252,17 +328,20 @@ static void test_any_change_between_parts(void **state)
         } else if (choice == 1) {
             reload(&walk.box, buf_as_slice(&walk.record), buf_as_slice(&walk.saved));
             memcpy(walk.open, open, sizeof open);
+            make_chunks_small(&walk.box);
         } else if (choice < 8) {
             save_ahead(&walk.box, 1 + rng_below(&walk.rng, 100000));
         } else {
             change(&walk);
             size_t count = walk.box.core->owners->locks.lock_count;
             locks_max = count > locks_max ? count : locks_max;
+            waits_max = waiting_count(&walk.box) > waits_max ? waiting_count(&walk.box) : waits_max;
         }
         lock_table_check(&walk.box.core->owners->locks);
+        assert_true(piece_codec__chunks_are_saved(walk.box.core));
     }
-    assert_true(locks_max > 4 * LOCK_CHUNK_HOLDS);
-    fixture_close(&walk.box);
+    assert_true(locks_max > 4 * LOCK_CHUNK_HOLDS && waits_max > 10);
+    close_box(&walk.box);
     buf_deinit(&walk.record);
     buf_deinit(&walk.saved);
 }
@@ -338,6 +417,66 @@ static void test_unchanged_locks_are_not_written_again(void **state)
     assert_int_equal(pieces, 0);
     reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
     fixture_close(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+}
+
+static void keep_alive(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_KEEPALIVE, DIALECT_7);
+    command->session.id = arena_copy(&command->arena, slice_from(id));
+    step(box, command);
+}
+
+/*
+ * Sessions and waits are written only if they or their neighbours have changed, other than by a
+ * keepalive. A record has few bytes of each, and those that ended leave no piece.
+ */
+static void test_unchanged_sessions_and_waits_are_not_written_again(void **state)
+{
+    enum { COUNT = 2000, RECORD_BYTES = 32, PIECE_MAX = 50000 };
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    char id[16];
+    size_t pieces;
+    (void)state;
+    open_box(&box);
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(id, sizeof id, "s%zu", i);
+        open_session(&box, id);
+    }
+    lock_documents(&box, "s0", 0, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        request_document(&box, "s1", i);
+    assert_int_equal(waiting_count(&box), COUNT);
+    checkpoint(&box, &record, &saved);
+    assert_true(record.len < (size_t)COUNT * 2 * RECORD_BYTES && saved.len > (size_t)COUNT * 2 * 60);
+    uint64_t all = written(&box);
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(id, sizeof id, "s%zu", i);
+        keep_alive(&box, id);
+    }
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(written(&box), all);
+    open_session(&box, "s");        /* the last piece of sessions */
+    close_session(&box, "s1000");   /* one in the middle */
+    unlock_document(&box, "s0", 9); /* a piece of waits, and two of locks */
+    free_completed(&box);
+    assert_int_equal(waiting_count(&box), COUNT - 1);
+    checkpoint(&box, &record, &saved);
+    assert_true(written(&box) > all && written(&box) - all < 5 * PIECE_MAX);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    for (size_t i = 0; i < COUNT; i++) {
+        struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+        command->session.id = arena_printf(&command->arena, "s%zu", i);
+        step(&box, command);
+    }
+    close_session(&box, "s");
+    checkpoint(&box, &record, &saved);
+    assert_int_equal(store_count_pieces(box.store, &pieces), 0);
+    assert_int_equal(pieces, 0);
+    reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
+    close_box(&box);
     buf_deinit(&record);
     buf_deinit(&saved);
 }
@@ -445,6 +584,8 @@ static void change_some_locks(struct core_fixture *box)
     open_session(box, "s2");
     lock_documents(box, "s2", 0, 1000);
     lock_documents(box, "s0", 5000, 1000);
+    for (size_t i = 5000; i < 5400; i++)
+        request_document(box, "s2", i);
 }
 
 /* A kill after any number of parts, also of all and of the record, loads the checkpoint before. */
@@ -470,7 +611,7 @@ static void test_kill_between_parts_of_locks_loads_older_checkpoint(void **state
         reload(&box, buf_as_slice(&record), buf_as_slice(&saved));
     }
     assert_true(parts > MANY);
-    fixture_close(&box);
+    close_box(&box);
     buf_deinit(&record);
     buf_deinit(&saved);
     buf_deinit(&later);
@@ -558,6 +699,129 @@ static void test_damaged_pieces_of_locks_are_refused(void **state)
     buf_deinit(&saved);
     buf_deinit(&piece);
     buf_deinit(&reason);
+}
+
+/* The numbers of pieces of this kind, at most two. Returns: how many. */
+static size_t pieces_of_kind(const struct core_fixture *box, enum save_piece_kind kind, uint64_t *numbers)
+{
+    const struct owners *owners = box->core->owners;
+    size_t count = 0;
+    list_for_each(link, kind == PIECE_SESSIONS ? &owners->session_chunks.all : &owners->wait_chunks.all)
+    {
+        assert_true(count < 2);
+        numbers[count++] = list_entry(link, struct save_chunk, of_all)->piece;
+    }
+    return count;
+}
+
+/* Opens a box with sessions and waits, a piece of each. */
+static void open_waiting_box(struct core_fixture *box)
+{
+    open_box(box);
+    open_session(box, "s0");
+    open_session(box, "s1");
+    lock_documents(box, "s0", 0, 3);
+    for (size_t i = 0; i < 3; i++)
+        request_document(box, "s1", i);
+    assert_int_equal(waiting_count(box), 3);
+}
+
+/* Any changed bit of a piece of sessions or waits, and a missing one. */
+static void test_damaged_pieces_of_sessions_and_waits_are_refused(void **state)
+{
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED), piece = BUF_INIT(BUF_UNLIMITED),
+               reason = BUF_INIT(BUF_UNLIMITED);
+    uint64_t numbers[PIECE_KIND_COUNT][2];
+    (void)state;
+    open_waiting_box(&box);
+    checkpoint(&box, &record, &saved);
+    for (int kind = PIECE_SESSIONS; kind <= PIECE_WAITS; kind++)
+        assert_int_equal(pieces_of_kind(&box, (enum save_piece_kind)kind, numbers[kind]), 1);
+    end_core(&box);
+    for (int kind = PIECE_SESSIONS; kind <= PIECE_WAITS; kind++) {
+        const struct store_piece at = {numbers[kind][0], 0};
+        buf_clear(&piece);
+        assert_int_equal(store_get_piece(box.store, at, &piece), 0);
+        for (size_t bit = 0; bit < 8 * piece.len; bit++) {
+            piece.data[bit / 8] = (char)(piece.data[bit / 8] ^ 1 << bit % 8);
+            assert_int_equal(store_put_piece(box.store, at, buf_as_slice(&piece)), 0);
+            assert_refused(&box, buf_as_slice(&record));
+            piece.data[bit / 8] = (char)(piece.data[bit / 8] ^ 1 << bit % 8);
+        }
+        assert_int_equal(store_delete_pieces(box.store, at.owner, at.owner), 0);
+        assert_refused(&box, buf_as_slice(&record));
+        store_mem_crash(box.store, 0);
+    }
+    assert_int_equal(load(&box, buf_as_slice(&record), &reason), 0);
+    close_box(&box);
+    buf_deinit(&record);
+    buf_deinit(&saved);
+    buf_deinit(&piece);
+    buf_deinit(&reason);
+}
+
+/* Reads a list of one piece into the core. Returns: whether its content is valid. */
+static bool read_one_piece(struct core_fixture *box, enum save_piece_kind kind, struct slice bytes)
+{
+    struct arena arena = ARENA_INIT;
+    struct buf list = BUF_INIT(BUF_UNLIMITED);
+    struct deferred_array none = {0};
+    struct piece_reader reader = {.deferred = &none, .arena = &arena};
+    assert_int_equal(store_put_piece(box->store, (struct store_piece){kind, 0}, bytes), 0);
+    buf_varint(&list, 1);
+    buf_varint(&list, kind);
+    buf_varint(&list, bytes.len);
+    buf_varint(&list, crc32c(0, bytes.data, bytes.len));
+    struct codec codec = codec_from(buf_as_slice(&list), &arena);
+    codec.version = SECTIONS_VERSION;
+    piece_codec__chunks(&codec, box->core, kind, &reader);
+    arena_deinit(&arena);
+    buf_deinit(&list);
+    return codec_done(&codec);
+}
+
+/* Reads a piece of waits after the sessions to which they belong. */
+static bool read_pieces(struct slice sessions, struct slice waits)
+{
+    struct core_fixture box;
+    fixture_open(&box);
+    box.core->owners->wait_ends.last_number = 1000;
+    bool valid = read_one_piece(&box, PIECE_SESSIONS, sessions) && read_one_piece(&box, PIECE_WAITS, waits);
+    owners__discard_loaded(box.core);
+    fixture_close(&box);
+    return valid;
+}
+
+/* Content is validated even if the checksum of the piece is right: reading it ends in an error at most. */
+static void test_content_of_pieces_of_sessions_and_waits_is_validated(void **state)
+{
+    struct core_fixture box;
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    struct buf pieces[2] = {BUF_INIT(BUF_UNLIMITED), BUF_INIT(BUF_UNLIMITED)};
+    size_t refused = 0, bits = 0;
+    uint64_t numbers[2];
+    (void)state;
+    open_waiting_box(&box);
+    checkpoint(&box, &record, &saved);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pieces_of_kind(&box, i == 0 ? PIECE_SESSIONS : PIECE_WAITS, numbers), 1);
+        assert_int_equal(store_get_piece(box.store, (struct store_piece){numbers[0], 0}, &pieces[i]), 0);
+    }
+    close_box(&box);
+    assert_true(read_pieces(buf_as_slice(&pieces[0]), buf_as_slice(&pieces[1])));
+    for (size_t i = 0; i < 2; i++)
+        for (size_t bit = 0; bit < 8 * pieces[i].len; bit += 3, bits++) {
+            char *at = &pieces[i].data[bit / 8];
+            *at = (char)(*at ^ 1 << bit % 8);
+            refused += !read_pieces(buf_as_slice(&pieces[0]), buf_as_slice(&pieces[1]));
+            *at = (char)(*at ^ 1 << bit % 8);
+        }
+    assert_true(refused > bits / 4);
+    for (size_t i = 0; i < 2; i++)
+        buf_deinit(&pieces[i]);
+    buf_deinit(&record);
+    buf_deinit(&saved);
 }
 
 struct table_box {
@@ -694,8 +958,8 @@ static void test_whole_state_over_store_with_pieces(void **state)
 /* --- Files -------------------------------------------------------------------------------------------------------- */
 
 /*
- * A file has the record after its length, the piece {1, 0} of an overlay, and, from version 10 on,
- * the piece {2, 0} of locks. Since then pieces are after their lengths, too.
+ * A file has the record after its length, and the pieces from {1, 0} on: one of an overlay, from
+ * version 10 on of locks, from 11 on of sessions and of waits. Since version 10 pieces are after their lengths, too.
  */
 static void write_file(const char *path)
 {
@@ -705,8 +969,12 @@ static void write_file(const char *path)
     fixture_txn(&box, COMMAND_TXN_BEGIN, "t0");
     write_document(&box, "t0", 1, 10);
     write_document(&box, "t0", 2, 20);
+    open_session(&box, "s0");
+    open_session(&box, "s1");
+    lock_documents(&box, "s0", 0, 1);
+    request_document(&box, "s1", 0);
     checkpoint(&box, &record, &saved);
-    for (uint64_t owner = 0; owner < 3; owner++) {
+    for (uint64_t owner = 0; owner <= box.core->owners->pieces.last_owner; owner++) {
         if (owner > 0) {
             buf_clear(&record);
             assert_int_equal(store_get_piece(box.store, (struct store_piece){owner, 0}, &record), 0);
@@ -718,7 +986,7 @@ static void write_file(const char *path)
     assert_non_null(file);
     assert_int_equal(fwrite(bytes.data, 1, bytes.len, file), bytes.len);
     fclose(file);
-    fixture_close(&box);
+    close_box(&box);
     buf_deinit(&record);
     buf_deinit(&saved);
     buf_deinit(&bytes);
@@ -748,9 +1016,10 @@ static void read_file(const char *path, int version)
     const struct txn *txn = owners_txn(box.core->owners, SLICE_LIT("t0"));
     assert_non_null(txn);
     assert_int_equal(overlay_count_in(txn->overlay, SPACE_DOCUMENTS), 2);
+    assert_int_equal(waiting_count(&box), version >= 11);
     checkpoint(&box, &again, &saved);
     reload(&box, buf_as_slice(&again), buf_as_slice(&saved));
-    fixture_close(&box);
+    close_box(&box);
     buf_deinit(&reason);
     buf_deinit(&again);
     buf_deinit(&saved);
@@ -774,6 +1043,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_any_change_between_parts),
         cmocka_unit_test(test_unchanged_pieces_are_not_written_again),
         cmocka_unit_test(test_unchanged_locks_are_not_written_again),
+        cmocka_unit_test(test_unchanged_sessions_and_waits_are_not_written_again),
         cmocka_unit_test(test_small_pieces_are_written_in_parts),
         cmocka_unit_test(test_parts_end_however_much_changes),
         cmocka_unit_test(test_kinds_and_transactions_share_parts),
@@ -781,6 +1051,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damaged_pieces_are_refused),
         cmocka_unit_test(test_damaged_pieces_of_locks_are_refused),
         cmocka_unit_test(test_content_of_pieces_of_locks_is_validated),
+        cmocka_unit_test(test_damaged_pieces_of_sessions_and_waits_are_refused),
+        cmocka_unit_test(test_content_of_pieces_of_sessions_and_waits_is_validated),
         cmocka_unit_test(test_whole_state_over_store_with_pieces),
         cmocka_unit_test(test_load_reads_pieces_of_every_version),
     };

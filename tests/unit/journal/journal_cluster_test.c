@@ -52,9 +52,17 @@ struct options {
     uint64_t checkpoint_log_bytes;
     const char *directory; /* whose free space is checked; NULL: none */
     bool tls;
+    bool distorted;      /* it reads another document than the log has: distort() */
+    const char *hold_at; /* its log is held when it reads an entry with this text; NULL: not */
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
+
+/* The host reads other documents than the log has, in entries of other hosts. */
+static void distort(struct host *host)
+{
+    cmdlog_double_distort(host->log, "{\"v\":1}", "{\"v\":2}");
+}
 
 static int try_begin(struct host *host, struct double_medium *medium, const char *name, const struct options *options,
                      char **ret_reason)
@@ -71,6 +79,10 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
     snprintf(host->name, sizeof host->name, "%s", name);
     host->medium = medium;
     host->log = cmdlog_double_open(medium, name);
+    if (options->distorted)
+        distort(host);
+    if (options->hold_at != NULL)
+        cmdlog_double_fail_at(host->log, options->hold_at, DOUBLE_HOLD);
     if (host->store == NULL)
         host->store = store_open_mem();
     struct core_limits limits = core_limits_default();
@@ -1086,6 +1098,29 @@ static void test_full_log_refuses_added_data_only(void **state)
     double_medium_free(medium);
 }
 
+/* Heartbeats keep hosts comparable where nothing else is appended. */
+static void test_scarce_log_has_heartbeats_only(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct cmdlog_space scarce = full;
+    (void)state;
+    scarce.scarce = true;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    double_medium_set_space(medium, scarce);
+    assert_int_equal(run(&hosts[0], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)), PROBLEM_DISK_FULL);
+    cmdlog_position position = double_medium_head(medium);
+    for (int i = 0; i < 2; i++)
+        while (seen_of(&hosts[i], names[1 - i]).position <= position)
+            usleep(1000);
+    double_medium_set_space(medium, full);
+    must(run(&hosts[0], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
 /* --- Hosts that differ -------------------------------------------------------------------------------------------- */
 
 static sem_t ended;                                              /* posted by each host that ends */
@@ -1093,7 +1128,7 @@ static atomic_int ends_with;                                     /* status */
 static _Atomic enum { END_PROCESS, END_FAILS, END_HOST } on_end; /* effect of a host's _exit() */
 
 /*
- * In the child process of a test with two hosts, a host's _exit() ends that host alone: its follower,
+ * In the child process of a test with hosts that differ, a host's _exit() ends that host alone: its follower,
  * which is the thread that calls it, stops here.
  */
 _Noreturn void __wrap__exit(int status);
@@ -1127,7 +1162,7 @@ static void differ(int first, int distorted)
         cmdlog_double_hold(hosts[first].log, true);
     else
         cmdlog_double_fail_at(hosts[first].log, "{\"v\":1}", DOUBLE_HOLD); /* after its own write */
-    cmdlog_double_distort(hosts[distorted].log, "{\"v\":1}", "{\"v\":2}");
+    distort(&hosts[distorted]);
     must(run(&hosts[1 - distorted], write_command(WRITE_INDEX, "1")));
     while (journal_serves(hosts[first].journal))
         usleep(1000);
@@ -1171,6 +1206,181 @@ static void test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out(voi
     expect_both_end(1, 0);
 }
 
+/* --- More than two hosts that differ ------------------------------------------------------------------------------ */
+
+static void expect_success(void (*scenario)(void))
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        sem_init(&ended, 0, 0);
+        atomic_store(&on_end, END_HOST);
+        scenario();
+        __real__exit(EXIT_SUCCESS);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_SUCCESS);
+}
+
+static void await_ends(int count)
+{
+    for (int i = 0; i < count; i++)
+        while (sem_wait(&ended) != 0) {
+        }
+    if (atomic_load(&ends_with) != 71)
+        abort();
+}
+
+/* Waits until `host` has compared a heartbeat of each of the hosts with its own state at `position` or later. */
+static void await_compared(struct host *host, struct host *hosts, int count, cmdlog_position position)
+{
+    for (int i = 0; i < count; i++)
+        while (&hosts[i] != host && seen_of(host, hosts[i].name).position < position)
+            usleep(1000);
+}
+
+/* The hosts serve, also after they have compared all heartbeats of the other hosts in `all`. */
+static void must_serve(struct host *hosts, int count, struct host *all, int all_count)
+{
+    cmdlog_position position = position_of(&hosts[0], "1");
+    for (int i = 0; i < count; i++) {
+        await_compared(&hosts[i], all, all_count, position);
+        if (!journal_serves(hosts[i].journal))
+            abort();
+    }
+    must(run(&hosts[0], write_command(WRITE_INDEX, "2")));
+}
+
+static void begin_four(struct host *hosts, struct double_medium *medium, int distorted)
+{
+    static const char *const four[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 4; i++)
+        begin(&hosts[i], medium, four[i]);
+    for (int i = 0; i < 4; i++)
+        await_compared(&hosts[i], hosts, 4, 1);
+    for (int i = 4 - distorted; i < 4; i++)
+        distort(&hosts[i]);
+}
+
+static void divide_three_to_one(void)
+{
+    struct host hosts[4] = {0};
+    begin_four(hosts, double_medium_new(), 1);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    await_ends(1);
+    must_serve(hosts, 3, hosts, 4);
+}
+
+static void test_one_of_four_hosts_that_differs_ends_alone(void **state)
+{
+    (void)state;
+    expect_success(divide_three_to_one);
+}
+
+static void divide_two_to_two(void)
+{
+    struct host hosts[4] = {0};
+    begin_four(hosts, double_medium_new(), 2);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    await_ends(4);
+}
+
+static void test_two_of_four_hosts_that_differ_end_and_so_do_the_others(void **state)
+{
+    (void)state;
+    expect_success(divide_two_to_two);
+}
+
+/*
+ * Host a finds out and is gone before host b's heartbeat is in the log: c and d need both to find
+ * out, and are the majority of the hosts that are left.
+ */
+static void divide_two_to_two_and_lose_one(void)
+{
+    struct host hosts[4] = {0};
+    struct double_medium *medium = double_medium_new();
+    begin_four(hosts, medium, 2);
+    cmdlog_double_fail_at(hosts[1].log, "{\"v\":1}", DOUBLE_HOLD);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    await_ends(1);
+    cmdlog_double_cut(hosts[0].log, true);
+    double_medium_end_life(medium, "a");
+    for (int i = 2; i < 4; i++)
+        while (is_live(&hosts[i], "a"))
+            usleep(1000);
+    cmdlog_double_hold(hosts[1].log, false);
+    await_ends(1);
+    must_serve(hosts + 2, 2, hosts + 1, 3);
+}
+
+static void test_side_of_two_that_loses_a_host_first_ends(void **state)
+{
+    (void)state;
+    expect_success(divide_two_to_two_and_lose_one);
+}
+
+static void must_begin(struct host *host, struct double_medium *medium, const char *name, const struct options *options)
+{
+    if (try_begin(host, medium, name, options, NULL) != 0)
+        abort();
+}
+
+static void join_while_it_differs(void)
+{
+    struct host hosts[3] = {0};
+    struct double_medium *medium = double_medium_new();
+    struct options options = plain();
+    options.distorted = true;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    must_begin(&hosts[2], medium, "c", &options);
+    await_ends(1);
+    must_serve(hosts, 2, hosts, 3);
+}
+
+static void test_host_that_joins_while_it_differs_ends_alone(void **state)
+{
+    (void)state;
+    expect_success(join_while_it_differs);
+}
+
+/*
+ * Host d joins a, b and c, of which c differs and b has not sent a heartbeat yet. Until it does, no host
+ * knows whether it differs from half of the live hosts.
+ */
+static void join_hosts_that_differ(void)
+{
+    struct host hosts[4] = {0};
+    struct double_medium *medium = double_medium_new();
+    struct options options = plain();
+    options.hold_at = options.group = "its JOIN";
+    begin(&hosts[0], medium, "a");
+    must_begin(&hosts[1], medium, "b", &options);
+    begin(&hosts[2], medium, "c");
+    distort(&hosts[2]);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    begin(&hosts[3], medium, "d");
+    cmdlog_position position = position_of(&hosts[0], "1");
+    await_compared(&hosts[3], &hosts[0], 1, position);
+    await_compared(&hosts[3], &hosts[2], 1, position);
+    for (int i = 0; i < 4; i++)
+        if (!journal_serves(hosts[i].journal))
+            abort();
+    cmdlog_double_hold(hosts[1].log, false);
+    await_ends(1);
+    must_serve(hosts, 2, hosts, 4);
+    must_serve(&hosts[3], 1, hosts, 4);
+}
+
+static void test_host_that_joins_hosts_that_differ_compares_all_before_it_ends(void **state)
+{
+    (void)state;
+    expect_success(join_hosts_that_differ);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1196,10 +1406,18 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_reported_again_when_log_accepts_it),
         cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
+        cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),
+        cmocka_unit_test(test_one_of_four_hosts_that_differs_ends_alone),
+        cmocka_unit_test(test_two_of_four_hosts_that_differ_end_and_so_do_the_others),
+        cmocka_unit_test(test_side_of_two_that_loses_a_host_first_ends),
+        cmocka_unit_test(test_host_that_joins_while_it_differs_ends_alone),
+        cmocka_unit_test(test_host_that_joins_hosts_that_differ_compares_all_before_it_ends),
     };
 
+    if (getenv("CMOCKA_TEST_FILTER") != NULL)
+        cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

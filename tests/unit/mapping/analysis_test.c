@@ -219,7 +219,7 @@ static void test_mapping_accepts_all_forms_of_settings(void **state)
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct mapping *mapping;
         struct problem problem = {0};
-        assert_int_equal(mapping_new(parse_json(&arena, forms[i]), &arena, &mapping, &problem), 0);
+        assert_int_equal(mapping_new(parse_json(&arena, forms[i]), DATE_RULES_7_10, &arena, &mapping, &problem), 0);
         char delimiter;
         const struct analyzer *analyzer = mapping_analyzer(mapping, SLICE_LIT("a"));
         if (analyzer == NULL || !analyzer_is_path(analyzer, &delimiter))

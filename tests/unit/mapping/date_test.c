@@ -9,13 +9,19 @@
 #include "../../lib/zone_sample.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+static const struct date_format *format_by(struct arena *arena, const char *pattern, enum date_rules rules)
+{
+    const struct date_format *format;
+    if (date_format_parse(arena, slice_from(pattern), rules, &format) != 0)
+        fail_msg("no format: %s", pattern);
+    return format;
+}
 
 static const struct date_format *format_of(struct arena *arena, const char *pattern)
 {
-    const struct date_format *format;
-    if (date_format_parse(arena, slice_from(pattern), &format) != 0)
-        fail_msg("no format: %s", pattern);
-    return format;
+    return format_by(arena, pattern, DATE_RULES_FIRST);
 }
 
 struct parse_row {
@@ -173,7 +179,99 @@ static void test_date_knows_strict_texts(void **state)
         if (date_parse(format, slice_from(strictness[i].text), false, &millis) != 0 ||
             date_is_strict(format, slice_from(strictness[i].text)) != strictness[i].strict)
             fail_msg("%s by %s", strictness[i].text, strictness[i].format);
+        format = format_by(&arena, strictness[i].format, DATE_RULES_7_10);
+        bool taken = date_parse(format, slice_from(strictness[i].text), false, &millis) == 0;
+        if (taken != strictness[i].strict && !slice_is(slice_from(strictness[i].text), "20220"))
+            fail_msg("%s by %s and the rules of 7.10", strictness[i].text, strictness[i].format);
     }
+    arena_deinit(&arena);
+}
+
+/* Returns: whether a value of a recorded text, "MILLIS FORMAT FORMAT …", has the format. */
+static bool has_format(const char *value, const char *format)
+{
+    size_t len = strlen(format);
+    for (const char *at = strchr(value, ' '); at != NULL; at = strchr(at + 1, ' ')) {
+        if (strncmp(at + 1, format, len) == 0 && (at[1 + len] == ' ' || at[1 + len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Checks one recorded text by one format. `values` are separated by NULs, and an empty one is at their end. */
+static unsigned check_recorded(const struct date_format *format, const char *name, const char *text, const char *values)
+{
+    int64_t millis, expected = 0;
+    bool taken = false, epoch = strstr(name, "epoch") != NULL;
+    for (const char *value = values; *value != '\0'; value += strlen(value) + 1) {
+        if (has_format(value, name)) {
+            taken = true;
+            expected = strtoll(value, NULL, 10);
+        }
+    }
+    int r = date_parse(format, slice_from(text), false, &millis);
+    if (!taken && epoch && text[0] == '-')
+        return 0; /* negative milliseconds (docs/compatibility.md) */
+    if ((r == 0) == taken && (!taken || millis == expected))
+        return 0;
+    print_error("%s by %s: %s %" PRId64 ", 7.10 %" PRId64 "\n", text, name, taken ? "expected" : "refused",
+                r == 0 ? millis : -1, expected);
+    return 1;
+}
+
+/* Checks the recorded text of an instant by a format: "NAME MILLIS TEXT". */
+static unsigned check_printed(struct arena *arena, char *line)
+{
+    char *name = strtok(line, " "), *millis = strtok(NULL, " "), *text = strtok(NULL, "");
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    date_print(&buf, format_by(arena, name, DATE_RULES_7_10), strtoll(millis, NULL, 10));
+    unsigned wrong = !slice_is(buf_as_slice(&buf), text);
+    if (wrong)
+        print_error("%s shows %.*s, 7.10 %s\n", name, SLICE_ARG(buf_as_slice(&buf)), text);
+    buf_deinit(&buf);
+    return wrong;
+}
+
+/* dates.tsv has what 7.10 answered; record_dates.py describes its form. */
+static void test_date_rules_equal_recorded(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t len;
+    enum { FORMATS_MAX = 128 };
+    const struct date_format *formats[FORMATS_MAX];
+    const char *names[FORMATS_MAX];
+    unsigned wrong = 0, checked = 0, count = 0;
+    FILE *file = fopen(DATES_RECORDED, "r");
+    assert_non_null(file);
+    while ((len = getline(&line, &room, file)) > 0) {
+        char *end = line + len - 1;
+        *end = '\0';
+        if (strncmp(line, "# printed ", 10) == 0)
+            wrong += check_printed(&arena, line + 10);
+        if (strncmp(line, "# formats: ", 11) == 0) {
+            char *list = (char *)(uintptr_t)arena_printf(&arena, "%s", line + 11).data;
+            for (char *name = strtok(list, " "); name != NULL; name = strtok(NULL, " ")) {
+                assert_true(count < FORMATS_MAX);
+                names[count] = name;
+                formats[count++] = format_by(&arena, name, DATE_RULES_7_10);
+            }
+        }
+        if (line[0] == '#')
+            continue;
+        char *values = arena_zalloc(&arena, (size_t)len + 2);
+        memcpy(values, line, (size_t)len);
+        for (char *at = values; (at = strchr(at, '\t')) != NULL; at++)
+            *at = '\0';
+        for (unsigned i = 0; i < count; i++, checked++)
+            wrong += check_recorded(formats[i], names[i], values, values + strlen(values) + 1);
+    }
+    free(line);
+    assert_int_equal(fclose(file), 0);
+    assert_true(checked > 50000);
+    assert_int_equal(wrong, 0);
     arena_deinit(&arena);
 }
 
@@ -200,7 +298,7 @@ static void test_date_format_refuses_unknown_patterns(void **state)
     struct arena arena = ARENA_INIT;
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         const struct date_format *format;
-        int r = date_format_parse(&arena, slice_from(patterns[i]), &format);
+        int r = date_format_parse(&arena, slice_from(patterns[i]), DATE_RULES_FIRST, &format);
         if (r != DATE_INVALID && i != 4)
             fail_msg("%s was taken", patterns[i]);
     }
@@ -244,18 +342,47 @@ static void test_date_math_adds_and_rounds(void **state)
         {"x||-1d", false, 0, NULL},
     };
     int64_t instant;
-    assert_int_equal(date_parse(date_format_default(), slice_from(now), false, &instant), 0);
+    assert_int_equal(date_parse(date_format_default(DATE_RULES_FIRST), slice_from(now), false, &instant), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t millis;
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         struct zone zone = zone_fixed(rows[i].zone * 60);
-        if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up, &zone,
-                            &millis) == 0)
+        if (date_parse_math(date_format_default(DATE_RULES_FIRST), slice_from(rows[i].text), instant, rows[i].round_up,
+                            &zone, &millis) == 0)
             date_print_iso(&buf, millis);
         if (!slice_is(buf_as_slice(&buf), rows[i].iso == NULL ? "" : rows[i].iso))
             fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
     }
+}
+
+/* Asked of 7.10, by ranges with `gt`. */
+static void test_date_rounds_up_in_format(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+        int64_t millis;
+    } rows[] = {
+        {"epoch_second", "24", 24999},
+        {"epoch_second", "24.5", 24500},
+        {"epoch_second", "-24", -23001},
+        {"epoch_millis", "24", 24},
+        {"date_hour", "2022-03-04T05", 1646373599999},
+        {"date||epoch_millis", "1234", -23225788800001},
+        {"strict_hour_minute", "05:06", 18419999},
+        {"iso8601", "2022-03-04T-0000", 1646438399999},
+        {"date_time", "2022-03-04T05:06:07.089123456Z", 1646370367089},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t millis;
+        const struct date_format *format = format_by(&arena, rows[i].format, DATE_RULES_7_10);
+        assert_int_equal(date_parse(format, slice_from(rows[i].text), true, &millis), 0);
+        if (millis != rows[i].millis)
+            fail_msg("%s by %s: got %" PRId64, rows[i].text, rows[i].format, millis);
+    }
+    arena_deinit(&arena);
 }
 
 static void test_date_prints_in_format(void **state)
@@ -272,7 +399,8 @@ static void test_date_prints_in_format(void **state)
     };
     struct arena arena = ARENA_INIT;
     int64_t millis;
-    assert_int_equal(date_parse(date_format_default(), SLICE_LIT("2020-07-08T13:04:05Z"), false, &millis), 0);
+    assert_int_equal(
+        date_parse(date_format_default(DATE_RULES_FIRST), SLICE_LIT("2020-07-08T13:04:05Z"), false, &millis), 0);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         const struct date_format *format = format_of(&arena, patterns[i]);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -378,7 +506,8 @@ static void test_date_math_uses_zone(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t millis;
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
-        if (date_parse_math(date_format_default(), slice_from(rows[i].text), 0, rows[i].round_up, &zone, &millis) == 0)
+        if (date_parse_math(date_format_default(DATE_RULES_FIRST), slice_from(rows[i].text), 0, rows[i].round_up, &zone,
+                            &millis) == 0)
             date_print_iso(&buf, millis);
         if (!slice_is(buf_as_slice(&buf), rows[i].iso))
             fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
@@ -395,11 +524,11 @@ static void test_date_extremes_do_not_overflow(void **state)
                                         "290000000-12-31||+999999M",         "-290000000-01-01||-999999y"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int64_t millis;
-        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), INT64_C(9000000000000000000), true, NULL,
-                               &millis);
+        (void)!date_parse_math(date_format_default(DATE_RULES_FIRST), slice_from(texts[i]),
+                               INT64_C(9000000000000000000), true, NULL, &millis);
         struct zone west = zone_fixed(-18 * 3600), rules = zone_berlin();
-        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, false, &west, &millis);
-        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, true, &rules, &millis);
+        (void)!date_parse_math(date_format_default(DATE_RULES_FIRST), slice_from(texts[i]), 0, false, &west, &millis);
+        (void)!date_parse_math(date_format_default(DATE_RULES_FIRST), slice_from(texts[i]), 0, true, &rules, &millis);
     }
 }
 
@@ -408,9 +537,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_date_parses_texts),
         cmocka_unit_test(test_date_knows_strict_texts),
+        cmocka_unit_test(test_date_rules_equal_recorded),
         cmocka_unit_test(test_date_format_refuses_unknown_patterns),
         cmocka_unit_test(test_date_math_adds_and_rounds),
         cmocka_unit_test(test_date_math_uses_zone),
+        cmocka_unit_test(test_date_rounds_up_in_format),
         cmocka_unit_test(test_date_prints_in_format),
         cmocka_unit_test(test_date_prints_signs_and_fractions),
         cmocka_unit_test(test_date_split_and_join_equal_day_count),

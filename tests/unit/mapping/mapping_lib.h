@@ -21,7 +21,8 @@ static inline struct mapping *make_mapping(struct arena *arena, const char *sett
 {
     struct mapping *empty, *typed, *mapping;
     struct problem problem = {0};
-    if (mapping_new(settings == NULL ? NULL : parse_json(arena, settings), arena, &empty, &problem) != 0)
+    if (mapping_new(settings == NULL ? NULL : parse_json(arena, settings), DATE_RULES_7_10, arena, &empty, &problem) !=
+        0)
         fail_msg("settings refused: %.*s", SLICE_ARG(problem.reason));
     if (mapping_ensure_type(empty, slice_from(type), false, dialect, arena, &typed, &problem) != 0)
         fail_msg("type refused: %.*s", SLICE_ARG(problem.reason));

@@ -244,7 +244,7 @@ static void test_mapping_render_keeps_non_default_parameters(void **state)
     struct problem problem = {0};
     assert_int_equal(mapping_new(parse_json(&arena, "{\"index\":{\"analysis\":{\"normalizer\":{\"low\":{"
                                                     "\"type\":\"custom\",\"filter\":[\"lowercase\"]}}}}}"),
-                                 &arena, &empty, &problem),
+                                 DATE_RULES_7_10, &arena, &empty, &problem),
                      0);
     if (mapping_merge_all(empty, parse_json(&arena, body), DIALECT_7, false, &arena, &mapping, &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
@@ -515,7 +515,7 @@ static void test_mapping_merge_all_accepts_typed_and_typeless_form(void **state)
     struct arena arena = ARENA_INIT;
     struct problem problem = {0};
     struct mapping *empty, *mapping;
-    assert_int_equal(mapping_new(NULL, &arena, &empty, &problem), 0);
+    assert_int_equal(mapping_new(NULL, DATE_RULES_7_10, &arena, &empty, &problem), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (mapping_merge_all(empty, parse_json(&arena, rows[i].mappings), DIALECT_7, false, &arena, &mapping,
                               &problem) != 0) {
@@ -547,7 +547,7 @@ static void test_mapping_refuses_invalid_type_names(void **state)
     struct arena arena = ARENA_INIT;
     struct problem problem = {0};
     struct mapping *empty, *mapping;
-    assert_int_equal(mapping_new(NULL, &arena, &empty, &problem), 0);
+    assert_int_equal(mapping_new(NULL, DATE_RULES_7_10, &arena, &empty, &problem), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (mapping_ensure_type(empty, slice_from(rows[i].name), false, DIALECT_5, &arena, &mapping, &problem) == 0) {
             assert_null(rows[i].of_5);

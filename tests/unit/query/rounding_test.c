@@ -14,7 +14,7 @@
 static int64_t at(const char *text)
 {
     int64_t millis;
-    assert_int_equal(date_parse(date_format_default(), slice_from(text), false, &millis), 0);
+    assert_int_equal(date_parse(date_format_default(DATE_RULES_7_10), slice_from(text), false, &millis), 0);
     return millis;
 }
 

@@ -43,7 +43,7 @@ static inline void fixture_init(struct fixture *f, const char *properties)
     struct mapping *unmapped = NULL;
     *f = (struct fixture){.store = store_open_mem(), .arena = ARENA_INIT, .ts = 1000};
     assert_int_equal(json_parse(&f->arena, slice_from(fixture_settings), DIALECT_7, 0, &settings, &problem), 0);
-    assert_int_equal(mapping_new(settings.root, &f->arena, &unmapped, &problem), 0);
+    assert_int_equal(mapping_new(settings.root, DATE_RULES_7_10, &f->arena, &unmapped, &problem), 0);
     assert_int_equal(json_parse(&f->arena, slice_from(properties), DIALECT_7, 0, &doc, &problem), 0);
     if (mapping_merge(unmapped, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping, &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
