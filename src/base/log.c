@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -182,7 +183,7 @@ static void take(void)
     }
 }
 
-static void *write_queue(void *unused)
+static void write_queue(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&queue.lock);
@@ -201,7 +202,6 @@ static void *write_queue(void *unused)
         queue.busy = false;
         pthread_cond_broadcast(&queue.written);
     }
-    return NULL;
 }
 
 static void end_of_process(void)
@@ -212,12 +212,10 @@ static void end_of_process(void)
 /* Starts the thread. Requires: the lock. Returns: 0; TL_ERR_IO. */
 static int start_thread(void)
 {
-    pthread_t thread;
     queue.filling = (struct half){.bytes = mem_alloc(HALF_BYTES)};
     queue.writing = (struct half){.bytes = mem_alloc(HALF_BYTES)};
-    if (pthread_create(&thread, NULL, write_queue, NULL) != 0)
+    if (thread_start_detached("log", write_queue, NULL) != 0)
         return TL_ERR_IO;
-    pthread_detach(thread);
     queue.runs = true;
     return atexit(end_of_process) == 0 ? 0 : TL_ERR_IO;
 }

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/types.h"
 #include "cli/config.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 static void variable_name(const char *option, char *to, size_t room)
 {
@@ -254,10 +254,10 @@ void arguments_error(const struct argp_state *state, const char *format, ...)
     va_start(values, format);
     fprintf(stderr, "%s: ", state->name);
     if (arg_line != NULL)
-        fprintf(stderr, "%s:%u: ", shown_line(slice_from(arg_file)), arg_line->number);
+        fprintf(stderr, "%s:%u: ", escape_terminal_line(slice_from(arg_file)), arg_line->number);
     char *text = NULL;
     if (vasprintf(&text, format, values) >= 0)
-        fprintf(stderr, "%s\n", shown_line(slice_from(text)));
+        fprintf(stderr, "%s\n", escape_terminal_line(slice_from(text)));
     va_end(values);
     free(text);
     argp_state_help(state, stderr, ARGP_HELP_SEE);

@@ -7,7 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 enum { OPTION_URL = 256, OPTION_JSON };
 
@@ -66,7 +66,7 @@ static void print_done(const struct backup_options *o, const struct client *clie
     if (o->json)
         printf("%.*s\n", SLICE_ARG(buf_as_slice(&client->body)));
     else
-        printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", shown(o->name),
+        printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", escape_terminal(o->name),
                number(reply, "timestamp"), (double)number(reply, "size_in_bytes") / 1e6,
                (double)number(reply, "took") / 1e3);
 }

@@ -24,7 +24,7 @@
 #include "base/buf.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 enum {
     OPTION_DIR = 256,
@@ -123,7 +123,7 @@ static void pair_clear(struct pair *pair)
 
 static bool complain(const char *what, const char *why)
 {
-    fprintf(stderr, "tidelock cert: %s: %s\n", shown(what), why);
+    fprintf(stderr, "tidelock cert: %s: %s\n", escape_terminal(what), why);
     return false;
 }
 
@@ -186,7 +186,7 @@ static bool write_pair(const struct cert_options *o, const char *name, const str
         write_file(key_path, (char *)key.data, key.size, 0600) &&
         write_file(cert_path, (char *)cert.data, cert.size, 0644);
     if (done)
-        printf("%s\n%s\n", shown(cert_path), shown(key_path));
+        printf("%s\n%s\n", escape_terminal(cert_path), escape_terminal(key_path));
     gnutls_free(key.data);
     gnutls_free(cert.data);
     return done;

@@ -14,7 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 enum { OPTION_URL = 256, OPTION_JSON, OPTION_SINCE, OPTION_INDEX };
@@ -93,8 +93,8 @@ static void print_document(yyjson_val *change)
 {
     const char *type = text_of(change, "_type");
     bool usual = *type == '\0' || strcmp(type, "_doc") == 0;
-    printf("%s/%s%s%s", shown(text_of(change, "_index")), usual ? "" : shown(type), usual ? "" : "/",
-           shown(text_of(change, "_id")));
+    printf("%s/%s%s%s", escape_terminal(text_of(change, "_index")), usual ? "" : escape_terminal(type),
+           usual ? "" : "/", escape_terminal(text_of(change, "_id")));
     yyjson_val *version = yyjson_obj_get(change, "_version");
     if (version != NULL)
         printf("  v%" PRIu64, yyjson_get_uint(version));
@@ -105,14 +105,14 @@ static void print_document(yyjson_val *change)
 static void print_change(yyjson_val *change, const char *when)
 {
     const char *op = text_of(change, "op");
-    printf("%s  %-13s  ", when, shown(op));
+    printf("%s  %-13s  ", when, escape_terminal(op));
     if (strcmp(op, "index") == 0 || strcmp(op, "delete") == 0)
         print_document(change);
     else if (strcmp(op, "rename") == 0)
-        printf("%s: %s -> %s", shown(text_of(change, "index")), shown(text_of(change, "from")),
-               shown(text_of(change, "to")));
+        printf("%s: %s -> %s", escape_terminal(text_of(change, "index")), escape_terminal(text_of(change, "from")),
+               escape_terminal(text_of(change, "to")));
     else
-        printf("%s", shown(text_of(change, "_index")));
+        printf("%s", escape_terminal(text_of(change, "_index")));
     printf("\n");
 }
 
@@ -132,7 +132,7 @@ static void print_commit(yyjson_val *commit)
     json_arr_foreach (yyjson_obj_get(commit, "changes"), i, count, change)
         print_change(change, i == 0 ? first : "                          ");
     if (*transaction != '\0')
-        printf("%26s  by transaction %s\n", "", shown(transaction));
+        printf("%26s  by transaction %s\n", "", escape_terminal(transaction));
 }
 
 static void print_lines(const struct changes_options *o, struct slice lines)

@@ -10,9 +10,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "cli/durable.h"
+#include "cli/escape.h"
 #include "cli/relog.h"
 #include "cli/replayed.h"
-#include "cli/shown.h"
 #include "cli/inspect.h"
 #include "cli/member.h"
 #include "core/step/core.h"
@@ -123,7 +123,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static int complain(const char *what, int code, char *reason)
 {
-    printf("%s: %s\n", shown(what), reason != NULL ? reason : error_text(code));
+    printf("%s: %s\n", escape_terminal(what), reason != NULL ? reason : error_text(code));
     mem_free(reason);
     return 1;
 }
@@ -136,7 +136,7 @@ static int check_indices(struct inspection *inspection, const struct catalog *ca
         int r = inspect_index(inspection, index);
         if (r != 0)
             return r;
-        printf("index %s: %" PRIu64 " documents\n", shown_slice(index->name), inspection->documents - before);
+        printf("index %s: %" PRIu64 " documents\n", escape_terminal_slice(index->name), inspection->documents - before);
     }
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/types.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 enum { REPLY_BYTES_MAX = 1 << 30 };
 
@@ -262,14 +262,14 @@ yyjson_val *client_json(const struct client *client)
 const char *client_error(const struct client *client, long status)
 {
     if (status == 0)
-        return client->error[0] != '\0' ? shown(client->error) : "no reply";
+        return client->error[0] != '\0' ? escape_terminal(client->error) : "no reply";
     yyjson_val *error = yyjson_obj_get(client_json(client), "error");
     const char *reason = yyjson_get_str(yyjson_is_str(error) ? error : yyjson_obj_get(error, "reason"));
     if (reason != NULL)
-        return shown(reason);
+        return escape_terminal(reason);
     char answer[64];
     snprintf(answer, sizeof answer, "it answers %ld, without a reason", status);
-    return shown(answer);
+    return escape_terminal(answer);
 }
 
 void client_escape(struct buf *to, struct slice text)

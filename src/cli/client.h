@@ -68,7 +68,7 @@ static inline int client_exit(long status)
     return status == 0 ? CLIENT_EXIT_ABSENT : 1;
 }
 
-/* Returns: why the last request had no reply, or what its error reply says; as it can be shown (shown.h). */
+/* Returns: why the last request had no reply, or what its error reply says; as it can be shown (escape.h). */
 const char *client_error(const struct client *client, long status);
 
 /* Whether the last request had no reply since that was larger than `body` may be. */

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/slice.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 static const char blanks[] = " \t\r";
 

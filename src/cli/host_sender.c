@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/client.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
 struct sender {
     struct host_sender ops;
     CURLM *multi;
-    pthread_t thread;
+    struct thread thread;
     pthread_mutex_t lock;
     struct list sent; /* host_call by link, not begun yet */
     bool stopping;
@@ -212,7 +213,7 @@ static bool begin_sent(struct sender *sender, bool *ret_looks)
     return stopping;
 }
 
-static void *sender_main(void *context)
+static void sender_main(void *context)
 {
     struct sender *sender = context;
     bool looks;
@@ -224,8 +225,6 @@ static void *sender_main(void *context)
         /* without a call it sleeps until it is woken */
         (void)curl_multi_poll(sender->multi, NULL, 0, list_empty(&sender->running) ? 3600 * 1000 : LOOK_MS, NULL);
     }
-    mem_thread_end();
-    return NULL;
 }
 
 static void send_call(void *context, struct host_call *call)
@@ -255,7 +254,7 @@ int host_sender_open(struct sender **ret_sender)
     list_init(&sender->sent);
     list_init(&sender->running);
     pthread_mutex_init(&sender->lock, NULL);
-    if (sender->multi == NULL || pthread_create(&sender->thread, NULL, sender_main, sender) != 0) {
+    if (sender->multi == NULL || thread_start(&sender->thread, "sender", sender_main, sender) != 0) {
         (void)curl_multi_cleanup(sender->multi);
         pthread_mutex_destroy(&sender->lock);
         mem_free(sender);
@@ -273,7 +272,7 @@ void host_sender_close(struct sender *sender)
     sender->stopping = true;
     pthread_mutex_unlock(&sender->lock);
     (void)curl_multi_wakeup(sender->multi);
-    pthread_join(sender->thread, NULL);
+    thread_join(&sender->thread);
     REQUIRE(list_empty(&sender->running) && list_empty(&sender->sent));
     (void)curl_multi_cleanup(sender->multi);
     pthread_mutex_destroy(&sender->lock);

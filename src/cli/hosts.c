@@ -12,7 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 enum { OPTION_URL = 256, OPTION_INTERVAL, OPTION_JSON };
@@ -80,7 +80,7 @@ static long write_table(struct client *client, struct buf *to)
     struct slice table = buf_as_slice(&client->body);
     for (; status == 200 && table.len > 0;) {
         size_t len = slice_find_byte(table, '\n');
-        buf_printf(to, "%s\n", shown_line(slice_make(table.data, len)));
+        buf_printf(to, "%s\n", escape_terminal_line(slice_make(table.data, len)));
         table = slice_from_offset(table, len + 1);
     }
     return status;
@@ -94,7 +94,7 @@ static int show(struct client *client, const struct hosts_options *o, bool redra
     yyjson_val *reply = client_json(client);
     bool live = status == 200 && all_live(reply), serves = yyjson_get_bool(yyjson_obj_get(reply, "serves"));
     if (status == 200 && yyjson_arr_size(yyjson_obj_get(reply, "hosts")) == 0 && !o->json)
-        buf_printf(&text, "the server at %s is in no cluster\n", shown_url(o->url));
+        buf_printf(&text, "the server at %s is in no cluster\n", url_without_password(o->url));
     else if (status == 200 && o->json)
         buf_printf(&text, "%.*s\n", SLICE_ARG(buf_as_slice(&client->body)));
     else if (status == 200) {
@@ -104,10 +104,10 @@ static int show(struct client *client, const struct hosts_options *o, bool redra
     }
     if (status != 200) {
         buf_clear(&text);
-        buf_printf(&text, "tidelock hosts: %s: %s\n", shown_url(o->url), client_error(client, status));
+        buf_printf(&text, "tidelock hosts: %s: %s\n", url_without_password(o->url), client_error(client, status));
     }
     if (redraw)
-        shown_over(buf_as_slice(&text));
+        terminal_overwrite(buf_as_slice(&text));
     else
         fwrite(text.data, 1, text.len, status == 200 ? stdout : stderr);
     fflush(stdout);

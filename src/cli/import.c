@@ -25,7 +25,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "cli/file_doc.h"
 #include "cli/loader.h"
 #include "cli/progress.h"
@@ -308,7 +308,7 @@ static int load(const struct import_options *o, struct batch *batch, struct prog
     while (r == 0 && walk != NULL && (entry = fts_read(walk)) != NULL) {
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
             progress_clear();
-            fprintf(stderr, "tidelock import: %s: %s\n", shown(entry->fts_path), strerror(entry->fts_errno));
+            fprintf(stderr, "tidelock import: %s: %s\n", escape_terminal(entry->fts_path), strerror(entry->fts_errno));
             ++*ret_unreadable;
         }
         if (entry->fts_info == FTS_DP || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS ||
@@ -364,8 +364,8 @@ static int make_index(const struct import_options *o, bool *ret_made)
         status = client_request(&client, "PUT", path.data, buf_as_slice(&body), 0);
     }
     if (status != 200)
-        fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index, shown_url(o->url),
-                client_error(&client, status));
+        fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index,
+                url_without_password(o->url), client_error(&client, status));
     client_deinit(&client);
     return status == 200 ? 0 : client_exit(status);
 }
@@ -378,7 +378,7 @@ static void report(const struct import_options *o, const struct loader *loader, 
            (unsigned long long)counts->present, (unsigned long long)counts->failed, seconds,
            seconds > 0 ? (double)counts->sent / seconds : 0);
     if (loader_error(loader) != NULL)
-        fprintf(stderr, "tidelock import: %s\n", shown(loader_error(loader)));
+        fprintf(stderr, "tidelock import: %s\n", escape_terminal(loader_error(loader)));
 }
 
 int command_import(int argc, char **argv)
@@ -393,7 +393,7 @@ int command_import(int argc, char **argv)
     arguments_parse(&argp, argc, argv, 0, &o);
     tl_cleanup(mem_freep) char *directory = realpath(o.directory, NULL);
     if (directory == NULL) {
-        fprintf(stderr, "tidelock import: %s: %s\n", shown(o.directory), strerror(errno));
+        fprintf(stderr, "tidelock import: %s: %s\n", escape_terminal(o.directory), strerror(errno));
         return 1;
     }
     o.directory = directory;

@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "core/documents/path_lookup.h"
 #include "core/documents/doc.h"
 #include "mapping/document.h"
@@ -55,7 +55,7 @@ void inspect_fault(struct inspection *inspection, const char *format, ...)
     va_start(arguments, format);
     char *text = NULL;
     if (vasprintf(&text, format, arguments) >= 0)
-        fprintf(inspection->report, "%s\n", shown_line(slice_from(text)));
+        fprintf(inspection->report, "%s\n", escape_terminal_line(slice_from(text)));
     va_end(arguments);
     free(text);
 }

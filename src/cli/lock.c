@@ -2,7 +2,7 @@
 /*
  * `tidelock lock`: runs a command while it holds a lock, as flock(1) does for files.
  *
- * A session of our own holds the lock, and a life line (lifeline.h) keeps it alive. If the lease
+ * A session of our own holds the lock, and an open response (attach_stream.h) keeps it. If the lease
  * may be about to run out, because the server cannot be reached, the command is stopped before:
  * SIGTERM first, SIGKILL when time is short. Should we die, the connection breaks and the session
  * with it; the command dies with us (child.h).
@@ -17,16 +17,16 @@
 
 #include "base/types.h"
 #include "cli/arguments.h"
+#include "cli/attach_stream.h"
 #include "cli/child.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
-#include "cli/lifeline.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 /* The rest of the lease, as a part of it, at which actions are due. */
 enum {
-    LEASE_PARTS_ASK = 4,   /* the server is asked, since its line is silent */
+    LEASE_PARTS_ASK = 4,   /* the server is asked, since its stream is silent */
     LEASE_PARTS_TERM = 6,  /* SIGTERM */
     LEASE_PARTS_KILL = 12, /* SIGKILL */
     LEASE_PARTS_LOOK = 24, /* how often it is looked at */
@@ -188,8 +188,9 @@ static void tell_holders(yyjson_val *error)
         const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
         uint64_t session = yyjson_get_uint(yyjson_obj_get(holder, "session"));
         const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));
-        fprintf(stderr, "  held by %s (session #%llu, %s)\n", name != NULL ? shown(name) : "an unnamed session",
-                (unsigned long long)session, mode != NULL ? shown(mode) : "?");
+        fprintf(stderr, "  held by %s (session #%llu, %s)\n",
+                name != NULL ? escape_terminal(name) : "an unnamed session", (unsigned long long)session,
+                mode != NULL ? escape_terminal(mode) : "?");
     }
 }
 
@@ -302,14 +303,14 @@ static void pass_signals(struct child *child, int fd)
 /* A command, and how far the end of its lease has been heeded. */
 struct job {
     struct client *client;
-    struct lifeline *line;
+    struct attach_stream *stream;
     struct child child;
     enum { JOB_RUNS, JOB_TERMINATED, JOB_KILLED } stage;
 };
 
 static void stop_command(struct job *job, int stage)
 {
-    const char *why = job->line->lost ? "lost" : "about to run out, and the server does not answer";
+    const char *why = job->stream->lost ? "lost" : "about to run out, and the server does not answer";
     if (job->stage == JOB_RUNS)
         fprintf(stderr, "tidelock lock: the session is %s; stopping the command\n", why);
     child_signal(&job->child, stage == JOB_KILLED ? SIGKILL : SIGTERM);
@@ -319,13 +320,13 @@ static void stop_command(struct job *job, int stage)
 /* Stops the command in time. */
 static void guard_lease(struct job *job)
 {
-    struct lifeline *line = job->line;
-    if (job->stage == JOB_RUNS && !line->lost && lifeline_left(line) < line->ttl_us / LEASE_PARTS_ASK)
-        (void)lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS);
-    uint64_t left = lifeline_left(line);
-    if (job->stage == JOB_RUNS && left < line->ttl_us / LEASE_PARTS_TERM)
+    struct attach_stream *stream = job->stream;
+    if (job->stage == JOB_RUNS && !stream->lost && attach_stream_left(stream) < stream->ttl_us / LEASE_PARTS_ASK)
+        (void)attach_stream_renew(stream, job->client, stream->ttl_us / ANSWER_PARTS);
+    uint64_t left = attach_stream_left(stream);
+    if (job->stage == JOB_RUNS && left < stream->ttl_us / LEASE_PARTS_TERM)
         stop_command(job, JOB_TERMINATED);
-    else if (job->stage == JOB_TERMINATED && left < line->ttl_us / LEASE_PARTS_KILL)
+    else if (job->stage == JOB_TERMINATED && left < stream->ttl_us / LEASE_PARTS_KILL)
         stop_command(job, JOB_KILLED);
 }
 
@@ -335,30 +336,30 @@ static void guard_lease(struct job *job)
  */
 static void stop_too(struct job *job)
 {
-    struct lifeline *line = job->line;
+    struct attach_stream *stream = job->stream;
     if (!child_stop_too(&job->child))
         return;
-    (void)lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
-    if (lifeline_left(line) < line->ttl_us / LEASE_PARTS_TERM)
+    (void)attach_stream_renew(stream, job->client, stream->ttl_us / ANSWER_PARTS_STOPPED);
+    if (attach_stream_left(stream) < stream->ttl_us / LEASE_PARTS_TERM)
         stop_command(job, JOB_KILLED); /* at once */
     else
         child_continue(&job->child);
 }
 
 /* Returns: the command's exit status, or EXIT_LOST. */
-static int run(struct client *client, struct lifeline *line, char **command)
+static int run(struct client *client, struct attach_stream *stream, char **command)
 {
-    struct job job = {.client = client, .line = line};
+    struct job job = {.client = client, .stream = stream};
     sigset_t signals = passed_signals();
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     int failed = fd < 0 ? 1 : child_start(&job.child, command);
     if (failed != 0) {
-        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", shown(command[0]), strerror(failed));
+        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", escape_terminal(command[0]), strerror(failed));
         return EXIT_FAILED;
     }
     while (!job.child.ended) {
-        lifeline_wait(line, fd, line->ttl_us / LEASE_PARTS_LOOK);
+        attach_stream_wait(stream, fd, stream->ttl_us / LEASE_PARTS_LOOK);
         pass_signals(&job.child, fd);
         if (job.child.stopped_by != 0)
             stop_too(&job);
@@ -366,18 +367,18 @@ static int run(struct client *client, struct lifeline *line, char **command)
     }
     child_finish(&job.child);
     close(fd);
-    return line->lost || job.stage != JOB_RUNS ? EXIT_LOST : job.child.status;
+    return stream->lost || job.stage != JOB_RUNS ? EXIT_LOST : job.child.status;
 }
 
 /*
  * In good order; not when the server is silent, and the lease about to run out by itself.
  * Returns: false when the session was gone before.
  */
-static bool close_session(struct client *client, const struct held *held, const struct lifeline *line)
+static bool close_session(struct client *client, const struct held *held, const struct attach_stream *stream)
 {
-    uint64_t left_us = lifeline_left(line);
-    if (left_us < line->ttl_us / LEASE_PARTS_TERM)
-        return !line->lost;
+    uint64_t left_us = attach_stream_left(stream);
+    if (left_us < stream->ttl_us / LEASE_PARTS_TERM)
+        return !stream->lost;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_session/%s", held->session);
     buf_byte(&path, '\0');
@@ -385,36 +386,36 @@ static bool close_session(struct client *client, const struct held *held, const 
 }
 
 /* Nothing is taken before the server would notice our death. */
-static int await_line(struct lifeline *line)
+static int await_stream(struct attach_stream *stream)
 {
-    if (lifeline_await(line))
+    if (attach_stream_await(stream))
         return 0;
     fprintf(stderr, "tidelock lock: the server does not attach the session%s\n",
-            line->lost ? ": it is lost" : ": no answer to GET /_session/{id}/_attach");
+            stream->lost ? ": it is lost" : ": no answer to GET /_session/{id}/_attach");
     return EXIT_FAILED;
 }
 
 /* The session is open; from here on its connection is watched. */
 static int lock_and_run(struct client *client, const struct lock_options *o, struct held *held)
 {
-    struct lifeline line;
-    lifeline_init(&line, client->url, held->session, o->ttl_us);
+    struct attach_stream stream;
+    attach_stream_init(&stream, client->url, held->session, o->ttl_us);
     bool ran = false;
-    int status = await_line(&line);
+    int status = await_stream(&stream);
     if (status == 0)
         status = take_lock(client, o, held);
     if (status == 0)
         status = begin_transaction(client, o, held);
     if (status == 0) {
         set_environment(o, held);
-        status = end_transaction(client, o, held, run(client, &line, o->command));
+        status = end_transaction(client, o, held, run(client, &stream, o->command));
         ran = held->transaction == NULL; /* else the commit has shown whether the lock was held */
     }
-    if (!close_session(client, held, &line) && ran && status != EXIT_LOST) {
+    if (!close_session(client, held, &stream) && ran && status != EXIT_LOST) {
         fprintf(stderr, "tidelock lock: the session was lost before the command ended\n");
         status = EXIT_LOST;
     }
-    lifeline_deinit(&line);
+    attach_stream_deinit(&stream);
     return status;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/types.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 enum column { LOCK, MODE, STATE, OWNER, SINCE, WAITS_FOR, COLUMN_COUNT };
@@ -198,7 +198,7 @@ static void print_waits_for(yyjson_val *lock, yyjson_val *waiter, struct buf *to
 
 static char *cell_of(struct buf *text)
 {
-    const char *harmless = shown_slice(buf_as_slice(text));
+    const char *harmless = escape_terminal_slice(buf_as_slice(text));
     buf_deinit(text);
     return mem_strdup(harmless, strlen(harmless));
 }

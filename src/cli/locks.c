@@ -9,8 +9,8 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/escape.h"
 #include "cli/lock_table.h"
-#include "cli/shown.h"
 
 enum { OPTION_URL = 256, OPTION_INTERVAL, OPTION_JSON };
 enum { INTERVAL_US_MIN = 100 * 1000 };
@@ -87,7 +87,7 @@ static void print_plain(struct client *client, struct buf *to)
     }
     for (; table.len > 0;) {
         size_t len = slice_find_byte(table, '\n');
-        buf_printf(to, "%s\n", shown_line(slice_make(table.data, len)));
+        buf_printf(to, "%s\n", escape_terminal_line(slice_make(table.data, len)));
         table = slice_from_offset(table, len + 1);
     }
 }
@@ -124,7 +124,7 @@ static int show(struct client *client, const struct locks_options *o, const char
         print_plain(client, &text);
     *ret_none = slice_equal(buf_as_slice(&text), SLICE_LIT(LOCK_TABLE_EMPTY));
     if (redraw)
-        shown_over(buf_as_slice(&text));
+        terminal_overwrite(buf_as_slice(&text));
     else
         fwrite(text.data, 1, text.len, status == 200 ? stdout : stderr);
     fflush(stdout);

@@ -9,7 +9,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/directory.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 enum { OPTION_URL = 256, OPTION_TIMESTAMP, OPTION_JSON, PAGE = 1000 };
@@ -94,10 +94,11 @@ static void print_doc(const struct ls_options *o, yyjson_val *source, struct sli
         const char *mode = yyjson_get_str(yyjson_obj_get(source, "mode"));
         const char *owner = yyjson_get_str(yyjson_obj_get(source, "owner"));
         const char *mtime = yyjson_get_str(yyjson_obj_get(source, "mtime"));
-        printf("%4s %-10s %12lld %-20s ", mode != NULL ? shown(mode) : "?", owner != NULL ? shown(owner) : "?",
-               (long long)yyjson_get_sint(yyjson_obj_get(source, "size")), mtime != NULL ? shown(mtime) : "?");
+        printf("%4s %-10s %12lld %-20s ", mode != NULL ? escape_terminal(mode) : "?",
+               owner != NULL ? escape_terminal(owner) : "?", (long long)yyjson_get_sint(yyjson_obj_get(source, "size")),
+               mtime != NULL ? escape_terminal(mtime) : "?");
     }
-    printf("%s%s\n", shown_slice(name), directory ? "/" : "");
+    printf("%s%s\n", escape_terminal_slice(name), directory ? "/" : "");
 }
 
 /* --- Where the index has no tree ---------------------------------------------------------------------------------- */
@@ -215,7 +216,8 @@ int command_ls(int argc, char **argv)
     client_init(&client, o.url);
     int status = list(&o, &client, &printed);
     if (status == 0 && printed == 0) {
-        fprintf(stderr, "tidelock ls: '%s' has no directory '%s/'\n", shown(o.index), shown_slice(o.path));
+        fprintf(stderr, "tidelock ls: '%s' has no directory '%s/'\n", escape_terminal(o.index),
+                escape_terminal_slice(o.path));
         status = 1;
     }
     client_deinit(&client);

@@ -9,7 +9,7 @@
 #include "base/siphash.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 static const struct {
     const char *name;
@@ -83,7 +83,7 @@ static const char *meant(const char *name)
 static int unknown(const char *name)
 {
     const char *nearest = meant(name);
-    fprintf(stderr, "tidelock: there is no command '%s'", shown(name));
+    fprintf(stderr, "tidelock: there is no command '%s'", escape_terminal(name));
     if (nearest != NULL)
         fprintf(stderr, "; did you mean '%s'?", nearest);
     fprintf(stderr, "\n\n");

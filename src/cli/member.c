@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/client.h"
 #include "core/step/core.h"
@@ -252,17 +252,6 @@ static int stand_at(struct cluster_member *member, cmdlog_position position)
 
 /* --- One that is new ---------------------------------------------------------------------------------------------- */
 
-static void remove_all(const char *path)
-{
-    char *paths[] = {(char *)(uintptr_t)path, NULL};
-    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    for (FTSENT *entry; walk != NULL && (entry = fts_read(walk)) != NULL;)
-        if (entry->fts_info != FTS_D)
-            (void)remove(entry->fts_path);
-    if (walk != NULL)
-        (void)fts_close(walk);
-}
-
 /* Creates the folders above a file that do not exist yet. */
 static void make_folders(char *path, size_t from)
 {
@@ -353,7 +342,7 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     struct client client;
     buf_printf(&url, "%s://%.*s", peer.tls ? "https" : "http", SLICE_ARG(peer.address));
     buf_byte(&url, '\0');
-    remove_all(incoming);
+    file_remove_tree(incoming);
     client_init(&client, url.data);
     client.option_prefix = "cluster-";
     client_header(&client, API_CLUSTER_SECRET_HEADER, secret);
@@ -393,11 +382,11 @@ static int take_copy(const char *data)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         tl_cleanup(mem_freep) char *from = path_in(incoming, names[i]);
         tl_cleanup(mem_freep) char *to = path_in(data, names[i]);
-        remove_all(to);
+        file_remove_tree(to);
         if (rename(from, to) != 0 && errno != ENOENT)
             return tl_trace(TL_ERR_IO);
     }
-    remove_all(incoming);
+    file_remove_tree(incoming);
     return sync_folder(data);
 }
 
@@ -549,7 +538,7 @@ static int join_winner(const struct member_options *o, struct identity *identity
     if (strcmp(identity->cluster, genesis->cluster) == 0)
         return 0;
     log_info("another host has made the cluster; this one copies a checkpoint");
-    remove_all(log);
+    file_remove_tree(log);
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     identity->state = STATE_COPYING;
     int r = forget_own_log(o);

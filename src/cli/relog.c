@@ -15,9 +15,10 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/durable.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "core/command/command.h"
 #include "core/step/core.h"
 #include "core/step/command_group.h"
@@ -35,24 +36,8 @@ static char *path_of(const char *folder, const char *name)
 
 static int fail(const char *path)
 {
-    fprintf(stderr, "tidelock: %s: %s\n", shown(path), strerror(errno));
+    fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(path), strerror(errno));
     return -1;
-}
-
-/*
- * Writes all bytes, also if a nearly full disk first accepts only a part. Returns: 0; -1 with
- * errno.
- */
-static int write_all(int file, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t done = write(file, bytes, len);
-        if (done < 0)
-            return -1;
-        bytes += done;
-        len -= (size_t)done;
-    }
-    return 0;
 }
 
 static int copy_file(const char *from, const char *to)
@@ -63,7 +48,7 @@ static int copy_file(const char *from, const char *to)
     int r =
         in < 0 || (out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ? fail(in < 0 ? from : to) : 0;
     while (r == 0 && (len = read(in, bytes, sizeof bytes)) > 0)
-        r = write_all(out, bytes, (size_t)len) == 0 ? 0 : fail(to);
+        r = file_write_all(out, bytes, (size_t)len) == 0 ? 0 : fail(to);
     if (r == 0 && (len < 0 || fsync(out) != 0))
         r = fail(len < 0 ? from : to);
     if (in >= 0)
@@ -127,7 +112,8 @@ static int gather(const char *folder, const char *into)
 
 static int complain(const char *what, int code, char *reason)
 {
-    fprintf(stderr, "tidelock: %s: %s\n", shown(what), reason != NULL ? shown(reason) : error_text(code));
+    fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(what),
+            reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
     return -1;
 }
@@ -241,7 +227,7 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
             stderr,
             "tidelock: %s does not belong to the log: their entries differ; use the log of the server that made the "
             "backup, and a backup that was not served since\n",
-            shown(o->from));
+            escape_terminal(o->from));
     return r == 0 ? 0 : -1;
 }
 
@@ -254,7 +240,7 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
     restored->first = store->checkpoint + 1;
     if (have.appended + 1 < restored->first) {
         fprintf(stderr, "tidelock: %s is not a complete backup: its log ends before the state of its store\n",
-                shown(o->from));
+                escape_terminal(o->from));
         return -1;
     }
     restored->first = have.appended + 1;

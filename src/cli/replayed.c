@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "core/command/command.h"
 #include "cmdlog/cmdlog_etcd.h"
 #include "core/step/core.h"
@@ -16,7 +16,7 @@
 
 static int complain(const char *what, int code, char *reason)
 {
-    printf("%s: %s\n", shown(what), reason != NULL ? shown(reason) : error_text(code));
+    printf("%s: %s\n", escape_terminal(what), reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
     return 1;
 }
@@ -97,7 +97,7 @@ static bool is_left(const char *data, struct buf *directory)
     buf_byte(directory, '\0');
     if (access(directory->data, F_OK) != 0)
         return false;
-    printf("%s exists: it was left by an interrupted check; remove it\n", shown(directory->data));
+    printf("%s exists: it was left by an interrupted check; remove it\n", escape_terminal(directory->data));
     return true;
 }
 
@@ -140,7 +140,7 @@ static int complain_of_log(int r, struct cmdlog *log, cmdlog_position checkpoint
         return 1;
     }
     tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
-    printf("replayed: the cluster's log: %s\n", trouble != NULL && *trouble != '\0' ? shown(trouble)
+    printf("replayed: the cluster's log: %s\n", trouble != NULL && *trouble != '\0' ? escape_terminal(trouble)
                                                 : r < 0                             ? error_text(r)
                                                                                     : "it cannot be reached");
     return 1;
@@ -169,13 +169,13 @@ static int print_hosts(const struct cluster_replay *replay)
     for (size_t i = 0; i < replay->host_count; i++) {
         const struct cluster_replay_host *host = &replay->hosts[i];
         if (host->different == 0) {
-            printf("replayed: %" PRIu64 " states of host %s are equal\n", host->equal, shown(host->name));
+            printf("replayed: %" PRIu64 " states of host %s are equal\n", host->equal, escape_terminal(host->name));
             continue;
         }
         differs = true;
         printf("replayed: %" PRIu64 " states of host %s are equal, %" PRIu64 " differ, first after entry %" PRIu64
                ": its chain is %016" PRIx64 ", that of the directory %016" PRIx64 "\n",
-               host->equal, shown(host->name), host->different, host->position, host->chain, host->own_chain);
+               host->equal, escape_terminal(host->name), host->different, host->position, host->chain, host->own_chain);
     }
     if (replay->other_build > 0)
         printf("replayed: %" PRIu64 " states are of hosts of another build, and were not compared\n",

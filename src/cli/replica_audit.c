@@ -6,18 +6,18 @@
  * under way, and repairs it (replica.h, invariant 6). One whose version in the target is above the
  * source's timestamp cannot be repaired: it is reported once.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 
 #define LOOK_US (200 * 1000)
 
 struct audit {
-    pthread_t thread;
+    struct thread thread;
     struct suspects *suspects;
     struct replica own; /* source, target and known indices; no lanes, no lock */
     struct replica_options options;
@@ -51,13 +51,12 @@ static void compare_once(struct audit *audit)
     client_deinit(&own->teller);
 }
 
-static void *run(void *context)
+static void run(void *context)
 {
     struct audit *audit = context;
     while (wait_for_turn(audit))
         compare_once(audit);
-    shown_thread_end();
-    return NULL;
+    escape_thread_end();
 }
 
 struct audit *audit_new(const struct replica *replica)
@@ -68,7 +67,7 @@ struct audit *audit_new(const struct replica *replica)
     audit->suspects = replica->suspects;
     audit->every_us = replica->options->verify_every_us;
     audit->own = (struct replica){.options = &audit->options, .hosts = replica->hosts, .indices = MAP_INIT};
-    if (pthread_create(&audit->thread, NULL, run, audit) != 0)
+    if (thread_start(&audit->thread, "audit", run, audit) != 0)
         abort();
     return audit;
 }
@@ -77,7 +76,7 @@ void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
-    pthread_join(audit->thread, NULL);
+    thread_join(&audit->thread);
     mem_free(audit->reported.hashes);
     mem_free(audit);
 }

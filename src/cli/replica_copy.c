@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/siphash.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 static void index_path(const char *name, const char *more, struct buf *to)
@@ -211,7 +211,8 @@ int copy_walk(struct walk *walk)
             continue;
         }
         if (tries == 0)
-            replica_print("reading %s was cut off by the %s; it begins again", shown(walk->index), walk->whom);
+            replica_print("reading %s was cut off by the %s; it begins again", escape_terminal(walk->index),
+                          walk->whom);
         if (replica_stopping())
             return REPLICA_STOPPED;
         replica_pause(tries + 1);
@@ -286,7 +287,7 @@ static int report_newer(struct hit_sweep *sweep, yyjson_val *hits)
         if (version <= present)
             continue;
         if (sweep->newer++ < NEWER_PRINTED)
-            replica_print("newer  %s/%s", shown(sweep->index), shown(yyjson_get_str(yyjson_obj_get(hit, "_id"))));
+            replica_print("newer  %s/%s", escape_terminal(sweep->index), escape_terminal(yyjson_get_str(yyjson_obj_get(hit, "_id"))));
     }
     return 0;
 }
@@ -522,7 +523,7 @@ static int check_distinct(struct replica *replica, char **names)
                 continue;
             replica_print("the source's indices %s and %s need the same index %s in the target: leave one of the two "
                           "out by --index, and copy it under another --name and --prefix",
-                          shown(other), shown(*names), shown(there.data));
+                          escape_terminal(other), escape_terminal(*names), escape_terminal(there.data));
             r = REPLICA_FAILED;
         }
     }

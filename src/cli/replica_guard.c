@@ -3,15 +3,15 @@
  * The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see
  * replica.h, invariant 5.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/lifeline.h"
+#include "base/thread.h"
+#include "cli/attach_stream.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 
 enum {
     LEASE_PARTS_ASK = 4,   /* of the lease are left: the server is asked */
@@ -26,9 +26,9 @@ enum {
 struct guard {
     struct source_hosts *hosts;
     struct client client; /* the thread's, once it runs */
-    struct lifeline line; /* the thread's */
+    struct attach_stream stream; /* the thread's */
     char *session;
-    pthread_t thread;
+    struct thread thread;
     bool running;
     _Atomic uint64_t until_us; /* of the boot clock: the lease is certain to hold */
     _Atomic bool lost;
@@ -41,29 +41,28 @@ struct guard {
  */
 static void look_at_host(struct guard *guard)
 {
-    struct lifeline *line = &guard->line;
-    if (line->failed)
-        source_hosts_leave(guard->hosts, line->server);
-    line->failed = false;
+    struct attach_stream *stream = &guard->stream;
+    if (stream->failed)
+        source_hosts_leave(guard->hosts, stream->server);
+    stream->failed = false;
     if (!source_client_aim(&guard->client, TTL_US / LEASE_PARTS_LOOK))
         return;
-    lifeline_move(line, guard->client.url);
-    if (!line->lost && lifeline_left(line) < TTL_US / LEASE_PARTS_ASK &&
-        !lifeline_renew(line, &guard->client, TTL_US / LEASE_PARTS_LOOK))
+    attach_stream_move(stream, guard->client.url);
+    if (!stream->lost && attach_stream_left(stream) < TTL_US / LEASE_PARTS_ASK &&
+        !attach_stream_renew(stream, &guard->client, TTL_US / LEASE_PARTS_LOOK))
         source_hosts_leave(guard->hosts, guard->client.url);
 }
 
-static void *keep(void *context)
+static void keep(void *context)
 {
     struct guard *guard = context;
     while (!atomic_load(&guard->ending)) {
-        lifeline_wait(&guard->line, -1, TTL_US / LEASE_PARTS_LOOK);
+        attach_stream_wait(&guard->stream, -1, TTL_US / LEASE_PARTS_LOOK);
         look_at_host(guard);
-        atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
-        atomic_store(&guard->lost, guard->line.lost);
+        atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->stream));
+        atomic_store(&guard->lost, guard->stream.lost);
     }
-    shown_thread_end();
-    return NULL;
+    escape_thread_end();
 }
 
 /* Asks each host once, until one answers. */
@@ -159,16 +158,16 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     int status = open_session(guard, name);
     if (status != 0)
         return status;
-    lifeline_init(&guard->line, guard->client.url, guard->session, TTL_US);
+    attach_stream_init(&guard->stream, guard->client.url, guard->session, TTL_US);
     guard->running = true;
-    if (!lifeline_await(&guard->line)) {
+    if (!attach_stream_await(&guard->stream)) {
         replica_print("the source does not attach the session");
         status = CLIENT_EXIT_ABSENT;
     }
     if (status == 0)
         status = take_lock(guard, name);
-    atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
-    if (pthread_create(&guard->thread, NULL, keep, guard) != 0)
+    atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->stream));
+    if (thread_start(&guard->thread, "guard", keep, guard) != 0)
         abort();
     return status;
 }
@@ -206,10 +205,10 @@ void guard_free(struct guard *guard)
         return;
     if (guard->running) {
         atomic_store(&guard->ending, true);
-        lifeline_wake(&guard->line);
-        pthread_join(guard->thread, NULL);
+        attach_stream_wake(&guard->stream);
+        thread_join(&guard->thread);
         close_session(guard);
-        lifeline_deinit(&guard->line);
+        attach_stream_deinit(&guard->stream);
     }
     client_deinit(&guard->client);
     mem_free(guard->session);

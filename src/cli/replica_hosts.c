@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 
 struct source_host {
     char *url;
@@ -130,13 +130,13 @@ static bool check_host(struct client *client, const struct source_hosts *hosts, 
     const char *uuid = shown_uuid(client);
     if (uuid == NULL) {
         if (!atomic_exchange(&host->odd, true))
-            replica_print("%s does not show which cluster it is of; trying again", shown_url(host->url));
+            replica_print("%s does not show which cluster it is of; trying again", url_without_password(host->url));
         return false;
     }
     bool same = strcmp(uuid, hosts->uuid) == 0;
     atomic_store(same ? &host->checked : &host->foreign, true);
     if (!same)
-        replica_print("%s is no host of the source, and is not asked again", shown_url(host->url));
+        replica_print("%s is no host of the source, and is not asked again", url_without_password(host->url));
     return same;
 }
 
@@ -145,7 +145,7 @@ static void note_answer(struct source_hosts *hosts, const struct client *client)
     size_t number = atomic_load(&hosts->current);
     note_timestamp(hosts, client->timestamp);
     if (strcmp(hosts->hosts[number].url, client->url) == 0 && atomic_exchange(&hosts->answered, number) != number)
-        replica_print("continuing with the source's host %s", shown_url(client->url));
+        replica_print("continuing with the source's host %s", url_without_password(client->url));
 }
 
 static bool is_away(const struct client *client, long status)

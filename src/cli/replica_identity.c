@@ -9,7 +9,7 @@
 
 #include "base/map.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "json/each.h"
 
 enum { NAMES_BYTES_MAX = 3000 /* in a URL, of which Elasticsearch takes 4,096; of more, all indices are asked for */ };
@@ -80,11 +80,12 @@ static int report(struct identities *identities, const struct client *client, co
     const char *other = yyjson_get_str(json_first_of(root, yyjson_obj_size(root)));
     bool alias = name != NULL && index == NULL && yyjson_obj_size(root) == 1 && strcmp(other, "error") != 0;
     if (!identities->reported && alias)
-        replica_print("another program has replaced the target's index %s by an alias of %s", shown(name),
-                      shown(other));
+        replica_print("another program has replaced the target's index %s by an alias of %s", escape_terminal(name),
+                      escape_terminal(other));
     else if (!identities->reported)
         replica_print("another program has %s %s%s", index == NULL ? "deleted" : "replaced",
-                      name == NULL ? "an index of the target" : "the target's index ", name == NULL ? "" : shown(name));
+                      name == NULL ? "an index of the target" : "the target's index ",
+                      name == NULL ? "" : escape_terminal(name));
     identities->reported = true;
     return REPLICA_REPLACED;
 }

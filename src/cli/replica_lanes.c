@@ -14,8 +14,9 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
+#include "base/thread.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 enum {
@@ -50,7 +51,7 @@ struct mark {
 
 struct lane {
     struct lanes *lanes;
-    pthread_t thread;
+    struct thread thread;
     struct client client;
     struct batch filling; /* the caller's */
     struct batch sending; /* the thread's, while `busy` */
@@ -257,8 +258,8 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
     buf_printf(&body, ",\"time\":%llu,\"error\":", (unsigned long long)clock_wall_us());
     buf_json_string(&body, slice_from(error == NULL ? "" : error)); /* as text: its fields are another each time */
     buf_byte(&body, '}');
-    replica_print("the target refuses %s/%s: %s", shown(index == NULL ? "" : index), shown_slice(id),
-                  shown(error == NULL ? "" : error));
+    replica_print("the target refuses %s/%s: %s", escape_terminal(index == NULL ? "" : index),
+                  escape_terminal_slice(id), escape_terminal(error == NULL ? "" : error));
     yyjson_doc_free(doc);
     (void)!client_request(&lane->client, "PUT", path.data, buf_as_slice(&body), ANSWER_US);
 }
@@ -433,7 +434,7 @@ static bool send_batch(struct lane *lane)
     return lane->sending.count == 0 && has_indices(lane);
 }
 
-static void *run(void *context)
+static void run(void *context)
 {
     struct lane *lane = context;
     struct lanes *lanes = lane->lanes;
@@ -453,15 +454,13 @@ static void *run(void *context)
         pthread_cond_broadcast(&lanes->changed);
     }
     pthread_mutex_unlock(&lanes->lock);
-    shown_thread_end();
-    mem_thread_end();
-    return NULL;
+    escape_thread_end();
 }
 
 static void start_threads(struct lanes *lanes)
 {
     for (unsigned i = 0; i < lanes->options->lanes; i++)
-        if (pthread_create(&lanes->lane[i].thread, NULL, run, &lanes->lane[i]) != 0)
+        if (thread_start(&lanes->lane[i].thread, "lane", run, &lanes->lane[i]) != 0)
             abort();
 }
 
@@ -472,7 +471,7 @@ static void end_threads(struct lanes *lanes)
     pthread_cond_broadcast(&lanes->changed);
     pthread_mutex_unlock(&lanes->lock);
     for (unsigned i = 0; i < lanes->options->lanes; i++)
-        pthread_join(lanes->lane[i].thread, NULL);
+        thread_join(&lanes->lane[i].thread);
 }
 
 struct lanes *lanes_new(const struct replica_options *options, const struct target *target, struct guard *guard,

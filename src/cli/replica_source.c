@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 enum { GET_MAX = 256 /* documents of one request */ };
@@ -32,7 +32,7 @@ static bool is_older(const struct client *client, long status, tl_ts least)
 bool source_leave_lagging(struct client *client, unsigned tries)
 {
     if (tries == 1)
-        replica_print("%s lags behind what was read before; trying again", shown_url(client->url));
+        replica_print("%s lags behind what was read before; trying again", url_without_password(client->url));
     if (replica_stopping())
         return false;
     source_hosts_leave(client->context, client->url);
@@ -66,7 +66,7 @@ int source_complain(struct client *client, const char *what, const char *name, l
 {
     if (status == 0 && !client_is_too_large(client))
         return REPLICA_STOPPED;
-    replica_print("%s%s%s: %s", what, *name == '\0' ? "" : " ", shown(name), client_error(client, status));
+    replica_print("%s%s%s: %s", what, *name == '\0' ? "" : " ", escape_terminal(name), client_error(client, status));
     return REPLICA_FAILED;
 }
 
@@ -175,7 +175,7 @@ static int take_documents(struct replica *replica, const struct replica_key *key
             source_put(replica, document, found, &keys[i], replica->source.timestamp);
         else if (!is_of_no_index(document)) {
             char *error = yyjson_val_write(yyjson_obj_get(document, "error"), 0, NULL);
-            replica_print("the source does not show a document: %s", shown(error == NULL ? "" : error));
+            replica_print("the source does not show a document: %s", escape_terminal(error == NULL ? "" : error));
             free(error);
             return REPLICA_FAILED;
         }

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 enum { PAUSE_FIRST_US = 50 * 1000, PAUSE_DOUBLINGS = 6 };
@@ -57,7 +57,7 @@ int replica_disbelieve(const char *whom, const char *what, const char *name)
 {
     replica_print("asked for %s%s%s, the %s answers something else; is that what answers there, or "
                   "something between?",
-                  what, *name == '\0' ? "" : " of ", shown(name), whom);
+                  what, *name == '\0' ? "" : " of ", escape_terminal(name), whom);
     return REPLICA_FAILED;
 }
 
@@ -77,7 +77,8 @@ static int complain(struct target *target, const char *what, const char *name, l
 {
     if (status == 0 && !client_is_too_large(&target->client))
         return REPLICA_STOPPED;
-    replica_print("%s%s%s: %s", what, *name == '\0' ? "" : " ", shown(name), client_error(&target->client, status));
+    replica_print("%s%s%s: %s", what, *name == '\0' ? "" : " ", escape_terminal(name),
+                  client_error(&target->client, status));
     return REPLICA_FAILED;
 }
 
@@ -107,7 +108,7 @@ int target_open(struct target *target, const struct replica_options *options)
         distribution != NULL && strcmp(distribution, "opensearch") == 0 ? 7 : (unsigned)strtoul(number, NULL, 10);
     if (target->major >= 5)
         return 0;
-    replica_print("the target is version %s; 5.6 and later can be copied to", shown(number));
+    replica_print("the target is version %s; 5.6 and later can be copied to", escape_terminal(number));
     return REPLICA_FAILED;
 }
 
@@ -168,14 +169,14 @@ int target_read_place(struct target *target, const char *source, struct place *r
     if (of == NULL || strcmp(of, source) != 0) {
         replica_print("what the target has under --name %s is a copy of another source (%s); give this "
                       "one another name, and a --prefix",
-                      shown(target->options->name), of == NULL ? "?" : shown(of));
+                      escape_terminal(target->options->name), of == NULL ? "?" : escape_terminal(of));
         return REPLICA_FAILED;
     }
     bool had = yyjson_get_bool(yyjson_obj_get(place, "tombstones"));
     if (had != target->options->tombstones) {
         replica_print("the copy under --name %s was made %s --tombstones: go on so, or give this one "
                       "another name, and a --prefix",
-                      shown(target->options->name), had ? "with" : "without");
+                      escape_terminal(target->options->name), had ? "with" : "without");
         return REPLICA_FAILED;
     }
     ret_place->ts = ret_place->suspects = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
@@ -501,7 +502,7 @@ static int make_index(struct target *target, const struct portion *portion)
     if (r == 0 && status != 200)
         return complain(target, "the target does not make the index", portion->name, status);
     if (r == 0 && !target->options->quiet)
-        replica_print("made the index %s%s", shown(portion->name),
+        replica_print("made the index %s%s", escape_terminal(portion->name),
                       target->options->leave_settings ? "" : ", with index.gc_deletes " GC_DELETES);
     return r;
 }
@@ -520,7 +521,7 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     int r = send_json(target, "PUT", path.data, doc, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
-        replica_print("the target does not take the mapping of %s: %s", shown(portion->name),
+        replica_print("the target does not take the mapping of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
     return r;
 }
@@ -650,10 +651,11 @@ static int raise_gc_deletes(struct target *target, const char *name)
     if (status == 0)
         return REPLICA_STOPPED;
     if (status != 200)
-        replica_print("cannot raise index.gc_deletes of %s: %s", shown(name), client_error(&target->client, status));
+        replica_print("cannot raise index.gc_deletes of %s: %s", escape_terminal(name),
+                      client_error(&target->client, status));
     else if (!target->options->quiet)
         replica_print("raised index.gc_deletes of %s from %s to " GC_DELETES " (--leave-settings does not)",
-                      shown(name), shown(was.data));
+                      escape_terminal(name), escape_terminal(was.data));
     return 0;
 }
 
@@ -667,20 +669,20 @@ static int check_earlier(const struct target *target, const struct portion *port
     if (found->copy != NULL && strcmp(found->copy, target->options->name) != 0) {
         replica_print("the target's index %s is a copy of another index, which was made under --name %s: give this "
                       "copy a --prefix, or delete that index if that copy is no longer used",
-                      shown(name), shown(found->copy));
+                      escape_terminal(name), escape_terminal(found->copy));
         return REPLICA_FAILED;
     }
     if (!found->ours) {
         replica_print("the target's index %s was made from a copy under another name, as a clone for example: give "
                       "this copy a --prefix, or delete that index",
-                      shown(name));
+                      escape_terminal(name));
         return REPLICA_FAILED;
     }
     if (found->of != NULL && strcmp(found->of, portion->index) != 0) {
         replica_print(
             "the target's index %s is the copy of the source's index %s: leave one of the two out by --index, "
             "and copy it under another --name and --prefix",
-            shown(name), shown(found->of));
+            escape_terminal(name), escape_terminal(found->of));
         return REPLICA_FAILED;
     }
     return 0;
@@ -690,7 +692,7 @@ static int drop_earlier(struct target *target, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(name, "", &path);
-    replica_print("the index was made anew in the source; so is %s", shown(name));
+    replica_print("the index was made anew in the source; so is %s", escape_terminal(name));
     long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
     return status == 200 || status == 404 ? 0 : complain(target, "cannot delete", name, status);
 }
@@ -717,7 +719,7 @@ static int update_index(struct target *target, const struct portion *portion, co
         r = send_json(target, "POST", "/_aliases", doc, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
-        replica_print("the target does not take the aliases of %s: %s", shown(portion->name),
+        replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
     return r;
 }
@@ -747,7 +749,7 @@ static int take_over(struct target *target, const char *name)
         return 0;
     replica_print("the target's index %s has %llu documents and was not made by a copy: give this copy a --prefix, "
                   "delete that index, or use --take-over, which deletes from it what the source does not have",
-                  shown(name), (unsigned long long)yyjson_get_uint(count));
+                  escape_terminal(name), (unsigned long long)yyjson_get_uint(count));
     return REPLICA_FAILED;
 }
 
@@ -773,7 +775,7 @@ static int find_portion(struct target *target, const struct portion *portion, st
         return r;
     if (ret_found->alias) {
         replica_print("the target has an alias of the name %s: give this copy a --prefix, or remove the alias",
-                      shown(portion->name));
+                      escape_terminal(portion->name));
         return REPLICA_FAILED;
     }
     if (is_earlier(portion, ret_found))
@@ -874,7 +876,7 @@ int target_drop_index(struct target *target, const char *name)
     if (status != 200 && status != 404)
         return complain(target, deletes ? "cannot delete" : "cannot close", name, status);
     if (status == 200)
-        replica_print("the index is gone in the source; %s is %s", shown(name),
+        replica_print("the index is gone in the source; %s is %s", escape_terminal(name),
                       deletes ? "deleted" : "closed (--delete-indices deletes)");
     return 0;
 }

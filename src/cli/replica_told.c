@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/write.h"
 
 #define TELL_EVERY_US TL_SECOND       /* where something has changed */
@@ -67,7 +67,7 @@ void tell_source(struct replica *replica, const char *state, tl_ts place)
     json_writer_init(&writer, &body);
     json_begin(&writer, '{');
     json_key(&writer, "target");
-    json_string(&writer, slice_from(shown_url(replica->options->to)));
+    json_string(&writer, slice_from(url_without_password(replica->options->to)));
     json_key(&writer, "state");
     json_string(&writer, slice_from(state));
     if (place > 0)

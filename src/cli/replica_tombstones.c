@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 #define FIELD "tidelock_deleted"
@@ -80,7 +80,7 @@ int tombstone_check_name(const struct replica *replica, const char *name)
         return 0;
     replica_print("with --tombstones the copy of an index is named INDEX" TOMBSTONE_COPY
                   ", and there is one of that name beside %s: leave one out by --index",
-                  shown(name));
+                  escape_terminal(name));
     return REPLICA_FAILED;
 }
 

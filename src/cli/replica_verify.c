@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 #include "json/each.h"
 
 enum {
@@ -302,7 +302,7 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
         if (tries == 0) {
             char *text = yyjson_val_write(error, 0, NULL);
             replica_print("the %s does not show a document now: %s; trying again", whom,
-                          shown(text == NULL ? "" : text));
+                          escape_terminal(text == NULL ? "" : text));
             free(text);
         }
         replica_pause(tries + 1);
@@ -569,10 +569,10 @@ static enum finding finding_of(const struct doubt *doubt)
 
 static void tell_document(const struct doubt *doubt)
 {
-    printf("%-9s  %s/%s", finding_words[finding_of(doubt)], shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+    printf("%-9s  %s/%s", finding_words[finding_of(doubt)], escape_terminal_slice(doubt->key.index), escape_terminal_slice(doubt->key.id));
     if (doubt->what == LEFT)
         printf(doubt->key.routing.data == NULL ? ", without a routing" : ", with the routing %s",
-               shown_slice(doubt->key.routing));
+               escape_terminal_slice(doubt->key.routing));
     printf("\n");
 }
 
@@ -788,11 +788,11 @@ int verify_slowly(struct replica *replica, struct suspects *suspects, struct doc
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
         const struct doubt *doubt = &v.doubts[i];
         if (!is_newer(doubt)) {
-            replica_print("%s/%s is not equal", shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+            replica_print("%s/%s is not equal", escape_terminal_slice(doubt->key.index), escape_terminal_slice(doubt->key.id));
             suspects_add_due(suspects, &doubt->key);
         } else if (!document_set_has(reported, document_hash(&doubt->key))) {
             replica_print("%s/%s is not equal: the target has a version above the source's timestamp, and keeps it",
-                          shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+                          escape_terminal_slice(doubt->key.index), escape_terminal_slice(doubt->key.id));
         }
     }
     if (r == 0) {

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/escape.h"
 #include "cli/replica.h"
-#include "cli/shown.h"
 
 enum {
     OPTION_FROM = 256,
@@ -208,7 +208,8 @@ static int read_source(struct replica *replica)
         return client_exit(status);
     }
     if (uuid == NULL) {
-        replica_print("%s is no Tidelock; --from names the source, --to the target", shown(replica->feed.url));
+        replica_print("%s is no Tidelock; --from names the source, --to the target",
+                      escape_terminal(replica->feed.url));
         return REPLICA_FAILED;
     }
     replica->source_uuid = mem_strdup(uuid, strlen(uuid));

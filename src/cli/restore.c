@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/escape.h"
 #include "cli/relog.h"
-#include "cli/shown.h"
 
 enum { OPTION_FROM = 256, OPTION_LOG, OPTION_UNTIL };
 
@@ -81,7 +81,7 @@ int command_restore(int argc, char **argv)
     struct relogged made;
     arguments_parse(&argp, argc, argv, 0, &o);
     if (access(o.data, F_OK) == 0) {
-        fprintf(stderr, "tidelock: %s exists; use the name of a new directory\n", shown(o.data));
+        fprintf(stderr, "tidelock: %s exists; use the name of a new directory\n", escape_terminal(o.data));
         return 1;
     }
     tl_cleanup(buf_deinit) struct buf part = BUF_INIT(BUF_UNLIMITED);
@@ -90,12 +90,12 @@ int command_restore(int argc, char **argv)
     if (relog_make(&o.relog, part.data, &made) != 0)
         return 1;
     if (rename(part.data, o.data) != 0) {
-        fprintf(stderr, "tidelock: %s: %s\n", shown(o.data), strerror(errno));
+        fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(o.data), strerror(errno));
         relog_remove(part.data);
         return 1;
     }
     printf("%s: the backup and %" PRIu64 " entries of the log, up to timestamp %" PRIu64
            "; a server applies them when it starts\n",
-           shown(o.data), made.entries, made.newest);
+           escape_terminal(o.data), made.entries, made.newest);
     return arguments_end_output("tidelock restore", 0);
 }

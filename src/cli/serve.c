@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stack.h"
+#include "base/thread.h"
 #include "cli/archive.h"
 #include "cli/arguments.h"
 #include "cli/client.h"
@@ -29,11 +30,11 @@
 #include "cli/cluster_options.h"
 #include "cli/config.h"
 #include "cli/durable.h"
+#include "cli/escape.h"
 #include "cli/host_sender.h"
 #include "cli/host_tls.h"
 #include "cli/member.h"
 #include "cli/private_dir.h"
-#include "cli/shown.h"
 #include "cli/supervisor.h"
 #include "http/http.h"
 #include "http/tls.h"
@@ -344,7 +345,7 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
         "  tidelock cert --dir tls --host-name NAME\n"
         "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
         "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
-        shown(o->host), o->http.port, o->http.port);
+        escape_terminal(o->host), o->http.port, o->http.port);
     arguments_error(state,
                     "--listen: '%s' is reachable from other machines, and every client that reaches it could do "
                     "everything; use --tls-ca, or confirm it with --insecure",
@@ -881,7 +882,7 @@ static sigset_t stop_signals(void)
 struct stopper {
     const sigset_t *signals;
     uint64_t stop_us;
-    pthread_t thread;
+    struct thread thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int signal;            /* the received signal; 0: none yet */
@@ -1016,7 +1017,7 @@ static int wait_for_signal(struct stopper *stopper)
     }
 }
 
-static void *stopper_main(void *context)
+static void stopper_main(void *context)
 {
     struct stopper *stopper = context;
     int got = wait_for_signal(stopper);
@@ -1030,7 +1031,7 @@ static void *stopper_main(void *context)
     bool ended = stopper->ended, closing = stopper->closing;
     pthread_mutex_unlock(&stopper->lock);
     if (ended)
-        return NULL;
+        return;
     if (closing)
         log_warning("RocksDB does not close within --stop-time; all of its data is durable");
     else
@@ -1043,7 +1044,7 @@ static int stopper_begin(struct stopper *stopper)
 {
     pthread_mutex_init(&stopper->lock, NULL);
     pthread_cond_init(&stopper->changed, NULL);
-    return pthread_create(&stopper->thread, NULL, stopper_main, stopper);
+    return thread_start(&stopper->thread, "stopper", stopper_main, stopper);
 }
 
 /* Marks the rest of the stop as safe to abort: at --stop-time the exit status is 0 from now on. */
@@ -1070,8 +1071,8 @@ static void stopper_end(struct stopper *stopper)
     stopper->ended = true;
     pthread_cond_broadcast(&stopper->changed);
     pthread_mutex_unlock(&stopper->lock);
-    (void)pthread_kill(stopper->thread, SIGHUP); /* blocked in all threads: it only ends sigtimedwait() */
-    pthread_join(stopper->thread, NULL);
+    (void)pthread_kill(stopper->thread.id, SIGHUP); /* blocked in all threads: it only ends sigtimedwait() */
+    thread_join(&stopper->thread);
     pthread_cond_destroy(&stopper->changed);
     pthread_mutex_destroy(&stopper->lock);
 }
@@ -1187,7 +1188,7 @@ static int end_check(struct serve_options *o)
     struct tls *tls = NULL;
     int r = o->http.tls.cert == NULL ? 0 : tls_open(&o->http.tls, &tls, &reason);
     if (r != 0)
-        fprintf(stderr, "tidelock serve: %s\n", reason != NULL ? shown(reason) : error_text(r));
+        fprintf(stderr, "tidelock serve: %s\n", reason != NULL ? escape_terminal(reason) : error_text(r));
     else
         printf("all options are valid\n");
     mem_free(reason);

@@ -9,7 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 #include "cli/lock_table.h"
 #include "json/each.h"
 
@@ -47,7 +47,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static const char *text_of(yyjson_val *object, const char *key)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(object, key));
-    return text != NULL ? shown(text) : "?";
+    return text != NULL ? escape_terminal(text) : "?";
 }
 
 /* Returns: 0, or the exit status. */
@@ -55,11 +55,11 @@ static int show_server(struct client *client, const char *url)
 {
     long status = client_request(client, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
     if (status != 200) {
-        fprintf(stderr, "tidelock status: %s: %s\n", shown_url(url), client_error(client, status));
+        fprintf(stderr, "tidelock status: %s: %s\n", url_without_password(url), client_error(client, status));
         return client_exit(status);
     }
     yyjson_val *root = client_json(client);
-    printf("%s at %s, cluster %s\n", text_of(root, "name"), shown_url(url), text_of(root, "cluster_name"));
+    printf("%s at %s, cluster %s\n", text_of(root, "name"), url_without_password(url), text_of(root, "cluster_name"));
     status = client_request(client, "GET", "/_timestamp", SLICE_NONE, 10 * TL_SECOND);
     root = client_json(client);
     if (status == 200)
@@ -83,7 +83,7 @@ static void print_lines(struct slice lines)
 {
     for (; lines.len > 0;) {
         size_t len = slice_find_byte(lines, '\n');
-        puts(shown_line(slice_make(lines.data, len)));
+        puts(escape_terminal_line(slice_make(lines.data, len)));
         lines = slice_from_offset(lines, len + 1);
     }
 }
@@ -176,7 +176,7 @@ static int show_json(struct client *client, const char *url)
         if (status == 404)
             continue; /* of an older version, which has no such part */
         if (status != 200) {
-            fprintf(stderr, "tidelock status: %s: %s\n", shown_url(url), client_error(client, status));
+            fprintf(stderr, "tidelock status: %s: %s\n", url_without_password(url), client_error(client, status));
             return client_exit(status);
         }
         buf_printf(&text, "%s\"%s\":", i == 0 ? "{" : ",", parts[i].name);

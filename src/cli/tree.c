@@ -16,7 +16,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/directory.h"
-#include "cli/shown.h"
+#include "cli/escape.h"
 
 enum { OPTION_URL = 256, OPTION_AS_OF, OPTION_JSON };
 
@@ -165,7 +165,7 @@ static long draw_next(struct tree_walk *walk)
         print_json_entry(entry, level->next == 1, goes_on);
     else
         printf("%.*s%s%s\n", SLICE_ARG(buf_as_slice(&walk->front)), last ? walk->strokes->last : walk->strokes->next,
-               shown_slice(entry->name));
+               escape_terminal_slice(entry->name));
     if (!goes_on) {
         walk->directories += entry->directory;
         walk->files += !entry->directory;
@@ -183,7 +183,7 @@ static void print_root(const struct tree_walk *walk)
     struct slice path = buf_as_slice(&walk->path);
     buf_printf(&name, "%s:%.*s", walk->o->index, SLICE_ARG(path.len > 0 ? path : SLICE_LIT("/")));
     if (!walk->o->json) {
-        printf("%s\n", shown_slice(buf_as_slice(&name)));
+        printf("%s\n", escape_terminal_slice(buf_as_slice(&name)));
         return;
     }
     printf("[");
@@ -204,8 +204,8 @@ static int draw(struct tree_walk *walk)
 {
     long status = enter(walk);
     if (status == 200 && walk->levels[0].directory.count == 0 && walk->path.len > 0) {
-        fprintf(stderr, "tidelock tree: '%s' has no directory '%s/'\n", shown(walk->o->index),
-                shown_slice(buf_as_slice(&walk->path)));
+        fprintf(stderr, "tidelock tree: '%s' has no directory '%s/'\n", escape_terminal(walk->o->index),
+                escape_terminal_slice(buf_as_slice(&walk->path)));
         return 1;
     }
     if (status == 200)

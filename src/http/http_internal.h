@@ -8,6 +8,7 @@
 
 #include "base/budget.h"
 #include "base/list.h"
+#include "base/thread.h"
 #include "http/http.h"
 
 #include <microhttpd.h>
@@ -172,8 +173,7 @@ struct http {
 
     int watch_epoll;
     int watch_wake; /* eventfd */
-    bool watching;  /* `watcher` runs */
-    pthread_t watcher;
+    struct thread watcher;
 };
 
 /* --- connection.c: the connection table --------------------------------------------------------- */

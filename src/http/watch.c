@@ -233,7 +233,7 @@ static void take_event(struct http *http, uint64_t name)
         report_hang_up(http, name);
 }
 
-static void *watch_run(void *context)
+static void watch_run(void *context)
 {
     struct http *http = context;
     uint64_t next_sweep = http_now_ms() + SWEEP_MS;
@@ -257,7 +257,6 @@ static void *watch_run(void *context)
             next_sweep = http_now_ms() + SWEEP_MS;
         }
     }
-    return NULL;
 }
 
 static int fail(char **ret_reason, int error)
@@ -277,21 +276,18 @@ int watch_start(struct http *http, char **ret_reason)
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_WAKE};
     if (epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->watch_wake, &event) != 0)
         return fail(ret_reason, errno);
-    int error = pthread_create(&http->watcher, NULL, watch_run, http);
-    if (error != 0)
-        return fail(ret_reason, error);
-    http->watching = true;
+    if (thread_start(&http->watcher, "watcher", watch_run, http) != 0)
+        return fail(ret_reason, errno);
     return 0;
 }
 
 void watch_end(struct http *http)
 {
-    if (!http->watching)
+    if (!http->watcher.runs)
         return;
     atomic_store(&http->stopping, true);
     watch_wake(http);
-    pthread_join(http->watcher, NULL);
-    http->watching = false;
+    thread_join(&http->watcher);
 }
 
 void watch_stop(struct http *http)

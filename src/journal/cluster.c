@@ -290,7 +290,7 @@ static void check_hosts(struct journal *journal, uint64_t *version)
     mem_free(hosts);
 }
 
-static void *keeper(void *context)
+static void keeper(void *context)
 {
     struct journal *journal = context;
     uint64_t version = 0, warned = 0;
@@ -310,7 +310,6 @@ static void *keeper(void *context)
         cluster__check_log_space(journal);
         journal__advance_checkpoints(journal);
     }
-    return NULL;
 }
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
@@ -342,11 +341,9 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
 static bool begin_threads(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
-    cluster->follower_runs = pthread_create(&cluster->follower, NULL, cluster__follower, journal) == 0;
-    cluster->proposer_runs =
-        cluster->follower_runs && pthread_create(&cluster->proposer, NULL, cluster__proposer, journal) == 0;
-    cluster->keeper_runs = cluster->proposer_runs && pthread_create(&cluster->keeper, NULL, keeper, journal) == 0;
-    return cluster->keeper_runs && journal__begin_saver(journal);
+    return thread_start(&cluster->follower, "follower", cluster__follower, journal) == 0 &&
+           thread_start(&cluster->proposer, "proposer", cluster__proposer, journal) == 0 &&
+           thread_start(&cluster->keeper, "keeper", keeper, journal) == 0 && journal__begin_saver(journal);
 }
 
 /*
@@ -476,10 +473,8 @@ void cluster__stop(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     drain(journal);
-    if (cluster->proposer_runs)
-        pthread_join(cluster->proposer, NULL);
-    if (cluster->keeper_runs)
-        pthread_join(cluster->keeper, NULL);
+    thread_join(&cluster->proposer);
+    thread_join(&cluster->keeper);
     if (cluster->joined && cmdlog_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
         log_info("the others will know by its lease that this host has left");
     pthread_mutex_lock(&journal->queue_lock);
@@ -487,8 +482,7 @@ void cluster__stop(struct journal *journal)
     cluster->follower_stopping = true;
     pthread_mutex_unlock(&journal->queue_lock);
     cmdlog_interrupt(cluster->cursor);
-    if (cluster->follower_runs)
-        pthread_join(cluster->follower, NULL);
+    thread_join(&cluster->follower);
     end_left(journal);
 }
 

@@ -121,8 +121,7 @@ struct cluster {
     struct chain_point chains[CHAIN_POINTS];
     size_t chain_next;
 
-    bool proposer_runs, follower_runs, keeper_runs;
-    pthread_t proposer, follower, keeper;
+    struct thread proposer, follower, keeper;
 };
 
 /* --- cluster.c ---------------------------------------------------------------------------------------------------- */
@@ -150,11 +149,11 @@ void cluster__refuse_log_full(struct journal *journal, struct command *command);
 
 /* --- proposer.c --------------------------------------------------------------------------------------------------- */
 
-void *cluster__proposer(void *context);
+void cluster__proposer(void *context);
 
 /* --- follower.c --------------------------------------------------------------------------------------------------- */
 
-void *cluster__follower(void *context);
+void cluster__follower(void *context);
 
 /* --- hosts.c ------------------------------------------------------------------------------------------------------ */
 

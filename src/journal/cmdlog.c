@@ -531,7 +531,7 @@ static bool await_saving(struct journal *journal)
  * The saver's thread: writes the next part ahead of a checkpoint, or begins it. Between two parts
  * core_lock is free for long enough that a thread that waits for it gets it.
  */
-static void *saver(void *context)
+static void saver(void *context)
 {
     struct journal *journal = context;
     while (await_saving(journal)) {
@@ -542,27 +542,25 @@ static void *saver(void *context)
             begin_checkpoint(journal);
         pthread_mutex_unlock(&journal->core_lock);
     }
-    return NULL;
 }
 
 bool journal__begin_saver(struct journal *journal)
 {
-    journal->saver_runs = pthread_create(&journal->saver, NULL, saver, journal) == 0;
-    if (!journal->saver_runs)
+    bool begun = thread_start(&journal->saver, "saver", saver, journal) == 0;
+    if (!begun)
         log_error("cannot start a thread of the journal");
-    return journal->saver_runs;
+    return begun;
 }
 
 void journal__end_saver(struct journal *journal)
 {
     REQUIRE(!may_wait(journal));
-    if (!journal->saver_runs)
+    if (!journal->saver.runs)
         return;
     pthread_mutex_lock(&journal->core_lock);
     pthread_cond_signal(&journal->saving_begun);
     pthread_mutex_unlock(&journal->core_lock);
-    pthread_join(journal->saver, NULL);
-    journal->saver_runs = false;
+    thread_join(&journal->saver);
 }
 
 void journal__advance_checkpoints(struct journal *journal)

@@ -462,7 +462,7 @@ static void await(struct journal *journal)
         return;
 }
 
-void *cluster__follower(void *context)
+void cluster__follower(void *context)
 {
     struct journal *journal = context;
     struct cmdlog_cursor *cursor = journal->cluster->cursor;
@@ -490,5 +490,4 @@ void *cluster__follower(void *context)
         else
             journal__store_failed("following the log of the cluster", r);
     }
-    return NULL;
 }

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/magic.h"
+#include "base/thread.h"
 #include "journal/journal.h"
 #include "journal/pins.h"
 #include "journal/query_txns.h"
@@ -160,10 +161,8 @@ struct journal {
 
     struct journal_metrics metrics;
     struct journal_clocks clocks;
-    pthread_t workers[WORKER_COUNT];
-    unsigned worker_count;
-    pthread_t saver; /* continues to write ahead of a checkpoint; journal__begin_saver() */
-    bool saver_runs;
+    struct thread workers[WORKER_COUNT];
+    struct thread saver; /* continues to write ahead of a checkpoint; journal__begin_saver() */
     bool serving; /* the start is over: no thread waits for space in the log any more */
 };
 
@@ -382,7 +381,7 @@ void journal__set_feed(struct journal *journal, bool off, struct list *group);
 
 /* --- Threads (workers.c) ------------------------------------------------------------------------------------------ */
 
-void *journal__worker(void *context);
+void journal__worker(void *context);
 /*
  * Starts the input barrier if a lease has expired by the clock and the barrier is not passed yet.
  */

@@ -389,12 +389,11 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     journal->serving = true;
 
     for (unsigned i = 0; i < WORKER_COUNT; i++) {
-        if (pthread_create(&journal->workers[i], NULL, journal__worker, journal) != 0) {
+        if (thread_start(&journal->workers[i], "journal", journal__worker, journal) != 0) {
             log_error("cannot start a thread of the journal");
             journal_close(journal);
             return tl_trace(TL_ERR_IO);
         }
-        journal->worker_count++;
     }
     if (!journal__begin_saver(journal)) {
         journal_close(journal);
@@ -462,8 +461,8 @@ void journal_stop(struct journal *journal)
     query_txns_stop(&journal->query_txns);
     if (journal->cluster != NULL)
         cluster__stop(journal);
-    for (unsigned i = 0; i < journal->worker_count; i++)
-        pthread_join(journal->workers[i], NULL);
+    for (unsigned i = 0; i < WORKER_COUNT; i++)
+        thread_join(&journal->workers[i]);
     journal__end_saver(journal);
     stop_core(journal);
 }

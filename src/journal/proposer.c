@@ -282,10 +282,9 @@ static void propose(struct journal *journal)
     cluster__complete_commands(&refused);
 }
 
-void *cluster__proposer(void *context)
+void cluster__proposer(void *context)
 {
     struct journal *journal = context;
     while (await_turn(journal))
         propose(journal);
-    return NULL;
 }

@@ -58,8 +58,8 @@ static void log_quota(const struct cmdlog_space *space)
     static const char *const sources[] = {[QUOTA_REPORTED] = "as etcd reports",
                                           [QUOTA_OF_OPTION] = "by --cluster-quota",
                                           [QUOTA_ASSUMED] =
-                                              "etcd's default, since etcd before 3.6 does not report its own: give "
-                                              "--cluster-quota if --quota-backend-bytes is another one"};
+                                              ("etcd's default, since etcd before 3.6 does not report its own: give "
+                                               "--cluster-quota if --quota-backend-bytes is another one")};
     log_info("the log of the cluster has %" PRIu64 " bytes in etcd, of a quota of %" PRIu64 " (%s)", space->used,
              space->quota, sources[space->quota_source]);
 }

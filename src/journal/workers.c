@@ -276,7 +276,7 @@ void journal__start_input_barrier(struct journal *journal)
         input_barrier.start(input_barrier.context);
 }
 
-void *journal__worker(void *context)
+void journal__worker(void *context)
 {
     struct journal *journal = context;
     while (await_work(journal)) {
@@ -286,7 +286,6 @@ void *journal__worker(void *context)
         maintain_after_group(journal);
         journal__advance_checkpoints(journal);
     }
-    return NULL;
 }
 
 void journal_set_input_barrier(struct journal *journal, const struct journal_input_barrier *input_barrier)

@@ -620,27 +620,23 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
     if (dialect != DIALECT_7)
         dates = DOCUMENT_DATES_ALL;
-    struct document_walk walk = {.mapping = mapping,
-                                 .type = type,
-                                 .id = id,
-                                 .json = json,
-                                 .dialect = dialect,
-                                 .dates = dates,
-                                 .arena = arena,
-                                 .problem = ret_problem};
+    const struct document_walk begin = {.mapping = mapping,
+                                        .type = type,
+                                        .id = id,
+                                        .json = json,
+                                        .dialect = dialect,
+                                        .dates = dates,
+                                        .arena = arena,
+                                        .problem = ret_problem};
+    struct document_walk walk = begin;
     int r = walk_root(&walk);
     tl_cleanup(mapping_unrefp) struct mapping *update = NULL;
     if (r == WALK_UNKNOWN_FIELD) {
         if (grow_mapping(&walk, &update) != 0)
             return DOCUMENT_REFUSED;
-        walk = (struct document_walk){.mapping = update,
-                                      .type = mapping_type_by_number(update, type->number),
-                                      .id = id,
-                                      .json = json,
-                                      .dialect = dialect,
-                                      .dates = dates,
-                                      .arena = arena,
-                                      .problem = ret_problem};
+        walk = begin;
+        walk.mapping = update;
+        walk.type = mapping_type_by_number(update, type->number);
         r = walk_root(&walk);
         INSIST(r != WALK_UNKNOWN_FIELD);
     }

@@ -2,9 +2,10 @@
 /*
  * Token filters: case, accents, stop words; see analysis_internal.h.
  *
- * Case is mapped by rules for Latin, Greek, Cyrillic, Armenian and full-width letters, one
- * character to one, as Lucene does with Java's tables. Letters of other alphabets are not changed.
+ * Case is mapped one character to one, as Lucene does with Java's tables, for the letters of
+ * LETTER_CASE_TOKENS. Letters of other alphabets are not changed.
  */
+#include "base/letter_case.h"
 #include "mapping/analysis_internal.h"
 
 const struct slice analysis__english_stopwords[] = {
@@ -16,57 +17,6 @@ const struct slice analysis__english_stopwords[] = {
 };
 const size_t analysis__english_stopword_count =
     sizeof analysis__english_stopwords / sizeof *analysis__english_stopwords;
-
-/* Ranges in which lower-case letters follow their capitals at a fixed distance. */
-static const struct {
-    uint32_t low, high; /* of the capitals */
-    int step;
-} case_ranges[] = {
-    {'A', 'Z', 32},     {0xc0, 0xd6, 32},   {0xd8, 0xde, 32},     {0x386, 0x386, 38},     {0x388, 0x38a, 37},
-    {0x38c, 0x38c, 64}, {0x38e, 0x38f, 63}, {0x391, 0x3a1, 32},   {0x3a3, 0x3ab, 32},     {0x400, 0x40f, 80},
-    {0x410, 0x42f, 32}, {0x531, 0x556, 48}, {0xff21, 0xff3a, 32}, {0x10400, 0x10427, 40},
-};
-
-/*
- * Ranges in which capital and lower-case letters alternate; `odd`: capitals have odd code points.
- */
-static const struct {
-    uint32_t low, high;
-    bool odd;
-} case_pairs[] = {
-    {0x100, 0x12f, false},   {0x132, 0x137, false}, {0x139, 0x148, true},  {0x14a, 0x177, false},
-    {0x179, 0x17e, true},    {0x1cd, 0x1dc, true},  {0x1de, 0x1ef, false}, {0x1f8, 0x21f, false},
-    {0x222, 0x233, false},   {0x370, 0x373, false}, {0x3d8, 0x3ef, false}, {0x460, 0x481, false},
-    {0x48a, 0x4bf, false},   {0x4c1, 0x4ce, true},  {0x4d0, 0x52f, false}, {0x1e00, 0x1e95, false},
-    {0x1ea0, 0x1eff, false},
-};
-
-static uint32_t lower(uint32_t c)
-{
-    for (size_t i = 0; i < sizeof case_ranges / sizeof *case_ranges; i++) {
-        if (c >= case_ranges[i].low && c <= case_ranges[i].high)
-            return c + (uint32_t)case_ranges[i].step;
-    }
-    for (size_t i = 0; i < sizeof case_pairs / sizeof *case_pairs; i++) {
-        if (c >= case_pairs[i].low && c <= case_pairs[i].high)
-            return (c & 1) == case_pairs[i].odd ? c + 1 : c;
-    }
-    return c == 0x178 ? 0xff : c == 0x130 ? 'i' : c;
-}
-
-static uint32_t upper(uint32_t c)
-{
-    for (size_t i = 0; i < sizeof case_ranges / sizeof *case_ranges; i++) {
-        uint32_t capital = c - (uint32_t)case_ranges[i].step;
-        if (capital >= case_ranges[i].low && capital <= case_ranges[i].high)
-            return capital;
-    }
-    for (size_t i = 0; i < sizeof case_pairs / sizeof *case_pairs; i++) {
-        if (c >= case_pairs[i].low && c <= case_pairs[i].high)
-            return (c & 1) == case_pairs[i].odd ? c : c - 1;
-    }
-    return c == 0xff ? 0x178 : c;
-}
 
 /* The letters U+00C0 to U+017F without their diacritics; NULL: unchanged. */
 static const char *const folded[] = {
@@ -132,7 +82,8 @@ static struct slice map_characters(struct slice text, enum token_filter_kind kin
         if (kind == FILTER_ASCIIFOLDING)
             put_folded(&buf, c);
         else
-            utf8__put(&buf, kind == FILTER_LOWERCASE ? lower(c) : upper(c));
+            utf8__put(&buf,
+                      kind == FILTER_LOWERCASE ? case_lower(LETTER_CASE_TOKENS, c) : case_upper(LETTER_CASE_TOKENS, c));
     }
     struct slice copy = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);

@@ -15,6 +15,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 static const char part_prefix[] = ".part-";
 
@@ -145,19 +146,6 @@ static int begin_part(struct backup *backup)
     return mkdir(backup->copy, 0700) == 0 ? 0 : fail(backup, "making its folder");
 }
 
-/* Returns: 0; -1 with errno. A disk that is nearly full takes a part of it first. */
-static int write_all(int file, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t done = write(file, bytes, len);
-        if (done < 0)
-            return -1;
-        bytes += done;
-        len -= (size_t)done;
-    }
-    return 0;
-}
-
 static int copy_file(const char *from, const char *to)
 {
     char bytes[16384];
@@ -165,7 +153,7 @@ static int copy_file(const char *from, const char *to)
     int in = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), out = -1;
     int r = in < 0 || (out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ? -1 : 0;
     while (r == 0 && (len = read(in, bytes, sizeof bytes)) > 0)
-        r = write_all(out, bytes, (size_t)len);
+        r = file_write_all(out, bytes, (size_t)len);
     if (r == 0 && (len < 0 || fsync(out) != 0))
         r = -1;
     int error = errno;

@@ -8,7 +8,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/instant.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "base/clock.h"
 #include "core/documents/doc.h"
 
@@ -164,7 +164,7 @@ int handle_cat_aliases(struct request *request)
     for (size_t i = 0; i < catalog_index_count(catalog); i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         for (size_t k = 0; k < index->alias_count; k++)
-            if (names_match(wanted, index->aliases[k].name))
+            if (name_list_match(wanted, index->aliases[k].name))
                 add_alias(request, index, &index->aliases[k], &table);
     }
     return cat_table_reply(request, &table);
@@ -263,7 +263,7 @@ static void add_templates(struct request *request, enum catalog_kind kind, struc
     struct slice wanted = request_part(request, PART_NAME);
     for (size_t i = 0; i < catalog_object_count(catalog, kind); i++) {
         const struct catalog_object *object = catalog_object_at(catalog, kind, i);
-        if (names_match(wanted, object->name))
+        if (name_list_match(wanted, object->name))
             add_template(request, object, kind == CATALOG_INDEX_TEMPLATES, table);
     }
 }

@@ -12,7 +12,7 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -174,13 +174,13 @@ static int write_shards(struct request *request)
     const struct cluster_nodes *nodes = nodes_list(request);
     struct cat_table table;
     cat_table_init(&table, shard_columns, COUNT_OF(shard_columns));
-    for (size_t i = 0; i < set->count && !memory_refused(request); i++) {
+    for (size_t i = 0; i < set->count && !request_budget_refused(request); i++) {
         const struct catalog_index *index = set->targets[i].index;
         for (uint32_t shard = 0; shard < index->shard_count; shard++)
-            for (uint32_t copy = 0; copy <= index->replica_count && !memory_refused(request); copy++)
+            for (uint32_t copy = 0; copy <= index->replica_count && !request_budget_refused(request); copy++)
                 add_shard(request, index, shard, copy == 0, cluster_copy_node(nodes, copy), &table);
     }
-    return memory_refused(request) ? memory_refuse(request) : cat_table_reply(request, &table);
+    return request_budget_refused(request) ? request_budget_refuse(request) : cat_table_reply(request, &table);
 }
 
 enum { SHARD_BYTES = 2 * COUNT_OF(shard_columns) * sizeof(struct cat_cell) };
@@ -196,7 +196,7 @@ int handle_cat_shards(struct request *request)
         return r;
     rows = index_set_rows(set);
     request->context = set;
-    if (rows > INDEX_SET_SHORT && (r = memory_take(request, rows * SHARD_BYTES)) != 0)
+    if (rows > INDEX_SET_SHORT && (r = request_budget_take(request, rows * SHARD_BYTES)) != 0)
         return r;
     return rows > INDEX_SET_SHORT ? request_work(request, write_shards) : write_shards(request);
 }

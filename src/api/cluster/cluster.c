@@ -11,7 +11,7 @@
 #include "api/cluster/log_settings.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "api/search/searches.h"
 #include "base/clock.h"
 #include "core/catalog/settings.h"
@@ -278,7 +278,7 @@ static int look(struct request *request)
     bool enough_nodes;
     wait->follower.seen_state = journal_state_version(request->api->journal);
     struct cluster_health health = cluster_health_begin(request);
-    int r = index_set_read(request, &cluster_every_index, &set);
+    int r = index_set_read(request, &catalog_options_every_index, &set);
     if (r != 0 || (r = check_nodes(request, wait->nodes, &enough_nodes, health.nodes->count)) != 0)
         return r;
     for (size_t i = 0; i < set.count; i++)
@@ -499,7 +499,7 @@ int handle_nodes(struct request *request)
         metrics = wanted;
         wanted = SLICE_NONE;
     }
-    bool http = names_match(metrics, SLICE_LIT("http"));
+    bool http = name_list_match(metrics, SLICE_LIT("http"));
     size_t count = 0;
     for (size_t i = 0; i < nodes->count; i++)
         count += node_is_named(&nodes->items[i], wanted);

@@ -147,13 +147,6 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
 
 /* --- What calls have in common ------------------------------------------------------------------------------------ */
 
-const struct catalog_options cluster_every_index = {.allow_no_indices = true,
-                                                    .ignore_unavailable = true,
-                                                    .expand_open = true,
-                                                    .expand_closed = true,
-                                                    .expand_hidden = true,
-                                                    .allow_closed = true};
-
 void cluster_write_head(struct request *request, size_t total, struct json_writer *writer)
 {
     json_key(writer, "_nodes");

@@ -72,9 +72,6 @@ uint64_t cluster_processor_us(void);
 /* Writes "breakers": {…}, the budget of memory. */
 void breakers_write(struct request *request, struct json_writer *writer);
 
-/* The indices that calls about the cluster are about: also the closed and hidden ones; missing ones are passed over. */
-extern const struct catalog_options cluster_every_index;
-
 /*
  * Writes "_nodes", of as many as were asked for and answered, and "cluster_name", with which calls
  * about nodes begin their replies.

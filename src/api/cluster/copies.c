@@ -14,7 +14,7 @@
 #include "api/request/cat_table.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
-#include "api/request/own_body.h"
+#include "api/request/native_body.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
 #include "core/feed/feed.h"
@@ -38,7 +38,7 @@ static tl_ts present(struct request *request)
 
 /* --- Reports ------------------------------------------------------------------------------------------------------ */
 
-static const struct own_form copy_form = {
+static const struct body_schema copy_form = {
     "a copy's", "target state place sent refused suspects mended verified_at verified_differences",
     "{\"target\": \"http://es:9200\", \"state\": \"following\", \"place\": 1795440085045274}"};
 
@@ -56,7 +56,7 @@ static bool is_state(struct slice text)
     return false;
 }
 
-static int read_numbers(struct own_body *body, struct json_writer *writer)
+static int read_numbers(struct native_body *body, struct json_writer *writer)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         yyjson_val *value = json_get(body->doc.root, slice_from(numbers[i]));
@@ -73,34 +73,28 @@ static int read_numbers(struct own_body *body, struct json_writer *writer)
 
 static int copy_done(struct request *request, struct command *command)
 {
-    struct json_writer writer;
     (void)command;
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "acknowledged");
-    json_bool(&writer, true);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    return reply_acknowledged(request);
 }
 
 /* The first report has all members, later ones the changed members. */
-static int check_told(struct own_body *body, struct slice target, struct slice state)
+static int check_told(struct native_body *body, struct slice target, struct slice state)
 {
     struct request *request = body->request;
     bool known = catalog_object(request_catalog(request), CATALOG_COPIES, request_part(request, PART_NAME)) != NULL;
     if (target.data == NULL && !known)
-        return own_body_missing(body, "where the copy is, [target]");
+        return native_body_missing(body, "where the copy is, [target]");
     if (state.data == NULL ? !known : !is_state(state))
-        return own_body_missing(body, "its [state]: [copying], [following] or [ended]");
+        return native_body_missing(body, "its [state]: [copying], [following] or [ended]");
     return 0;
 }
 
-static int write_told(struct own_body *body, struct buf *to)
+static int write_told(struct native_body *body, struct buf *to)
 {
     struct slice target = SLICE_NONE, state = SLICE_NONE;
     struct json_writer writer;
-    int r = own_body_id(body, "target", &target);
-    if (r != 0 || (r = own_body_id(body, "state", &state)) != 0 || (r = check_told(body, target, state)) != 0)
+    int r = native_body_id(body, "target", &target);
+    if (r != 0 || (r = native_body_id(body, "state", &state)) != 0 || (r = check_told(body, target, state)) != 0)
         return r;
     json_writer_init(&writer, to);
     json_begin(&writer, '{');
@@ -121,9 +115,9 @@ static int write_told(struct own_body *body, struct buf *to)
 
 int handle_copy_told(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    int r = own_body_parse(request, &copy_form, &body);
+    int r = native_body_parse(request, &copy_form, &body);
     if (r == 0)
         r = write_told(&body, &text);
     if (r == 0)

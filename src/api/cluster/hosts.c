@@ -23,6 +23,7 @@
 #include "api/request/handlers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 enum { PIECE_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
 
@@ -94,7 +95,6 @@ int handle_hosts(struct request *request)
 static int forget_run(struct request *request)
 {
     struct slice name = request_part(request, PART_NAME);
-    struct json_writer writer;
     switch (journal_forget_host(request->api->journal, name)) {
     case 0: break;
     case JOURNAL_HOST_LIVES:
@@ -104,12 +104,7 @@ static int forget_run(struct request *request)
         return request_refuse(request, PROBLEM_LOG_UNAVAILABLE, "the log of the cluster cannot be reached");
     default: return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no host [%.*s]", SLICE_ARG(name));
     }
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "acknowledged");
-    json_bool(&writer, true);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    return reply_acknowledged(request);
 }
 
 int handle_host_forget(struct request *request)
@@ -167,22 +162,11 @@ int handle_cat_hosts(struct request *request)
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
-static void remove_all(const char *path)
-{
-    char *paths[] = {(char *)(uintptr_t)path, NULL};
-    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    for (FTSENT *entry; walk != NULL && (entry = fts_read(walk)) != NULL;)
-        if (entry->fts_info != FTS_D)
-            (void)remove(entry->fts_path);
-    if (walk != NULL)
-        (void)fts_close(walk);
-}
-
 void hosts_clear_checkpoints(struct slice data)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.*s/copies", SLICE_ARG(data));
-    remove_all(path);
+    file_remove_tree(path);
 }
 
 static void write_files(struct json_writer *writer, const char *path)
@@ -221,7 +205,7 @@ static int make_run(struct request *request)
         r = request_refuse(request, PROBLEM_UNAVAILABLE, "no checkpoint was made: %s",
                            reason != NULL ? reason : error_text(r));
         mem_free(reason);
-        remove_all(folder);
+        file_remove_tree(folder);
         return r;
     }
     reply_begin(request, 200, &writer);
@@ -354,18 +338,12 @@ int handle_checkpoint_read(struct request *request)
 static int drop_run(struct request *request)
 {
     struct slice name = request_part(request, PART_NAME);
-    struct json_writer writer;
     char path[PATH_MAX];
     if (!is_plain(name, false))
         return refuse_name(request);
     snprintf(path, sizeof path, "%.*s/copies/%.*s", SLICE_ARG(request->api->options.data_directory), SLICE_ARG(name));
-    remove_all(path);
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "acknowledged");
-    json_bool(&writer, true);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    file_remove_tree(path);
+    return reply_acknowledged(request);
 }
 
 int handle_checkpoint_drop(struct request *request)

@@ -13,7 +13,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 
 static void write_indices(struct request *request, struct json_writer *writer)
 {
@@ -185,7 +185,7 @@ static void write_own(struct request *request, const struct cluster_node *self, 
     json_u64(writer, journal_stable(request->api->journal) / TL_MS);
     cluster_write_node(self, writer);
     for (size_t i = 0; i < METRICS; i++)
-        if (names_match(wanted, slice_from(metrics[i].name)))
+        if (name_list_match(wanted, slice_from(metrics[i].name)))
             metrics[i].write(request, writer);
     json_end(writer, '}');
 }

@@ -7,8 +7,8 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
+#include "api/request/request_budget.h"
 #include "core/catalog/settings.h"
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
@@ -167,26 +167,26 @@ static int write_state(struct request *request)
     json_string(&writer, request->api->options.cluster_name);
     json_key(&writer, "cluster_uuid");
     json_string(&writer, slice_from(request->api->cluster_uuid));
-    if (names_match(metrics, SLICE_LIT("version"))) {
+    if (name_list_match(metrics, SLICE_LIT("version"))) {
         json_key(&writer, "version");
         json_u64(&writer, journal_stable(request->api->journal));
     }
-    if (names_match(metrics, SLICE_LIT("master_node"))) {
+    if (name_list_match(metrics, SLICE_LIT("master_node"))) {
         json_key(&writer, "master_node");
         if (nodes->master != NULL)
             json_string(&writer, nodes->master->id);
         else
             json_null(&writer);
     }
-    if (names_match(metrics, SLICE_LIT("blocks"))) {
+    if (name_list_match(metrics, SLICE_LIT("blocks"))) {
         json_key(&writer, "blocks");
         json_raw(&writer, SLICE_LIT("{}"));
     }
-    if (names_match(metrics, SLICE_LIT("nodes")))
+    if (name_list_match(metrics, SLICE_LIT("nodes")))
         write_nodes(nodes, &writer);
-    if (names_match(metrics, SLICE_LIT("metadata")))
+    if (name_list_match(metrics, SLICE_LIT("metadata")))
         write_metadata(request, &job->set, job->flat, &writer);
-    if (names_match(metrics, SLICE_LIT("routing_table")))
+    if (name_list_match(metrics, SLICE_LIT("routing_table")))
         write_routing(&job->set, nodes, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
@@ -198,14 +198,14 @@ int handle_cluster_state(struct request *request)
     bool local = false;
     int r = request_bool(request, "local", &local);
     if (r != 0 || (r = request_bool(request, "flat_settings", &job->flat)) != 0 ||
-        (r = index_set_read(request, &cluster_every_index, &job->set)) != 0)
+        (r = index_set_read(request, &catalog_options_every_index, &job->set)) != 0)
         return r;
     request->context = job;
     uint64_t rows =
-        names_match(request_part(request, PART_METRIC), SLICE_LIT("routing_table")) ? index_set_rows(&job->set) : 0;
+        name_list_match(request_part(request, PART_METRIC), SLICE_LIT("routing_table")) ? index_set_rows(&job->set) : 0;
     if (rows <= INDEX_SET_SHORT)
         return write_state(request);
-    r = memory_take(request, rows * SHARD_BYTES);
+    r = request_budget_take(request, rows * SHARD_BYTES);
     return r != 0 ? r : request_work(request, write_state);
 }
 

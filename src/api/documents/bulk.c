@@ -10,8 +10,8 @@
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "core/documents/update.h"
@@ -195,14 +195,14 @@ static struct slice shard_key(struct request *request, const struct write_item *
 static void refuse_copies(struct request *request, const struct bulk_request *bulk)
 {
     struct map siblings = MAP_INIT;
-    for (size_t i = 0; i < bulk->bulk.count && !memory_stops(request, COPIES_STEPS); i++) {
+    for (size_t i = 0; i < bulk->bulk.count && !request_budget_stops(request, COPIES_STEPS); i++) {
         struct slice key = shard_key(request, &bulk->bulk.items[i]);
         size_t *count = map_get(&siblings, key);
         if (count == NULL)
             map_put(&siblings, key, count = arena_zalloc(request->arena, sizeof *count));
         (*count)++;
     }
-    for (size_t i = 0; i < bulk->bulk.count && !memory_stops(request, COPIES_STEPS); i++) {
+    for (size_t i = 0; i < bulk->bulk.count && !request_budget_stops(request, COPIES_STEPS); i++) {
         const struct write_item *item = &bulk->bulk.items[i];
         const size_t *count = map_get(&siblings, shard_key(request, item));
         if (bulk->bulk.actions[i].refused.type == PROBLEM_NONE &&
@@ -244,7 +244,7 @@ static size_t items_for_core(struct request *request, struct command *command, c
     struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
     size_t count = 0, seen = 0;
     command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
-    for (size_t i = bulk->begin; i < bulk->end && !memory_refused(request); i++) {
+    for (size_t i = bulk->begin; i < bulk->end && !request_budget_refused(request); i++) {
         if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
             continue;
         if (bulk->results != NULL && !bulk->results[seen++].postponed)
@@ -303,7 +303,7 @@ static int submit_piece(struct request *request)
     struct bulk_request *bulk = request->context;
     int r = BULK_GOES_ON;
     /* Its earlier commands may have made mappings, which are kept: no guard has counted them. */
-    if (bulk->results != NULL && memory_check_growth(request) != 0)
+    if (bulk->results != NULL && request_budget_check_growth(request) != 0)
         r = refuse_postponed(request, bulk);
     while (r == BULK_GOES_ON) {
         next_piece(bulk);
@@ -314,8 +314,8 @@ static int submit_piece(struct request *request)
         if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
             return request_submit_all(request, command, bulk_done);
         command_free(command); /* nothing is left to do, or not all of it can be done */
-        if (memory_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
-            return memory_refuse(request);
+        if (request_budget_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
+            return request_budget_refuse(request);
         r = bulk_reply(request, bulk, NULL, &none, bulk->atomic);
     }
     return r;

@@ -9,8 +9,8 @@
 #include "api/request/broken_body.h"
 #include "api/request/api_internal.h"
 #include "api/request/dialect.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/request_budget.h"
 #include "base/clock.h"
 
 /* The state of the parser. */
@@ -77,8 +77,8 @@ static struct slice scalar_text(struct request *request, const struct json_doc *
 {
     if (yyjson_is_str(value))
         return json_slice(value);
-    size_t start = place_of_member(doc, key);
-    return arena_copy(request->arena, slice_make(doc->source.data + start, place_behind(doc, start) - start));
+    size_t start = location_of_member(doc, key);
+    return arena_copy(request->arena, slice_make(doc->source.data + start, location_after(doc, start) - start));
 }
 
 /* "1.9" is 1 for Java's parser. */
@@ -273,7 +273,7 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
 {
     struct json_doc doc;
     struct request *request = parser->request;
-    struct slice text = place_first_value(line);
+    struct slice text = location_first_value(line);
     int r = json_parse(request->arena, text, request->dialect, 0, &doc, &request->problem);
     if (r != 0 && text.len == line.len && line.data[0] == '{') {
         /* a line may lack its last bracket: the parser there stops at the action's */
@@ -419,8 +419,8 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
         validation_add(&validation, "no requests added");
     for (size_t i = 0; i < bulk->count; i++) {
         const struct write_item *item = &bulk->items[i];
-        if (memory_stops(request, ITEM_STEPS))
-            return memory_refuse(request);
+        if (request_budget_stops(request, ITEM_STEPS))
+            return request_budget_refuse(request);
         validate_names(request, item, &bulk->actions[i], &validation);
         write_item_validate(item, &bulk->actions[i].asked, &validation);
     }
@@ -434,8 +434,8 @@ int bulk_parse(struct request *request, struct slice body, const struct bulk_def
     int r;
     *ret_bulk = (struct bulk){NULL};
     while ((r = take_line(&parser, &line)) == 0) {
-        if (memory_stops(request, LINE_STEPS + line.len))
-            return memory_refuse(request);
+        if (request_budget_stops(request, LINE_STEPS + line.len))
+            return request_budget_refuse(request);
         if (is_blank(line))
             continue;
         if ((r = read_item(&parser, line)) != 0)

@@ -6,8 +6,8 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 #include "api/search/searches.h"
 #include "script/script.h"
 
@@ -167,7 +167,7 @@ static void answer_request(struct by_query *by)
     struct json_writer writer;
     request->exchange->timestamp = 0;
     request->written_ts = by->written_ts;
-    memory_committed(request); /* its changes are reported, even if the reply exceeds the memory budget */
+    request_budget_committed(request); /* its changes are reported, even if the reply exceeds the memory budget */
     if (by->problem.type != PROBLEM_NONE) {
         problem_copy(&request->problem, &by->problem, request->arena);
         request_settle(request, REQUEST_REFUSED);
@@ -252,10 +252,10 @@ static int by_query_ready(struct request *request)
         account_commit(&request->account); /* its changes are reported, however long they took */
     bool wait = by->wait;
     publish_status(by);
-    if (!wait && memory_refused(request))
-        return memory_refuse(request);
+    if (!wait && request_budget_refused(request))
+        return request_budget_refuse(request);
     if (!wait)
-        memory_committed(request); /* the task continues, so its number is returned */
+        request_budget_committed(request); /* the task continues, so its number is returned */
     request_pass_on(request);
     int r = task_start(task, request->arena, &request->problem);
     if (r != 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the bodies and parameters of the by-query calls. */
 #include "api/request/broken_body.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
 #include "api/documents/by_query.h"
 
 #include <math.h>
 
-#include "api/request/names.h"
 #include "api/search/searches.h"
+#include "api/request/name_list.h"
 #include "api/request/source_filter.h"
 #include "api/documents/update_body.h"
 #include "core/catalog/cluster_settings.h"
@@ -136,7 +136,7 @@ static int read_body(struct request *request, struct by_query *by)
     yyjson_val *key, *value;
     bool own = false;
     if (by->call.dialect == DIALECT_7)
-        body = place_is_blank(body) ? SLICE_NONE : place_first_value(body);
+        body = location_is_blank(body) ? SLICE_NONE : location_first_value(body);
     if (body.len == 0)
         return 0;
     int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
@@ -206,9 +206,9 @@ static int read_source(struct request *request, struct by_query *by, const struc
     json_obj_foreach (source, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "index")) {
-            by->call.index = names_of_json(by->call.arena, value);
+            by->call.index = name_list_of_json(by->call.arena, value);
         } else if (slice_is(name, "type")) {
-            by->call.types = names_of_json(by->call.arena, value);
+            by->call.types = name_list_of_json(by->call.arena, value);
         } else if (!slice_is(name, "remote")) {
             if (text.len > 1)
                 buf_lit(&text, ",");
@@ -295,7 +295,7 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
         return read_docs_max(request, by, value);
     if (slice_is(name, "script") && !yyjson_is_obj(value) && by->call.dialect == DIALECT_7) {
         size_t line, column;
-        place_line(doc, place_of_member(doc, key), &line, &column);
+        location_line(doc, location_of_member(doc, key), &line, &column);
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
                               "[%zu:%zu] [reindex] script doesn't support values of type: %s", line, column,
                               json_token(value));
@@ -352,13 +352,13 @@ static int read_reindex(struct request *request, struct by_query *by)
     if (r != 0)
         return r;
     if (by->call.dialect == DIALECT_7)
-        body = place_first_value(body);
+        body = location_first_value(body);
     r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
         return r > 0 ? refuse_broken_reindex(request, by, body) : tl_trace(r);
     if (!yyjson_is_obj(doc->root) && by->call.dialect == DIALECT_7)
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:%zu] [reindex] Expected START_OBJECT but was: %s",
-                              place_of_root(doc) + 1, json_token(doc->root));
+                              location_of_root(doc) + 1, json_token(doc->root));
     by->call.index = SLICE_NONE;
     return read_reindex_members(request, by, doc);
 }

@@ -9,7 +9,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
@@ -421,7 +421,7 @@ static struct command *command_of(struct by_query *by, const struct remaining *r
 {
     size_t count = remaining->count < max ? remaining->count : max;
     if (atomic_load(&by->task->cancelled) ||
-        memory_check_growth_for(by->api, slice_from(by->task->action), &by->task->arena, &by->problem) != 0)
+        request_budget_check_growth_for(by->api, slice_from(by->task->action), &by->task->arena, &by->problem) != 0)
         return NULL;
     struct command *command = new_command(by, count);
     for (size_t i = 0; i < count; i++)

@@ -15,8 +15,8 @@
 #include "api/request/followers.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
 #include "api/request/reply.h"
+#include "api/request/request_budget.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
@@ -258,8 +258,8 @@ static int put_moved(const struct expansion *expansion, struct slice key)
     uint16_t type = (uint16_t)((uint8_t)key.data[0] << 8 | (uint8_t)key.data[1]);
     const struct feed_change change = {
         .kind = FEED_WRITTEN, .index = expansion->index->number, .type = type, .name = slice_from_offset(key, 2)};
-    if (memory_stops(expansion->request, CHANGE_STEPS))
-        return memory_refuse(expansion->request);
+    if (request_budget_stops(expansion->request, CHANGE_STEPS))
+        return request_budget_refuse(expansion->request);
     separate(expansion->changes, expansion->to);
     return put_document(expansion->request, expansion->changes, expansion->index, &change, expansion->ts,
                         expansion->to);
@@ -272,14 +272,14 @@ static int queue_directory(struct expansion *expansion, struct slice above, stru
     buf_slice(&expansion->queue, above);
     buf_byte(&expansion->queue, '/');
     buf_slice(&expansion->queue, name);
-    return expansion->queue.overflow ? memory_refuse(expansion->request) : 0;
+    return expansion->queue.overflow ? request_budget_refuse(expansion->request) : 0;
 }
 
 /* What a listing has come to, which ends early when the account is over. */
 static int end_of(const struct expansion *expansion, int r)
 {
-    if (r >= 0 && memory_refused(expansion->request))
-        return memory_refuse(expansion->request);
+    if (r >= 0 && request_budget_refused(expansion->request))
+        return request_budget_refuse(expansion->request);
     return r == LISTING_END ? 0 : r;
 }
 
@@ -387,8 +387,8 @@ static int put_record(struct request *request, struct changes *changes, const st
     struct slice rest = record->changes;
     struct feed_change change;
     while (rest.len > 0) {
-        if (memory_stops(request, CHANGE_STEPS))
-            return memory_refuse(request);
+        if (request_budget_stops(request, CHANGE_STEPS))
+            return request_budget_refuse(request);
         if (!feed_change_take(&rest, &change))
             return tl_trace(TL_ERR_CORRUPT);
         int r = put_change(request, changes, &change, record->ts, to);
@@ -471,19 +471,13 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
 static int add_indices(struct request *request, struct changes *changes, const struct catalog *catalog)
 {
     struct arena arena = ARENA_INIT;
-    static const struct catalog_options all = {.ignore_unavailable = true,
-                                               .allow_no_indices = true,
-                                               .expand_open = true,
-                                               .expand_closed = true,
-                                               .expand_hidden = true,
-                                               .allow_closed = true};
     struct catalog_target *targets;
     size_t count;
-    int r = catalog_resolve(catalog, changes->expression, &all, request->dialect, &arena, &targets, &count,
-                            &request->problem);
+    int r = catalog_resolve(catalog, changes->expression, &catalog_options_every_index, request->dialect, &arena,
+                            &targets, &count, &request->problem);
     if (r > 0) { /* the refusal lives as long as the request */
-        r = catalog_resolve(catalog, changes->expression, &all, request->dialect, request->arena, &targets, &count,
-                            &request->problem);
+        r = catalog_resolve(catalog, changes->expression, &catalog_options_every_index, request->dialect,
+                            request->arena, &targets, &count, &request->problem);
         r = r > 0 ? REQUEST_REFUSED : r;
     }
     for (size_t i = 0; r == 0 && i < count; i++) {
@@ -620,7 +614,7 @@ static int read_more(struct request *request, struct changes *changes, bool *ret
     request_look_again(request);
     int r = read_lines(request, changes, &changes->lines, &covered);
     if (r == 0 && changes->lines.overflow)
-        r = memory_refuse(request);
+        r = request_budget_refuse(request);
     *ret_more = covered < request->view.ts;
     request_look_away(request);
     changes->since = covered;

@@ -12,8 +12,8 @@
 #include "api/documents/doc_write.h"
 #include "core/documents/session_tombstone.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
 #include "api/request/preference.h"
+#include "api/request/request_budget.h"
 #include "json/path.h"
 #include "mapping/shard.h"
 
@@ -482,7 +482,7 @@ static int write_versions(struct request *request, const struct doc_found *found
     struct view view = {request->view.store, request->view.ts, NULL}; /* what an overlay has is at every timestamp */
     tl_ts oldest = journal_oldest(request->api->journal), until = 0;
     int r = 0;
-    while (r == 0 && view.ts >= oldest && !memory_stops(request, VERSION_STEPS)) {
+    while (r == 0 && view.ts >= oldest && !request_budget_stops(request, VERSION_STEPS)) {
         struct doc doc;
         r = doc_get_any(&view, found->index->number, found->type->number, id, &doc);
         if (r != 0)

@@ -4,7 +4,7 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/documents/rehearsal.h"
+#include "api/documents/dry_run.h"
 #include "api/documents/update_body.h"
 
 /* What the completion needs. In the request's arena. */
@@ -37,7 +37,7 @@ static int update_again(struct request *request)
 {
     struct single_update *single = request->context;
     single->body.update.script_steps = 0;
-    int r = rehearsal_run(request, &single->item);
+    int r = dry_run_script(request, &single->item);
     return r == 0 ? update_submit(request, single) : r;
 }
 
@@ -135,6 +135,6 @@ int handle_doc_update(struct request *request)
         (r = write_check_copies(request, &single->options, &single->item, 0)) != 0)
         return r;
     if (request->transaction.len == 0)
-        single->body.update.script_steps = REHEARSAL_STEPS;
+        single->body.update.script_steps = DRY_RUN_STEPS;
     return update_submit(request, single);
 }

@@ -6,9 +6,9 @@
 #include "api/request/dialect.h"
 #include "api/documents/doc_read.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 
 /* Documents of one request. */
 #define MGET_ITEMS_MAX 100000
@@ -68,7 +68,7 @@ static int stored_fields_of(struct request *request, yyjson_val *value, struct d
 static int refuse_at(struct request *request, const struct json_doc *doc, size_t offset, struct slice reason)
 {
     size_t line, column;
-    place_line(doc, offset, &line, &column);
+    location_line(doc, offset, &line, &column);
     int r = request_refuse(request, PROBLEM_PARSING, "%.*s", SLICE_ARG(reason));
     problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
     return r;
@@ -120,7 +120,7 @@ static int read_member(struct request *request, const struct json_doc *doc, yyjs
     if (slice_is(name, "stored_fields"))
         return stored_fields_of(request, value, query);
     if (slice_is(name, "fields"))
-        return refuse_at(request, doc, place_of_member(doc, key),
+        return refuse_at(request, doc, location_of_member(doc, key),
                          SLICE_LIT("Unsupported field [fields] used, expected [stored_fields] instead"));
     if (yyjson_is_null(value) || yyjson_is_ctn(value))
         return 0;
@@ -167,14 +167,14 @@ static int read_top(struct request *request, const struct json_doc *doc, yyjson_
 {
     struct slice name = json_slice(key);
     if (!yyjson_is_arr(value))
-        return refuse_at(request, doc, place_of_member(doc, key),
+        return refuse_at(request, doc, location_of_member(doc, key),
                          arena_printf(request->arena, "unexpected token [%s], expected [FIELD_NAME] or [START_ARRAY]",
                                       json_token(value)));
     if (slice_is(name, "docs"))
         return read_docs(request, doc, value, mget);
     if (slice_is(name, "ids"))
         return read_ids(request, value, mget);
-    return refuse_at(request, doc, place_of_member(doc, key),
+    return refuse_at(request, doc, location_of_member(doc, key),
                      arena_printf(request->arena, "unknown key [%.*s] for a START_ARRAY, expected [docs] or [ids]",
                                   SLICE_ARG(name)));
 }
@@ -185,7 +185,7 @@ static int read_members(struct request *request, const struct json_doc *doc, str
     yyjson_val *key, *value;
     if (!yyjson_is_obj(doc->root))
         return refuse_at(
-            request, doc, place_of_root(doc),
+            request, doc, location_of_root(doc),
             arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", json_token(doc->root)));
     json_obj_foreach (doc->root, i, count, key, value) {
         int r = read_top(request, doc, key, value, mget);
@@ -223,7 +223,7 @@ static int read_body(struct request *request, struct mget *mget)
     struct json_doc doc;
     if (request_body(request).len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body or source parameter is required");
-    if (request->dialect == DIALECT_7 && place_is_blank(request_body(request))) {
+    if (request->dialect == DIALECT_7 && location_is_blank(request_body(request))) {
         request_refuse(request, PROBLEM_PARSING, "unexpected token [null], expected [START_OBJECT]");
         problem_details(&request->problem, request->arena, "\"line\":1,\"col\":0");
         return REQUEST_REFUSED;
@@ -310,8 +310,8 @@ static int mget_run(struct request *request)
     size_t begun = buf->len;
     request->exchange->status = 200;
     for (size_t end = mget->next + MGET_INLINE_ITEMS; mget->next < mget->count; mget->next++) {
-        if (memory_stops(request, MGET_ITEM_STEPS))
-            return memory_refuse(request);
+        if (request_budget_stops(request, MGET_ITEM_STEPS))
+            return request_budget_refuse(request);
         if (!request->on_worker && (mget->next == end || buf->len - begun > MGET_INLINE_BYTES))
             return request_work(request, mget_run);
         buf_slice(buf, mget->next > 0 ? SLICE_LIT(",") : SLICE_LIT("{\"docs\":["));

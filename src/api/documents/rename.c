@@ -11,8 +11,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
-#include "api/request/memory.h"
-#include "api/request/own_body.h"
+#include "api/request/native_body.h"
+#include "api/request/request_budget.h"
 #include "base/clock.h"
 #include "core/documents/path_lookup.h"
 #include "journal/journal.h"
@@ -66,7 +66,7 @@ static int rename_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
-static const struct own_form rename_form = {"a rename", "from to", "{\"from\": \"/clinton\", \"to\": \"/bill\"}"};
+static const struct body_schema rename_form = {"a rename", "from to", "{\"from\": \"/clinton\", \"to\": \"/bill\"}"};
 
 static int submit(struct request *request)
 {
@@ -122,7 +122,7 @@ static int search_long(struct request *request)
     if (r < 0)
         return r;
     if (account_ended(&request->account))
-        return memory_refuse(request);
+        return request_budget_refuse(request);
     if (view_is_too_old(&request->view))
         return submit(request); /* documents that were not found may have existed since */
     ask->found_from = from;
@@ -182,20 +182,20 @@ static int ask_soon(struct request *request)
 
 int handle_rename(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     struct validation validation = {.arena = request->arena};
     struct slice from = SLICE_NONE, to = SLICE_NONE;
     int64_t if_seq_no = SEQ_NO_ANY, if_primary_term = 0;
     int64_t timeout = RENAME_TIMEOUT_US;
-    int r = own_body_parse(request, &rename_form, &body);
-    if (r != 0 || (r = own_body_text(&body, "from", &from)) != 0 || (r = own_body_text(&body, "to", &to)) != 0 ||
+    int r = native_body_parse(request, &rename_form, &body);
+    if (r != 0 || (r = native_body_text(&body, "from", &from)) != 0 || (r = native_body_text(&body, "to", &to)) != 0 ||
         (r = request_time(request, "timeout", &timeout)) != 0 ||
         (r = write_read_numbers(request, &if_seq_no, &if_primary_term)) != 0)
         return r;
     if (from.data == NULL)
-        return own_body_missing(&body, "the path to be renamed, [from]");
+        return native_body_missing(&body, "the path to be renamed, [from]");
     if (to.data == NULL)
-        return own_body_missing(&body, "the path that it gets, [to]");
+        return native_body_missing(&body, "the path that it gets, [to]");
     write_validate_numbers(if_seq_no, if_primary_term, &validation);
     r = validation_end(&validation, request);
     if (r != 0 || (r = request_accept(request)) != 0)

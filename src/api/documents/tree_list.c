@@ -7,7 +7,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "core/documents/path_lookup.h"
 #include "core/documents/listing.h"
@@ -154,8 +154,8 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
     listing_set_account(listing, &request->account);
     buf_lit(to, "\"directories\":[");
     while ((r = listing_next(listing, &item)) == 0) {
-        if (memory_refused(request))
-            return memory_refuse(request);
+        if (request_budget_refused(request))
+            return request_budget_refuse(request);
         struct slice before = last.len > 0 ? buf_as_slice(&last) : SLICE_NONE;
         full = is_full(ask, &item, before, to->len + documents.len);
         if (full && (ask->depth > 1 || slice_equal(before, item.key)))
@@ -176,8 +176,8 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
     }
     if (r < 0)
         return r;
-    if (memory_refused(request))
-        return memory_refuse(request);
+    if (request_budget_refused(request))
+        return request_budget_refuse(request);
     buf_lit(to, "],\"documents\":[");
     buf_slice(to, buf_as_slice(&documents));
     buf_byte(to, ']');

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 
 #include "api/request/broken_body.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
 #include "api/request/reply.h"
 #include "base/suggest.h"
 
@@ -22,7 +22,7 @@ static int parse_refuse(struct request *request, const struct json_doc *doc, siz
 {
     size_t line, column;
     va_list arguments;
-    place_line(doc, offset, &line, &column);
+    location_line(doc, offset, &line, &column);
     va_start(arguments, format);
     struct slice text = arena_vprintf(request->arena, format, arguments);
     va_end(arguments);
@@ -44,7 +44,7 @@ static int parse_wrap(struct request *request, const struct json_doc *doc, size_
 int update_wrong_value(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                        const char *parser)
 {
-    return parse_refuse(request, doc, place_of_member(doc, key), parser, "%.*s doesn't support values of type: %s",
+    return parse_refuse(request, doc, location_of_member(doc, key), parser, "%.*s doesn't support values of type: %s",
                         SLICE_ARG(json_slice(key)), json_token(value));
 }
 
@@ -61,7 +61,7 @@ int update_unknown_field(struct request *request, const struct json_doc *doc, yy
         known = slice_from_offset(known, len + 1);
     }
     suggest_append(&text, "", json_slice(key), names, count);
-    int r = parse_refuse(request, doc, place_of_string(doc, key), parser, "unknown field [%.*s]%.*s",
+    int r = parse_refuse(request, doc, location_of_string(doc, key), parser, "unknown field [%.*s]%.*s",
                          SLICE_ARG(json_slice(key)), SLICE_ARG(buf_as_slice(&text)));
     buf_deinit(&text);
     return r;
@@ -70,8 +70,8 @@ int update_unknown_field(struct request *request, const struct json_doc *doc, yy
 /* The JSON text of a value, byte by byte as in the body. */
 static struct slice raw_text(const struct json_doc *doc, yyjson_val *key)
 {
-    size_t start = place_of_member(doc, key);
-    return slice_make(doc->source.data + start, place_behind(doc, start) - start);
+    size_t start = location_of_member(doc, key);
+    return slice_make(doc->source.data + start, location_after(doc, start) - start);
 }
 
 static struct slice written(struct request *request, yyjson_val *value, enum dialect dialect)
@@ -96,7 +96,7 @@ static bool script_is_given(const struct write_update *update)
 
 static int two_sources(struct request *request, const struct json_doc *doc, yyjson_val *key, enum dialect dialect)
 {
-    size_t offset = place_of_member(doc, key), line, column;
+    size_t offset = location_of_member(doc, key), line, column;
     if (dialect == DIALECT_7) {
         request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "must only use one of [source, id] when specifying a script");
         return parse_wrap(request, doc, offset, "script", json_slice(key));
@@ -105,7 +105,7 @@ static int two_sources(struct request *request, const struct json_doc *doc, yyjs
     request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                    "must only use one of [source + , id + , file] when specifying a script");
     *cause = request->problem;
-    place_line(doc, offset, &line, &column);
+    location_line(doc, offset, &line, &column);
     int r =
         request_refuse(request, PROBLEM_PARSING, "[script] failed to parse field [%.*s]", SLICE_ARG(json_slice(key)));
     problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
@@ -147,7 +147,7 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
         struct slice name = json_slice(key);
         struct slice *member = script_member(update, name, dialect);
         int r = 0;
-        *ret_failed_at = place_of_member(doc, key);
+        *ret_failed_at = location_of_member(doc, key);
         if (member != NULL) {
             r = script_text(request, doc, key, value, dialect, update, member);
         } else if (slice_is(name, "params")) {
@@ -170,7 +170,7 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
 int update_script_parse(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                         const char *parser, enum dialect dialect, struct write_update *update)
 {
-    size_t at = place_of_member(doc, key);
+    size_t at = location_of_member(doc, key);
     if (yyjson_is_str(value)) {
         update->script_source = json_slice(value);
         return 0;
@@ -184,11 +184,11 @@ int update_script_parse(struct request *request, const struct json_doc *doc, yyj
     if (r == 0 && !script_is_given(update)) {
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s",
                            dialect == DIALECT_7 ? missing_source_7 : missing_source_5);
-        failed_at = place_of_end(doc, at);
+        failed_at = location_of_end(doc, at);
     }
     if (r == 0 && dialect == DIALECT_7 && update->script_id.data != NULL && update->script_lang.data != NULL) {
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "illegally specified <lang> for a stored script");
-        failed_at = place_of_end(doc, at);
+        failed_at = location_of_end(doc, at);
     }
     if (r != 0 && dialect == DIALECT_7)
         return parse_wrap(request, doc, failed_at, parser, json_slice(key));
@@ -217,7 +217,7 @@ static int read_flag(struct request *request, const struct json_doc *doc, yyjson
         return update_wrong_value(request, doc, key, value, "UpdateRequest");
     request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
-    return parse_wrap(request, doc, place_of_member(doc, key), "UpdateRequest", json_slice(key));
+    return parse_wrap(request, doc, location_of_member(doc, key), "UpdateRequest", json_slice(key));
 }
 
 static int read_document(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
@@ -295,7 +295,7 @@ static int read_members(struct request *request, const struct json_doc *doc, enu
     size_t i, count;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(doc->root))
-        return parse_refuse(request, doc, place_of_root(doc), "UpdateRequest", "Expected START_OBJECT but was: %s",
+        return parse_refuse(request, doc, location_of_root(doc), "UpdateRequest", "Expected START_OBJECT but was: %s",
                             json_token(doc->root));
     json_obj_foreach (doc->root, i, count, key, value) {
         int r = read_member(request, doc, key, value, dialect, body);
@@ -325,7 +325,7 @@ static int refuse_broken_update(struct request *request, struct slice text, enum
     const struct broken_parser parser = {
         .read = read_update, .context = &read, .arena = request->arena, .dialect = dialect, .form = BROKEN_UPDATE};
     size_t begin = 0;
-    while (begin < text.len && place_is_blank(slice_make(text.data + begin, 1)))
+    while (begin < text.len && location_is_blank(slice_make(text.data + begin, 1)))
         begin++;
     if (dialect != DIALECT_5 && begin < text.len && text.data[begin] == '[')
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
@@ -340,10 +340,10 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
         (struct update_body){.update = {.detect_noop = true}, .source = SOURCE_FILTER_ALL, .if_seq_no = SEQ_NO_ANY};
     if (text.len == 0)
         return 0;
-    if (dialect == DIALECT_7 && place_is_blank(text))
+    if (dialect == DIALECT_7 && location_is_blank(text))
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
                               "[1:0] [UpdateRequest] Expected START_OBJECT but was: null");
-    int r = json_parse(request->arena, place_first_value(text), dialect,
+    int r = json_parse(request->arena, location_first_value(text), dialect,
                        dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0, &doc, &request->problem);
     if (r != 0)
         return r > 0 ? refuse_broken_update(request, text, dialect, ret_body) : r;

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "api/request/place.h"
+#include "api/request/location.h"
 #include "query/query.h"
 
 /* A member that an action may have. */

@@ -8,7 +8,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "json/filter.h"
 #include "query/node.h"
 
@@ -172,7 +172,7 @@ static struct slice missing_aliases(struct request *request, const struct index_
             missing[count++] = name;
     }
     *ret_count = count;
-    return names_sorted(request->arena, missing, count);
+    return name_list_sort(request->arena, missing, count);
 }
 
 int handle_alias_get(struct request *request)

@@ -9,8 +9,8 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/request_budget.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/settings.h"
 #include "json/write.h"
@@ -38,7 +38,7 @@ struct analyze {
 static int refuse_kind(struct analyze *analyze, yyjson_val *key, yyjson_val *value)
 {
     size_t line, column;
-    place_line(&analyze->doc, place_of_member(&analyze->doc, key), &line, &column);
+    location_line(&analyze->doc, location_of_member(&analyze->doc, key), &line, &column);
     return request_refuse(analyze->request, PROBLEM_X_CONTENT_PARSE,
                           "[%zu:%zu] [analyze_request] %.*s doesn't support values of type: %s", line, column,
                           SLICE_ARG(json_slice(key)), json_token(value));
@@ -74,7 +74,7 @@ static int take_member(struct analyze *analyze, yyjson_val *key, yyjson_val *val
         return request_refuse(analyze->request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[%.*s] of [_analyze] is not supported by this server", SLICE_ARG(name));
     size_t line, column;
-    place_line(&analyze->doc, place_of_string(&analyze->doc, key), &line, &column);
+    location_line(&analyze->doc, location_of_string(&analyze->doc, key), &line, &column);
     return request_refuse(analyze->request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [analyze_request] unknown field [%.*s]",
                           line, column, SLICE_ARG(name));
 }
@@ -99,7 +99,7 @@ static int read_body(struct analyze *analyze)
     struct request *request = analyze->request;
     size_t i, max;
     yyjson_val *key, *value;
-    if (place_is_blank(request_body(request)))
+    if (location_is_blank(request_body(request)))
         return request_refuse(request, PROBLEM_PARSE, "request body or source parameter is required");
     int r = request_json(request, 0, &analyze->doc);
     if (r != 0)
@@ -478,7 +478,7 @@ static bool write_token(void *context, const struct analysis_token *token)
     struct output *out = context;
     struct request *request = out->analyze->request;
     struct slice text = token->text;
-    if (memory_stops(request, TOKEN_STEPS + text.len / 8))
+    if (request_budget_stops(request, TOKEN_STEPS + text.len / 8))
         return false;
     for (size_t i = 0; i < out->filter_count; i++) {
         struct filtered filtered = {.there = false};
@@ -549,7 +549,7 @@ static int tell(struct analyze *analyze, const struct analyzer *const *filters_o
     if (yyjson_is_str(analyze->text))
         write_text(&out, json_slice(analyze->text));
     json_arr_foreach (analyze->text, i, max, item) {
-        if (out.too_many || memory_refused(request))
+        if (out.too_many || request_budget_refused(request))
             break;
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         if (!yyjson_is_str(item))
@@ -559,8 +559,8 @@ static int tell(struct analyze *analyze, const struct analyzer *const *filters_o
     }
     json_end(&out.writer, ']');
     json_end(&out.writer, '}');
-    if (memory_refused(request))
-        return memory_refuse(request);
+    if (request_budget_refused(request))
+        return request_budget_refuse(request);
     if (out.too_many)
         return request_refuse(
             request, PROBLEM_ILLEGAL_STATE,

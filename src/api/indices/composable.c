@@ -8,8 +8,8 @@
 #include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/names.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/name_list.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 #include "json/filter.h"
@@ -48,7 +48,7 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
                      struct slice what)
 {
     size_t line, column;
-    place_line(doc, offset, &line, &column);
+    location_line(doc, offset, &line, &column);
     return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s", line, column, parser,
                           SLICE_ARG(what));
 }
@@ -90,10 +90,10 @@ static int check_member(struct request *request, const struct json_doc *doc, yyj
                         const struct member *members, const char *parser, size_t *ret_wrong)
 {
     const struct member *member = find_member(members, json_slice(key));
-    size_t at = place_of_member(doc, key);
+    size_t at = location_of_member(doc, key);
     *ret_wrong = at;
     if (member == NULL)
-        return refuse_at(request, doc, place_of_string(doc, key), parser,
+        return refuse_at(request, doc, location_of_string(doc, key), parser,
                          arena_printf(request->arena, "unknown field [%.*s]", SLICE_ARG(json_slice(key))));
     if ((member->kinds & kind_of(value)) == 0)
         return refuse_at(
@@ -138,7 +138,7 @@ static int check_body(struct request *request, const struct json_doc *doc, const
     if (doc->root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if (!yyjson_is_obj(doc->root))
-        return refuse_at(request, doc, place_of_root(doc), parser,
+        return refuse_at(request, doc, location_of_root(doc), parser,
                          arena_printf(request->arena, "Expected START_OBJECT but was: %s", json_token(doc->root)));
     size_t wrong;
     int r = check_object(request, doc, doc->root, members, parser, &wrong);

@@ -11,8 +11,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/request_budget.h"
 #include "base/map.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
@@ -62,7 +62,7 @@ static struct slice parameter(const struct mapping_field *field, const char *nam
 static struct caps_field *field_of(struct caps *caps, struct slice name)
 {
     struct caps_field *field = map_get(&caps->fields, name);
-    if (field == NULL && memory_take(caps->request, COPY_BYTES + name.len) == 0) {
+    if (field == NULL && request_budget_take(caps->request, COPY_BYTES + name.len) == 0) {
         field = arena_zalloc(caps->request->arena, sizeof *field);
         field->name = name;
         map_put(&caps->fields, name, field);
@@ -122,7 +122,7 @@ static void note_field(void *context, const struct mapping_field *found)
     struct caps *caps = context;
     const struct mapping *mapping = caps->set.targets[caps->at].index->mapping;
     const struct mapping_field *field = mapping_field(mapping, found->path);
-    if (field == NULL || memory_stops(caps->request, 1))
+    if (field == NULL || request_budget_stops(caps->request, 1))
         return;
     note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE,
          is_aggregatable(field), parameter(field, "meta"));
@@ -156,7 +156,7 @@ static void look(struct caps *caps)
         for (struct slice rest = caps->patterns; rest.len > 0;) {
             size_t len = slice_find_byte(rest, ',');
             struct slice pattern = slice_make(rest.data, len);
-            if (memory_stops(caps->request, mapping_field_count(mapping) + 1))
+            if (request_budget_stops(caps->request, mapping_field_count(mapping) + 1))
                 return;
             mapping_fields_matching(mapping, pattern, note_field, caps);
             if (mapping_type_count(mapping) > 0)
@@ -173,7 +173,7 @@ static void note_unmapped(struct caps *caps, struct caps_field *field)
     for (const struct kind *kind = field->kinds; kind != NULL; kind = kind->next)
         for (size_t i = 0; i < kind->count; i++)
             has[kind->indices[i]] = true;
-    for (caps->at = 0; caps->at < caps->set.count && !memory_stops(caps->request, 1); caps->at++)
+    for (caps->at = 0; caps->at < caps->set.count && !request_budget_stops(caps->request, 1); caps->at++)
         if (!has[caps->at])
             note(caps, field->name, SLICE_LIT("unmapped"), false, false, SLICE_NONE);
 }
@@ -283,7 +283,8 @@ static void write_fields(struct caps *caps, struct json_writer *w)
 {
     struct slice name;
     void *found;
-    for (size_t position = 0; map_next(&caps->fields, &position, &name, &found) && !memory_stops(caps->request, 1);) {
+    for (size_t position = 0;
+         map_next(&caps->fields, &position, &name, &found) && !request_budget_stops(caps->request, 1);) {
         struct caps_field *field = found;
         if (caps->include_unmapped && field->index_count < caps->set.count)
             note_unmapped(caps, field);
@@ -313,7 +314,7 @@ static int tell(struct request *request)
     json_end(&w, '}');
     json_end(&w, '}');
     map_deinit(&caps->fields);
-    return memory_refused(request) ? memory_refuse(request) : REQUEST_DONE;
+    return request_budget_refused(request) ? request_budget_refuse(request) : REQUEST_DONE;
 }
 
 /* --- Asking ------------------------------------------------------------------------------------------------------- */
@@ -325,7 +326,7 @@ static int check_body(struct request *request)
     struct json_doc doc;
     size_t index, count;
     yyjson_val *key, *value;
-    if (place_is_blank(body))
+    if (location_is_blank(body))
         return 0;
     int r = json_parse(request->arena, body, request->dialect, 0, &doc, &request->problem);
     if (r != 0)

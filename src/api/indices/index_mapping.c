@@ -5,8 +5,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/names.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/name_list.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
 
@@ -76,7 +76,7 @@ static struct slice missing_types(struct request *request, const struct index_se
         types = slice_from_offset(types, len + 1);
     }
     *ret_count = count;
-    return names_sorted(request->arena, missing, count);
+    return name_list_sort(request->arena, missing, count);
 }
 
 /* Whether indices of 7.x have the types: its calls name one with include_type_name only. */
@@ -284,7 +284,7 @@ int handle_mapping_put(struct request *request)
     change->include_type_name = change->typed;
     change->typed = change->typed || change->type.len > 0;
     struct slice body =
-        request->dialect == DIALECT_7 ? place_first_value(request_body(request)) : request_body(request);
+        request->dialect == DIALECT_7 ? location_first_value(request_body(request)) : request_body(request);
     doc = (struct json_doc){NULL};
     if (body.len > 0 && (r = json_parse(request->arena, body, request->dialect, 0, &doc, &request->problem)) != 0)
         return r < 0                           ? r

@@ -2,11 +2,11 @@
 /*
  * _settings of indices.
  */
-#include "api/request/place.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/names.h"
+#include "api/request/location.h"
+#include "api/request/name_list.h"
 
 /* Defaults that ?include_defaults shows where an index says nothing else. */
 static const struct {
@@ -26,7 +26,7 @@ static struct settings matching(struct request *request, const struct settings *
 {
     struct settings some = {arena_alloc(request->arena, (all->count + 1) * sizeof *some.items), 0};
     for (size_t i = 0; i < all->count; i++)
-        if (names_match(patterns, all->items[i].key))
+        if (name_list_match(patterns, all->items[i].key))
             some.items[some.count++] = all->items[i];
     return some;
 }
@@ -36,7 +36,7 @@ static struct settings defaults_of(struct request *request, const struct setting
     struct settings settings = {NULL, 0};
     for (size_t i = 0; i < sizeof default_settings / sizeof *default_settings; i++) {
         struct slice key = slice_from(default_settings[i].key);
-        if (settings_find(given, key) == NULL && names_match(patterns, key))
+        if (settings_find(given, key) == NULL && name_list_match(patterns, key))
             settings_set(&settings, request->arena, key, slice_from(default_settings[i].value));
     }
     return settings;
@@ -123,7 +123,7 @@ int handle_settings_put(struct request *request)
         (r = request_bool(request, "flat_settings", &flat)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     bool blank =
-        request_body(request).len > 0 && place_is_blank(request_body(request)) && request->dialect == DIALECT_7;
+        request_body(request).len > 0 && location_is_blank(request_body(request)) && request->dialect == DIALECT_7;
     if (!blank && (r = request_json(request, 0, &doc)) != 0)
         return r;
     if (!blank && doc.root == NULL)

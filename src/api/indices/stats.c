@@ -9,7 +9,7 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "base/suggest.h"
 
 struct stats_metric {
@@ -103,7 +103,7 @@ static int read_metrics(struct request *request, uint32_t *ret_wanted)
 void stats_write_zeros(struct json_writer *writer, struct slice names)
 {
     for (size_t i = 0; i < METRIC_COUNT_ALL; i++)
-        if (metrics[i].zeros != NULL && names_match(names, slice_from(metrics[i].member))) {
+        if (metrics[i].zeros != NULL && name_list_match(names, slice_from(metrics[i].member))) {
             json_key(writer, metrics[i].member);
             json_raw(writer, slice_from(metrics[i].zeros));
         }

@@ -4,7 +4,7 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 
@@ -59,7 +59,7 @@ int handle_template_get(struct request *request)
     json_begin(&writer, '{');
     for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(catalog, CATALOG_TEMPLATES, i);
-        if (!names_match(names, object->name))
+        if (!name_list_match(names, object->name))
             continue;
         found++;
         json_key_slice(&writer, object->name);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "core/command/command.h"
 
 /* How much earlier than its lease runs out a session is kept alive: three times in its ttl. */
@@ -32,7 +33,7 @@ struct attachments {
     struct journal *journal;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    pthread_t thread;
+    struct thread thread;
     struct list list;
     uint64_t last_number;
     unsigned under_way; /* commands submitted and not yet done */
@@ -227,7 +228,7 @@ void attachments_beat(struct attachments *attachments)
     }
 }
 
-static void *attachments_main(void *context)
+static void attachments_main(void *context)
 {
     struct attachments *attachments = context;
     pthread_mutex_lock(&attachments->lock);
@@ -237,7 +238,6 @@ static void *attachments_main(void *context)
         (void)clock_wait(&attachments->wake, &attachments->lock, next);
     }
     pthread_mutex_unlock(&attachments->lock);
-    return NULL;
 }
 
 /* --- All of them -------------------------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ int attachments_open(struct journal *journal, struct attachments **ret_attachmen
     list_init(&attachments->list);
     pthread_mutex_init(&attachments->lock, NULL);
     pthread_cond_init(&attachments->wake, NULL);
-    if (pthread_create(&attachments->thread, NULL, attachments_main, attachments) != 0) {
+    if (thread_start(&attachments->thread, "attachments", attachments_main, attachments) != 0) {
         mem_free(attachments);
         return TL_ERR_IO;
     }
@@ -296,7 +296,7 @@ void attachments_close(struct attachments *attachments)
     attachments->closing = true;
     pthread_cond_broadcast(&attachments->wake);
     pthread_mutex_unlock(&attachments->lock);
-    pthread_join(attachments->thread, NULL);
+    thread_join(&attachments->thread);
     pthread_cond_destroy(&attachments->wake);
     pthread_mutex_destroy(&attachments->lock);
     mem_free(attachments);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attachments: connections that are a session's life line.
+ * Attachments: connections that keep a session.
  *
  * The response of GET /_session/{id}/_attach stays open. Every third of the session's ttl its lease
  * is renewed and a line of JSON is written; when the connection breaks the session ends at once,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "api/request/api_internal.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 
 struct lock_list {
     lock_list_taker *then;
@@ -208,18 +208,18 @@ static int finish(struct request *request, const struct lock_list *list)
     text.guard = request->arena->guard;
     buf_lit(&text, "{\"locks\":[");
     size_t told = 0;
-    for (size_t i = 0; i < list->row_count && !memory_refused(request) && (list->size == 0 || told < list->size);
-         told++) {
+    for (size_t i = 0;
+         i < list->row_count && !request_budget_refused(request) && (list->size == 0 || told < list->size); told++) {
         if (i > 0)
             buf_byte(&text, ',');
         i += write_resource(&text, rows + i, list->row_count - i);
     }
     buf_lit(&text, "]}");
     struct slice body = SLICE_NONE;
-    if (!memory_refused(request))
+    if (!request_budget_refused(request))
         body = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
-    return memory_refused(request) ? memory_refuse(request) : list->then(request, body);
+    return request_budget_refused(request) ? request_budget_refuse(request) : list->then(request, body);
 }
 
 /* --- Asking ------------------------------------------------------------------------------------------------------- */
@@ -228,13 +228,14 @@ static int finish(struct request *request, const struct lock_list *list)
 static int read_rest(struct request *request)
 {
     struct lock_list *list = request->context;
-    while (!is_complete(list) && !is_enough(list) && !memory_refused(request) && !atomic_load(&request->abandoned)) {
+    while (!is_complete(list) && !is_enough(list) && !request_budget_refused(request) &&
+           !atomic_load(&request->abandoned)) {
         struct command *command = next_piece(request, list);
         request_ask(request->api, command);
         take_piece(request, list, &command->status);
         command_free(command);
     }
-    return memory_refused(request) ? memory_refuse(request) : finish(request, list);
+    return request_budget_refused(request) ? request_budget_refuse(request) : finish(request, list);
 }
 
 static int first_done(struct request *request, struct command *command)

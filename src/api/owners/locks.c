@@ -9,7 +9,7 @@
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
-#include "api/request/own_body.h"
+#include "api/request/native_body.h"
 #include "api/owners/lock_list.h"
 #include "api/owners/status.h"
 
@@ -50,15 +50,15 @@ static void write_target(struct json_writer *writer, const struct lock_target *t
 }
 
 /* The session or the transaction that a body or the request itself names. */
-static int read_owner(struct own_body *body, struct command_owner *terms)
+static int read_owner(struct native_body *body, struct command_owner *terms)
 {
     struct request *request = body->request;
     *terms = (struct command_owner){.session = request->session, .transaction = request->transaction};
-    int r = own_body_id(body, "session", &terms->session);
-    if (r != 0 || (r = own_body_id(body, "transaction", &terms->transaction)) != 0)
+    int r = native_body_id(body, "session", &terms->session);
+    if (r != 0 || (r = native_body_id(body, "transaction", &terms->transaction)) != 0)
         return r;
     if (terms->session.len == 0 && terms->transaction.len == 0)
-        return own_body_missing(body, "its [session]");
+        return native_body_missing(body, "its [session]");
     return 0;
 }
 
@@ -136,24 +136,25 @@ static struct command *lock_command_new(const struct lock_command *lock, const s
     return command;
 }
 
-static const struct own_form lock_form = {"a lock", "session transaction wait locks",
-                                          "{\"session\": \"ID\", \"wait\": \"10s\", \"locks\": [{\"mode\": "
-                                          "\"exclusive\", \"index\": \"fs\", \"id\": \"1\"}]}, "
-                                          "the ID from POST /_session"};
+static const struct body_schema lock_form = {"a lock", "session transaction wait locks",
+                                             "{\"session\": \"ID\", \"wait\": \"10s\", \"locks\": [{\"mode\": "
+                                             "\"exclusive\", \"index\": \"fs\", \"id\": \"1\"}]}, "
+                                             "the ID from POST /_session"};
 
 int handle_lock(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     struct lock_command lock = {0};
     struct command_owner terms;
     struct arena_mark mark = arena_mark(request->arena);
-    int r = own_body_parse(request, &lock_form, &body);
-    if (r != 0 || (r = read_owner(&body, &terms)) != 0 || (r = own_body_time(&body, "wait", &terms.timeout_us)) != 0 ||
-        (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
+    int r = native_body_parse(request, &lock_form, &body);
+    if (r != 0 || (r = read_owner(&body, &terms)) != 0 ||
+        (r = native_body_time(&body, "wait", &terms.timeout_us)) != 0 ||
+        (r = native_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, terms.transaction)) != 0)
         return r;
     if (lock.target_count == 0)
-        return own_body_missing(&body, "at least one lock in [locks]");
+        return native_body_missing(&body, "at least one lock in [locks]");
     struct command *command = lock_command_new(&lock, &terms);
     arena_rewind(request->arena, mark);
     if (terms.timeout_us > 0)
@@ -174,18 +175,18 @@ static int unlock_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
-static const struct own_form unlock_form = {
+static const struct body_schema unlock_form = {
     "an unlock", "session transaction locks",
     "{\"session\": \"ID\", \"locks\": [{\"index\": \"fs\", \"id\": \"1\"}]}, without [locks] for all of the session's"};
 
 int handle_unlock(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     struct lock_command lock = {0};
     struct command_owner terms;
-    int r = own_body_parse(request, &unlock_form, &body);
+    int r = native_body_parse(request, &unlock_form, &body);
     if (r != 0 || (r = read_owner(&body, &terms)) != 0 ||
-        (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
+        (r = native_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, terms.transaction)) != 0)
         return r;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);

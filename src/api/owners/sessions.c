@@ -7,7 +7,7 @@
 #include "api/documents/bulk_parse.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
-#include "api/request/own_body.h"
+#include "api/request/native_body.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
 
@@ -114,7 +114,7 @@ static int check_actions(struct request *request, const struct bulk *bulk)
     return 0;
 }
 
-static int read_actions(struct own_body *body, struct session_command *session)
+static int read_actions(struct native_body *body, struct session_command *session)
 {
     struct bulk bulk;
     struct bulk_defaults defaults = {.source = SOURCE_FILTER_ALL};
@@ -138,18 +138,18 @@ static int read_actions(struct own_body *body, struct session_command *session)
     return 0;
 }
 
-static const struct own_form session_form = {"a session", "ttl name on_expire",
-                                             "{\"ttl\": \"30s\", \"name\": \"nightly-rename\", \"on_expire\": "
-                                             "[{\"delete\": {\"_index\": \"fs\", \"_id\": \"1\"}}]}, "
-                                             "each of them optional"};
+static const struct body_schema session_form = {"a session", "ttl name on_expire",
+                                                "{\"ttl\": \"30s\", \"name\": \"nightly-rename\", \"on_expire\": "
+                                                "[{\"delete\": {\"_index\": \"fs\", \"_id\": \"1\"}}]}, "
+                                                "each of them optional"};
 
 int handle_session_open(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     struct session_command session = {.ttl_us = TTL_DEFAULT_US};
-    int r = own_body_parse(request, &session_form, &body);
-    if (r != 0 || (r = own_body_time(&body, "ttl", &session.ttl_us)) != 0 ||
-        (r = own_body_text(&body, "name", &session.name)) != 0 || (r = read_actions(&body, &session)) != 0 ||
+    int r = native_body_parse(request, &session_form, &body);
+    if (r != 0 || (r = native_body_time(&body, "ttl", &session.ttl_us)) != 0 ||
+        (r = native_body_text(&body, "name", &session.name)) != 0 || (r = read_actions(&body, &session)) != 0 ||
         (r = request_accept(request)) != 0)
         return r;
     if (session.ttl_us < TTL_MIN_US || session.ttl_us > TTL_MAX_US)
@@ -167,12 +167,12 @@ static int keepalive_done(struct request *request, struct command *command)
     return reply_session(request, command, 200);
 }
 
-static const struct own_form keepalive_form = {"a keepalive", "", NULL};
+static const struct body_schema keepalive_form = {"a keepalive", "", NULL};
 
 int handle_session_keepalive(struct request *request)
 {
-    struct own_body body;
-    int r = own_body_parse(request, &keepalive_form, &body);
+    struct native_body body;
+    int r = native_body_parse(request, &keepalive_form, &body);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_SESSION_KEEPALIVE, DIALECT_7);
@@ -241,12 +241,12 @@ static int decide_aside(struct request *request, bool again)
     return request_submit(request, command, aside_done);
 }
 
-static const struct own_form retry_form = {"a retry", "", NULL};
+static const struct body_schema retry_form = {"a retry", "", NULL};
 
 int handle_deferred_retry(struct request *request)
 {
-    struct own_body body;
-    int r = own_body_parse(request, &retry_form, &body);
+    struct native_body body;
+    int r = native_body_parse(request, &retry_form, &body);
     return r != 0 ? r : decide_aside(request, true);
 }
 

@@ -4,8 +4,8 @@
 
 #include "api/request/forward.h"
 #include "api/request/query_status.h"
-#include "api/request/memory.h"
 #include "api/request/reply.h"
+#include "api/request/request_budget.h"
 #include "base/buf.h"
 
 struct status_list {
@@ -63,7 +63,7 @@ static void write_queries(struct request *request, const struct status_list *lis
 static void write_pieces(struct request *request, const struct status_list *list, struct buf *text)
 {
     buf_byte(text, '[');
-    for (size_t i = 0; i < list->count && !memory_refused(request); i++) {
+    for (size_t i = 0; i < list->count && !request_budget_refused(request); i++) {
         if (i > 0)
             buf_byte(text, ',');
         buf_slice(text, list->pieces[i]);
@@ -98,10 +98,10 @@ static int finish(struct request *request, const struct status_list *list)
     struct slice body = SLICE_NONE;
     text.guard = request->arena->guard;
     write_all(request, list, &text);
-    if (!memory_refused(request))
+    if (!request_budget_refused(request))
         body = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
-    return memory_refused(request) ? memory_refuse(request) : list->then(request, body);
+    return request_budget_refused(request) ? request_budget_refuse(request) : list->then(request, body);
 }
 
 /* --- Asking ------------------------------------------------------------------------------------------------------- */
@@ -124,10 +124,10 @@ static int ask_next(struct request *request, struct status_list *list)
 static int read_rest(struct request *request)
 {
     struct status_list *list = request->context;
-    while (list->place != 0 && !memory_refused(request) && !atomic_load(&request->abandoned))
+    while (list->place != 0 && !request_budget_refused(request) && !atomic_load(&request->abandoned))
         if (ask_next(request, list) != 0)
             return REQUEST_REFUSED;
-    return memory_refused(request) ? memory_refuse(request) : finish(request, list);
+    return request_budget_refused(request) ? request_budget_refuse(request) : finish(request, list);
 }
 
 static int first_done(struct request *request, struct command *command)

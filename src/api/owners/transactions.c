@@ -6,9 +6,9 @@
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
-#include "api/request/memory.h"
-#include "api/request/own_body.h"
+#include "api/request/native_body.h"
 #include "api/request/query_status.h"
+#include "api/request/request_budget.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
 
@@ -109,7 +109,7 @@ static int begin_query(struct request *request, const struct begin *begin)
         return REQUEST_REFUSED;
     if (begin->session.len > 0)
         return find_query_session(request, begin, info);
-    memory_committed(request);
+    request_budget_committed(request);
     return reply_query_begun(request, info);
 }
 
@@ -130,10 +130,10 @@ static int begin_query_in_mode(struct request *request, const struct begin *begi
     return head_waits_add(request, begin_query_caught_up);
 }
 
-static int read_mode(struct own_body *body, struct begin *begin)
+static int read_mode(struct native_body *body, struct begin *begin)
 {
     struct slice mode = SLICE_LIT("update");
-    int r = own_body_text(body, "mode", &mode);
+    int r = native_body_text(body, "mode", &mode);
     if (r != 0)
         return r;
     if (!slice_is(mode, "update") && !slice_is(mode, "query"))
@@ -146,19 +146,20 @@ static int read_mode(struct own_body *body, struct begin *begin)
     return 0;
 }
 
-static const struct own_form begin_form = {"a transaction", "mode session timestamp timeout retry_of",
-                                           "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of "
-                                           "them optional, or {\"mode\": \"query\"}"};
+static const struct body_schema begin_form = {
+    "a transaction", "mode session timestamp timeout retry_of",
+    "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of "
+    "them optional, or {\"mode\": \"query\"}"};
 
 int handle_txn_begin(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     struct begin begin = {.session = request->session, .timeout_us = TIMEOUT_DEFAULT_US};
-    int r = own_body_parse(request, &begin_form, &body);
-    if (r != 0 || (r = own_body_id(&body, "session", &begin.session)) != 0 ||
-        (r = own_body_ts(&body, "timestamp", &begin.read_ts)) != 0 ||
-        (r = own_body_time(&body, "timeout", &begin.timeout_us)) != 0 || (r = read_mode(&body, &begin)) != 0 ||
-        (r = own_body_id(&body, "retry_of", &begin.retry_of)) != 0 ||
+    int r = native_body_parse(request, &begin_form, &body);
+    if (r != 0 || (r = native_body_id(&body, "session", &begin.session)) != 0 ||
+        (r = native_body_ts(&body, "timestamp", &begin.read_ts)) != 0 ||
+        (r = native_body_time(&body, "timeout", &begin.timeout_us)) != 0 || (r = read_mode(&body, &begin)) != 0 ||
+        (r = native_body_id(&body, "retry_of", &begin.retry_of)) != 0 ||
         (begin.read_ts != 0 && (r = request_check_timestamp(request, begin.read_ts)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
@@ -204,7 +205,7 @@ static bool end_query(struct request *request, const struct query_txn_ending *en
     if (r == JOURNAL_UNKNOWN)
         return false;
     if (r == 0) {
-        memory_committed(request);
+        request_budget_committed(request);
         request->exchange->timestamp = journal_stable(request->api->journal);
     }
     *ret_result = r != 0           ? REQUEST_REFUSED
@@ -213,12 +214,12 @@ static bool end_query(struct request *request, const struct query_txn_ending *en
     return true;
 }
 
-static const struct own_form commit_form = {"a commit", "", NULL};
+static const struct body_schema commit_form = {"a commit", "", NULL};
 
 int handle_txn_commit(struct request *request)
 {
-    struct own_body body;
-    int r = own_body_parse(request, &commit_form, &body);
+    struct native_body body;
+    int r = native_body_parse(request, &commit_form, &body);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct query_txn_ending ending = {
@@ -239,13 +240,13 @@ static int rollback_done(struct request *request, struct command *command)
 }
 
 /* Does not queue after the transaction's other requests: a rollback ends a request that waits for a lock. */
-static const struct own_form rollback_form = {"a rollback", "", NULL};
+static const struct body_schema rollback_form = {"a rollback", "", NULL};
 
 int handle_txn_rollback(struct request *request)
 {
-    struct own_body body;
+    struct native_body body;
     bool force = false;
-    int r = own_body_parse(request, &rollback_form, &body);
+    int r = native_body_parse(request, &rollback_form, &body);
     if (r != 0 || (r = request_bool(request, "force", &force)) != 0 || (r = request_accept(request)) != 0 ||
         (r = request_forward_query_txn(request, request_part(request, PART_ID))) != 0)
         return r;

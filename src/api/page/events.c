@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 #include "json/each.h"
@@ -49,7 +50,7 @@ struct events {
     struct api *api;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    pthread_t thread;
+    struct thread thread;
     struct list arrivals; /* viewers that the thread has not seen yet */
     bool stopping, closing;
 
@@ -451,7 +452,7 @@ static uint64_t next_look(const struct events *events)
     return frame < events->next_sample_us ? frame : events->next_sample_us;
 }
 
-static void *events_main(void *context)
+static void events_main(void *context)
 {
     struct events *events = context;
     pthread_mutex_lock(&events->lock);
@@ -473,7 +474,6 @@ static void *events_main(void *context)
             (void)clock_wait(&events->wake, &events->lock, next);
     }
     pthread_mutex_unlock(&events->lock);
-    return NULL;
 }
 
 int events_open(struct api *api, struct events **ret_events)
@@ -486,7 +486,7 @@ int events_open(struct api *api, struct events **ret_events)
         events->sections[section].arena = ARENA_INIT;
     pthread_mutex_init(&events->lock, NULL);
     pthread_cond_init(&events->wake, NULL);
-    if (pthread_create(&events->thread, NULL, events_main, events) != 0) {
+    if (thread_start(&events->thread, "events", events_main, events) != 0) {
         pthread_cond_destroy(&events->wake);
         pthread_mutex_destroy(&events->lock);
         mem_free(events);
@@ -512,7 +512,7 @@ void events_close(struct events *events)
     events->stopping = events->closing = true;
     pthread_cond_signal(&events->wake);
     pthread_mutex_unlock(&events->lock);
-    pthread_join(events->thread, NULL);
+    thread_join(&events->thread);
     INSIST(list_empty(&events->arrivals) && list_empty(&events->viewers));
     for (int section = 0; section < SECTION_COUNT; section++)
         frame_section_deinit(&events->sections[section]);

@@ -4,30 +4,30 @@
  */
 #include "api/request/api.h"
 
-#include "api/request/absent.h"
 #include "api/request/api_internal.h"
+#include "api/request/as_of.h"
 #include "api/request/awaited.h"
 #include "api/cluster/cluster_uuid.h"
 #include "api/cluster/log_settings.h"
 #include "api/cluster/zones.h"
 #include "api/request/consistency.h"
-#include "api/request/date_name.h"
+#include "api/request/date_math_name.h"
 #include "api/request/dialect.h"
 #include "api/request/distribution.h"
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/head_waits.h"
 #include "api/request/media.h"
-#include "api/request/memory.h"
+#include "api/request/native_path.h"
 #include "api/request/nodes.h"
-#include "api/request/own_path.h"
-#include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
+#include "api/request/request_budget.h"
 #include "api/request/request_name.h"
 #include "api/page/events.h"
 #include "api/request/followers.h"
 #include "api/search/searches.h"
+#include "api/request/unsupported_api.h"
 #include "api/request/url.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -83,7 +83,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
-    api->gate = gate_new();
+    api->txn_queue = txn_queue_new();
     api->consistency = consistency_open(journal);
     api->traffic = traffic_new(route_line_count());
     api->started_us = clock_wall_us();
@@ -145,7 +145,7 @@ void api_close(struct api *api)
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
     searches_close(api->searches);
-    gate_free(api->gate);
+    txn_queue_free(api->txn_queue);
     consistency_close(api->consistency);
     route_table_free(api->routes);
     traffic_free(api->traffic);
@@ -193,7 +193,7 @@ static int refuse_by_name(struct request *request, struct slice name)
 static int refuse_absent(struct request *request)
 {
     struct slice name;
-    if (request->exchange->method == HTTP_OPTIONS || !absent_find(request->exchange->path, &name))
+    if (request->exchange->method == HTTP_OPTIONS || !unsupported_api_find(request->exchange->path, &name))
         return 0;
     return refuse_by_name(request, name);
 }
@@ -228,7 +228,7 @@ int api_wrong_method(struct request *request, unsigned methods, struct slice bad
                             SLICE_ARG(uri_of(exchange, request->arena)), SLICE_ARG(exchange->method_name));
     problem_reply_text(request, 405,
                        arena_printf(request->arena, "%.*s, allowed: [%s]%.*s", SLICE_ARG(text), allowed.data,
-                                    SLICE_ARG(own_path_advice(request))),
+                                    SLICE_ARG(native_path_suggest(request))),
                        true);
     return REQUEST_ANSWERED;
 }
@@ -243,7 +243,7 @@ static int reply_no_handler(struct request *request)
     if (request->dialect == DIALECT_5) {
         struct buf *text = reply_text(request, 400);
         buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]%.*s", SLICE_ARG(uri),
-                   SLICE_ARG(exchange->method_name), SLICE_ARG(own_path_advice(request)));
+                   SLICE_ARG(exchange->method_name), SLICE_ARG(native_path_suggest(request)));
         return REQUEST_ANSWERED;
     }
     if (exchange->method == HTTP_OPTIONS)
@@ -251,7 +251,7 @@ static int reply_no_handler(struct request *request)
     problem_reply_text(request, 400,
                        arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]%.*s",
                                     SLICE_ARG(uri), SLICE_ARG(exchange->method_name),
-                                    SLICE_ARG(own_path_advice(request))),
+                                    SLICE_ARG(native_path_suggest(request))),
                        false);
     return REQUEST_ANSWERED;
 }
@@ -297,8 +297,8 @@ static int resolve_date_names(struct request *request)
     memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
     int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
-    int r =
-        date_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX], &request->problem);
+    int r = date_math_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX],
+                                   &request->problem);
     return r == 0 ? 0 : REQUEST_REFUSED;
 }
 
@@ -352,7 +352,7 @@ static bool is_made_in_transaction(const struct request *request)
 {
     if (request->route->handler == handle_cluster_health)
         return false;
-    return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
+    return request->route->form != FORM_NATIVE || request->parts[PART_TRANSACTION].len > 0 ||
            request->route->handler == handle_lock || request->route->handler == handle_unlock ||
            request->route->handler == handle_rename || request->route->handler == handle_tree;
 }
@@ -442,28 +442,28 @@ static int find_row(struct request *request, struct route_match *ret_match)
 }
 
 /* Runs the handler when no other request of the transaction is at work. */
-static int pass_gate(struct request *request)
+static int enter_txn_queue(struct request *request)
 {
     if (request->transaction.len > 0)
         request->query = journal_query_txn_use(request->api->journal, request->transaction);
     if (request->transaction.len > 0)
-        request_watch(request); /* at the gate it is another's */
-    if (!gate_enter(request->api->gate, request))
+        request_watch(request); /* in the queue it is another's */
+    if (!txn_queue_enter(request->api->txn_queue, request))
         return REQUEST_PENDING;
-    return past_handle(request);
+    return as_of_handle(request);
 }
 
 /* Lets the request in, and hands it to its handler. */
 static int enter(struct request *request)
 {
-    int r = memory_admit(request);
+    int r = request_budget_admit(request);
     if (r != 0)
         return r;
     if (request->on_worker && !account_poll(&request->account)) /* the client left before its turn came */
-        return memory_refuse(request);
+        return request_budget_refuse(request);
     if ((r = request_forward_query_txn(request, request->transaction)) != 0)
         return r;
-    return awaited_timestamp(request, request->after, pass_gate);
+    return awaited_timestamp(request, request->after, enter_txn_queue);
 }
 
 static int dispatch(struct request *request)

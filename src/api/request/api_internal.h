@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 
 #include "api/owners/attachment.h"
+#include "api/owners/txn_queue.h"
 #include "api/scripts/file_scripts.h"
-#include "api/owners/gate.h"
 #include "api/request/id.h"
 #include "api/request/request.h"
 #include "api/request/worker.h"
@@ -32,7 +32,7 @@ struct api {
     struct api_options options;
     struct route_table *routes;
     struct workers *workers;
-    struct gate *gate;
+    struct txn_queue *txn_queue;
     struct attachments *attachments;
     struct followers *followers;       /* requests that wait for changes */
     struct consistency *consistency;   /* settings of a cluster */
@@ -53,7 +53,7 @@ struct api {
 /*
  * Answers 405 with the methods (bits by enum http_method) that lead somewhere with this path, or OPTIONS with the same.
  * `bad_escape`: the path could not even be decoded; data NULL else.
- * Returns: REQUEST_ANSWERED; REQUEST_REFUSED where the path is of an API that is not here (absent.h).
+ * Returns: REQUEST_ANSWERED; REQUEST_REFUSED where the path is of an API that is not here (unsupported_api.h).
  */
 int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape) TL_MUST_USE;
 

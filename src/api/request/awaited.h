@@ -6,8 +6,8 @@
  * host of a cluster, is answered from a state that has everything up to it: the request waits until
  * that timestamp is stable on this host. In a cluster, a read at ?timestamp= waits, too.
  *
- * 1. The wait comes before the gate, so that it delays no other request of a transaction, and before
- *    the handler: a request that is refused here has had no effect.
+ * 1. The wait comes before the queue of the transaction, so that it delays no other request of it,
+ *    and before the handler: a request that is refused here has had no effect.
  * 2. Waiting requests use no thread (followers.h).
  */
 #ifndef TL_API_AWAITED_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "api/request/api_internal.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 #include "json/filter.h"
 
 /* Columns of one response, after ?h=. */
@@ -234,7 +234,7 @@ static void write_text(struct request *request, const struct cat_table *table, c
     struct buf *buf = reply_text(request, 200);
     for (size_t k = 0; k < count; k++) {
         shown[k].width = titles ? text_width(shown[k].title) : 0;
-        for (size_t i = 0; i < table->row_count && !memory_refused(request); i++) {
+        for (size_t i = 0; i < table->row_count && !request_budget_refused(request); i++) {
             size_t width = text_width(cell_shown(request, rows[i] + shown[k].index));
             shown[k].width = width > shown[k].width ? width : shown[k].width;
         }
@@ -243,7 +243,7 @@ static void write_text(struct request *request, const struct cat_table *table, c
         write_cell(buf, shown[k].title, shown[k].width, table->columns[shown[k].index].right, k + 1 == count);
     for (size_t i = 0; count == 0 && i < table->row_count; i++)
         buf_byte(buf, '\n'); /* a row of no columns */
-    for (size_t i = 0; i < table->row_count && !memory_refused(request); i++)
+    for (size_t i = 0; i < table->row_count && !request_budget_refused(request); i++)
         for (size_t k = 0; k < count; k++)
             write_cell(buf, cell_shown(request, rows[i] + shown[k].index), shown[k].width,
                        table->columns[shown[k].index].right, k + 1 == count);
@@ -255,7 +255,7 @@ static void write_json(struct request *request, const struct cat_table *table, c
     struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '[');
-    for (size_t i = 0; i < table->row_count && !memory_refused(request); i++) {
+    for (size_t i = 0; i < table->row_count && !request_budget_refused(request); i++) {
         json_begin(&writer, '{');
         for (size_t k = 0; k < count; k++) {
             const struct cat_cell *cell = rows[i] + shown[k].index;

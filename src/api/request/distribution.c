@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #define HOLD_US (30 * TL_SECOND)
 #define STOP_US TL_SECOND           /* the same once the server stops */
@@ -28,7 +29,7 @@ struct distribution {
     const struct host_sender *sender; /* NULL: no host is asked */
     pthread_mutex_t lock;             /* of all below */
     pthread_cond_t wake;
-    pthread_t thread;
+    struct thread thread;
     struct held_answers held;
     struct list questions; /* by link; of hosts that were asked once */
     size_t pending;        /* of `questions`, not answered yet */
@@ -293,7 +294,7 @@ static void settle_unreached(struct distribution *distribution, uint64_t *looked
     settle(&over, false);
 }
 
-static void *distribution_main(void *context)
+static void distribution_main(void *context)
 {
     struct distribution *distribution = context;
     uint64_t looked_at = 0;
@@ -313,8 +314,6 @@ static void *distribution_main(void *context)
             pthread_cond_wait(&distribution->wake, &distribution->lock);
     }
     pthread_mutex_unlock(&distribution->lock);
-    mem_thread_end();
-    return NULL;
 }
 
 static void free_parts(struct distribution *distribution)
@@ -343,7 +342,7 @@ int distribution_open(struct api *api, struct distribution **ret_distribution)
     list_init(&distribution->questions);
     pthread_mutex_init(&distribution->lock, NULL);
     pthread_cond_init(&distribution->wake, NULL);
-    if (pthread_create(&distribution->thread, NULL, distribution_main, distribution) != 0) {
+    if (thread_start(&distribution->thread, "distribution", distribution_main, distribution) != 0) {
         free_parts(distribution);
         return TL_ERR_IO;
     }
@@ -374,6 +373,6 @@ void distribution_close(struct distribution *distribution)
     pthread_mutex_unlock(&distribution->lock);
     if (distribution->sender != NULL)
         distribution->sender->look(distribution->sender->context);
-    pthread_join(distribution->thread, NULL);
+    thread_join(&distribution->thread);
     free_parts(distribution);
 }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 enum {
     LOOK_US = 1000,        /* between two rounds at least, ... */
@@ -18,7 +19,7 @@ struct followers {
     struct journal *journal;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    pthread_t thread;
+    struct thread thread;
     struct list waiting; /* in the order in which they came */
     size_t count;
     size_t once_count;    /* requests in `waiting` with `once` */
@@ -114,7 +115,7 @@ static void rest(struct followers *followers)
         ;
 }
 
-static void *followers_main(void *context)
+static void followers_main(void *context)
 {
     struct followers *followers = context;
     pthread_mutex_lock(&followers->lock);
@@ -135,7 +136,6 @@ static void *followers_main(void *context)
         }
     }
     pthread_mutex_unlock(&followers->lock);
-    return NULL;
 }
 
 int followers_open(struct journal *journal, struct followers **ret_followers)
@@ -146,7 +146,7 @@ int followers_open(struct journal *journal, struct followers **ret_followers)
     followers->once_seen_min = TL_TS_MAX;
     pthread_mutex_init(&followers->lock, NULL);
     pthread_cond_init(&followers->wake, NULL);
-    if (pthread_create(&followers->thread, NULL, followers_main, followers) != 0) {
+    if (thread_start(&followers->thread, "followers", followers_main, followers) != 0) {
         pthread_cond_destroy(&followers->wake);
         pthread_mutex_destroy(&followers->lock);
         mem_free(followers);
@@ -175,7 +175,7 @@ void followers_close(struct followers *followers)
     followers->closing = true;
     pthread_cond_signal(&followers->wake);
     pthread_mutex_unlock(&followers->lock);
-    pthread_join(followers->thread, NULL);
+    thread_join(&followers->thread);
     pthread_cond_destroy(&followers->wake);
     pthread_mutex_destroy(&followers->lock);
     mem_free(followers);

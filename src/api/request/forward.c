@@ -4,7 +4,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/host_call.h"
-#include "api/request/memory.h"
+#include "api/request/request_budget.h"
 #include "api/search/searches.h"
 #include "base/alloc.h"
 #include "base/check.h"
@@ -121,8 +121,8 @@ static void forwarded(struct host_call *call)
     struct request *request = forwarding->request;
     int result = REQUEST_DONE;
     request->exchange->status = call->status;
-    if (memory_refused(request)) {
-        result = memory_refuse(request);
+    if (request_budget_refused(request)) {
+        result = request_budget_refuse(request);
     } else if (call->status == 0) {
         request->exchange->content_type = NULL;
         request->exchange->timestamp = 0;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 #define WAIT_DEFAULT_US ((int64_t)(10 * TL_SECOND))
 #define ATTEMPT_US (100 * TL_MS) /* limit of one wait for the answer, so that waits can end meanwhile */
@@ -17,7 +18,7 @@ struct head_waits {
     struct journal *journal;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    pthread_t thread;
+    struct thread thread;
     struct list waiting; /* head_wait by link: came after the newest question was asked */
     bool missed;         /* a miss was recorded after it */
     atomic_bool asking;  /* because of a miss, a question is pending or to be asked */
@@ -120,7 +121,7 @@ static void end_waits(struct head_waits *waits, struct question *question, bool 
     pthread_mutex_lock(&waits->lock);
 }
 
-static void *head_waits_main(void *context)
+static void head_waits_main(void *context)
 {
     struct head_waits *waits = context;
     struct question question = {.missed = false};
@@ -141,7 +142,6 @@ static void *head_waits_main(void *context)
             (void)clock_wait(&waits->wake, &waits->lock, begun + ATTEMPT_US);
     }
     pthread_mutex_unlock(&waits->lock);
-    return NULL;
 }
 
 int head_waits_open(struct journal *journal, struct head_waits **ret_waits)
@@ -151,7 +151,7 @@ int head_waits_open(struct journal *journal, struct head_waits **ret_waits)
     list_init(&waits->waiting);
     pthread_mutex_init(&waits->lock, NULL);
     pthread_cond_init(&waits->wake, NULL);
-    if (pthread_create(&waits->thread, NULL, head_waits_main, waits) != 0) {
+    if (thread_start(&waits->thread, "head-waits", head_waits_main, waits) != 0) {
         pthread_cond_destroy(&waits->wake);
         pthread_mutex_destroy(&waits->lock);
         mem_free(waits);
@@ -180,7 +180,7 @@ void head_waits_close(struct head_waits *waits)
     waits->closing = true;
     pthread_cond_signal(&waits->wake);
     pthread_mutex_unlock(&waits->lock);
-    pthread_join(waits->thread, NULL);
+    thread_join(&waits->thread);
     pthread_cond_destroy(&waits->wake);
     pthread_mutex_destroy(&waits->lock);
     mem_free(waits);

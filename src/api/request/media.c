@@ -103,7 +103,7 @@ static bool is_taken_as_before(const struct request *request, struct slice heade
     const struct exchange *exchange = request->exchange;
     bool typed = request->route->form == FORM_TYPED;
     struct slice type = media_type(header);
-    if (!exchange->local || (!typed && request->route->form != FORM_OWN && request->dialect != DIALECT_5))
+    if (!exchange->local || (!typed && request->route->form != FORM_NATIVE && request->dialect != DIALECT_5))
         return false;
     if (is_left_out(header))
         return true;
@@ -115,7 +115,7 @@ int media_check(struct request *request)
 {
     struct exchange *exchange = request->exchange;
     struct slice header = exchange_header(exchange, "Content-Type");
-    bool own = request->route->form == FORM_TYPED || request->route->form == FORM_OWN;
+    bool own = request->route->form == FORM_TYPED || request->route->form == FORM_NATIVE;
     if (!own && header.data != NULL && !well_formed(header))
         return refuse_malformed(request, header);
     if (exchange->body.len == 0 || (header.data != NULL && media_is_taken(header)) ||

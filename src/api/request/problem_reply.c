@@ -4,7 +4,7 @@
  */
 #include "api/request/problem_reply.h"
 
-#include "api/request/own_path.h"
+#include "api/request/native_path.h"
 #include "api/request/url.h"
 
 /*
@@ -206,8 +206,8 @@ static struct problem with_advice(struct request *request, const struct problem 
 {
     struct problem advised = *problem;
     if (slice_starts_with(request->parts[PART_INDEX], SLICE_LIT("_")))
-        advised.reason =
-            arena_printf(request->arena, "%.*s%.*s", SLICE_ARG(problem->reason), SLICE_ARG(own_path_advice(request)));
+        advised.reason = arena_printf(request->arena, "%.*s%.*s", SLICE_ARG(problem->reason),
+                                      SLICE_ARG(native_path_suggest(request)));
     return advised;
 }
 

@@ -4,8 +4,8 @@
  */
 #include "api/request/reply.h"
 
-#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 #include "api/request/yaml.h"
 #include "base/check.h"
 #include "json/filter.h"
@@ -85,7 +85,8 @@ static yyjson_val *parse_response(struct request *request)
 {
     struct json_doc doc;
     struct slice text = buf_as_slice(&request->exchange->response);
-    if (budget_guard_asks(&request->memory, text.len) && !budget_guard_take(&request->memory, memory_of_json(text)))
+    if (budget_guard_asks(&request->memory, text.len) &&
+        !budget_guard_take(&request->memory, request_budget_of_json(text)))
         return NULL; /* refused, or over */
     struct budget_guard *guard = tl_steal(request->arena->guard); /* it has been asked */
     int r = json_parse_stored(request->arena, text, &doc);
@@ -156,8 +157,8 @@ static void apply_form(struct request *request)
 /* There is no room for the response, or for its form: that is said in its place. */
 static void tell_refused(struct request *request)
 {
-    (void)memory_refuse(request);
-    memory_committed(request);
+    (void)request_budget_refuse(request);
+    request_budget_committed(request);
     account_reset(&request->account);
     buf_deinit(&request->exchange->response);
     problem_reply(request, &request->problem);
@@ -173,9 +174,9 @@ bool reply_takes_long(const struct request *request)
 
 void reply_finish(struct request *request)
 {
-    if (!memory_refused(request))
+    if (!request_budget_refused(request))
         apply_form(request);
-    if (memory_refused(request))
+    if (request_budget_refused(request))
         tell_refused(request);
     apply_content_type(request);
 }

@@ -8,17 +8,17 @@
 #include <stdarg.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/as_of.h"
 #include "api/request/awaited.h"
 #include "api/request/consistency.h"
 #include "api/request/distribution.h"
 #include "api/request/head_waits.h"
 #include "api/request/instant.h"
-#include "api/request/memory.h"
-#include "api/request/past.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "api/request/access_log.h"
+#include "api/request/request_budget.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
@@ -124,7 +124,7 @@ int request_accept(struct request *request)
     if (!params_known(&request->params, request->route->params) &&
         params_check(&request->params, accepted_names(request), path, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
-    bool may_be_body = request->route->form != FORM_OWN; /* in our own calls `source` is an ordinary parameter */
+    bool may_be_body = request->route->form != FORM_NATIVE; /* in our own calls `source` is an ordinary parameter */
     return may_be_body && params_listed(request->route->params, "source") ? check_source(request) : 0;
 }
 
@@ -148,7 +148,7 @@ int request_json(struct request *request, unsigned json_flags, struct json_doc *
 int request_blank(struct request *request, const char *parser)
 {
     struct slice body = request_body(request);
-    if (request->dialect != DIALECT_7 || body.len == 0 || !place_is_blank(body))
+    if (request->dialect != DIALECT_7 || body.len == 0 || !location_is_blank(body))
         return 0;
     return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:0] [%s] Expected START_OBJECT but was: null", parser);
 }
@@ -159,8 +159,8 @@ int request_first_json(struct request *request, struct json_doc *ret_doc)
     *ret_doc = (struct json_doc){NULL};
     if (body.len == 0)
         return 0;
-    int r = json_parse(request->arena, request->dialect == DIALECT_7 ? place_first_value(body) : body, request->dialect,
-                       0, ret_doc, &request->problem);
+    int r = json_parse(request->arena, request->dialect == DIALECT_7 ? location_first_value(body) : body,
+                       request->dialect, 0, ret_doc, &request->problem);
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
@@ -476,9 +476,9 @@ static bool only_reads(const struct command *command)
 
 static int submit(struct request *request, struct command *command, struct command_submission how)
 {
-    if (memory_refused(request)) {
+    if (request_budget_refused(request)) {
         command_free(command);
-        return memory_refuse(request);
+        return request_budget_refuse(request);
     }
     if (changes_the_past(request) && !command_is(command->type, COMMAND_UNLOGGED)) {
         command_free(command);
@@ -488,7 +488,7 @@ static int submit(struct request *request, struct command *command, struct comma
     if (command_is(command->type, COMMAND_DDL))
         fill_change(request, command);
     if (!only_reads(command))
-        memory_committed(request);
+        request_budget_committed(request);
     struct command_submission *submission = arena_alloc(&command->arena, sizeof *submission);
     *submission = how;
     command->context = submission;
@@ -628,7 +628,7 @@ static void request_release(struct request *request)
     unpin(request);
     if (request->query != NULL)
         journal_query_txn_release(request->api->journal, tl_steal(request->query));
-    memory_end(request);
+    request_budget_end(request);
 }
 
 void request_end_stream(struct request *request)
@@ -640,7 +640,7 @@ void request_end_stream(struct request *request)
 static int request_enter_handler(struct request *request)
 {
     request_clock(request);
-    return past_handle(request);
+    return as_of_handle(request);
 }
 
 /* The answer is there, and is laid out and sent. */
@@ -714,7 +714,7 @@ void request_settle(struct request *request, int result)
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);
-    struct request *behind = gate_leave(api->gate, request);
+    struct request *behind = txn_queue_leave(api->txn_queue, request);
     exchange_respond(request->exchange);
     if (behind != NULL) { /* on a worker, so that a long queue does not nest */
         behind->next = request_enter_handler;

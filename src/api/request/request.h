@@ -15,7 +15,7 @@
  *                                  caller's own, within the call
  *   request_work(),                a worker
  *   request_work_short()
- *   gate_enter() that returns      the owner of the request before it, whose request_settle()
+ *   txn_queue_enter() that returns      the owner of the request before it, whose request_settle()
  *   false                          hands it to a worker
  *   request_park(), with a list    the thread that takes it off the list: followers (_changes,
  *   under a lock                   Tidelock-After), head_waits (reads of the newest state),
@@ -38,12 +38,12 @@
  *   api, exchange                  set before the first hand-over, never changed
  *   abandoned, cancelled           atomic; set once, never reset
  *   waiter                         atomic; journal_cancel_waiter() from any thread
- *   link                           of the thread that holds the lock of the list: workers, gate
+ *   link                           of the thread that holds the lock of the list: workers, txn_queue
  *   exchange->on_disconnect        atomic; the owner sets it after all that the function reads
  *   context                        attachment_broken() only: set before on_disconnect is set to
  *                                  it, never changed afterwards
  *
- * Every other field, such as `dialect`, `on_worker`, `gated`, `next` and `context`, is the owner's
+ * Every other field, such as `dialect`, `on_worker`, `in_txn_queue`, `next` and `context`, is the owner's
  * alone. `dialect` is moreover settled when the handler first passes the request on, and does not
  * change afterwards; where parts of a request have dialects of their own (_mget, _bulk), each part
  * keeps its own.
@@ -108,10 +108,10 @@ struct request {
     bool reads_past;         /* it reads at a timestamp that it names */
     struct query_txn *query; /* the transaction, when that is an open query transaction; journal_query_txn_release() */
     bool on_worker;          /* owner's: it is a worker, as far as is known, and may take its time */
-    bool gated;              /* owner's: the request is at the gate or has passed it */
+    bool in_txn_queue;       /* owner's: the request waits in the queue of its transaction, or has passed it */
 
     struct problem problem;     /* with REQUEST_REFUSED */
-    struct budget_guard memory; /* its share of the memory budget; memory.h */
+    struct budget_guard memory; /* its share of the memory budget; request_budget.h */
     struct account account; /* of its time; every loop over what a client sent draws on it, or on one made like it */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have
@@ -126,12 +126,12 @@ struct request {
     struct overlay *overlay; /* of its transaction, referenced; the same */
     tl_ts pinned_ts;         /* pinned in the journal until the request is settled or gets another view; 0: none */
 
-    request_handler *next;       /* where a worker or the gate continues */
+    request_handler *next;       /* where a worker or the transaction's queue continues */
     request_handler *reader;     /* the argument of request_read(), while the read waits for its timestamp */
     struct awaited *awaited;     /* the wait for a timestamp (awaited.h); NULL: none */
     struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
     tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
-    struct list link;            /* in the queue of the workers or of the gate */
+    struct list link;            /* in the queue of the workers or of a transaction */
     atomic_bool abandoned; /* the connection broke while the request was processed: no client waits for the response */
     atomic_bool cancelled; /* by another request: _tasks/_cancel */
     struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */

@@ -29,7 +29,7 @@ struct request;
     X(SCROLL_ID, "scroll_id") \
     X(TASK_ID, "task_id")     \
     X(NODE_ID, "node_id")     \
-    X(TRANSACTION, "transaction") /* whose requests go one after another, see gate.h */
+    X(TRANSACTION, "transaction") /* whose requests go one after another, see txn_queue.h */
 
 enum route_part {
 #define X(symbol, name) PART_##symbol,
@@ -43,7 +43,7 @@ enum route_form {
     FORM_TYPELESS, /* 7.10, or 8 when the client asks for it */
     FORM_TYPED,    /* 5.6 */
     FORM_SHARED,   /* same path in all versions: 7.10's replies, unless the handler knows better */
-    FORM_OWN,      /* Tidelock's own */
+    FORM_NATIVE,   /* Tidelock's own */
 };
 
 typedef int request_handler(struct request *request);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/thread.h"
 
 enum { THREADS_MAX = WORKERS_MAX + (WORKERS_MAX + 1) / 2 };
 
@@ -19,7 +20,7 @@ struct workers {
     unsigned queued_long;
     bool stopping;
     unsigned count;
-    pthread_t threads[THREADS_MAX];
+    struct thread threads[THREADS_MAX];
 };
 
 /* Requires: the lock is held. Returns: the oldest request of a kind; NULL: none is queued. */
@@ -62,16 +63,14 @@ static void work(struct workers *workers, enum work_kind kind)
     }
 }
 
-static void *long_main(void *context)
+static void long_main(void *context)
 {
     work(context, WORK_LONG);
-    return NULL;
 }
 
-static void *short_main(void *context)
+static void short_main(void *context)
 {
     work(context, WORK_SHORT);
-    return NULL;
 }
 
 int workers_open(unsigned count, struct workers **ret_workers)
@@ -83,12 +82,14 @@ int workers_open(unsigned count, struct workers **ret_workers)
         pthread_cond_init(&workers->wakes[kind], NULL);
         list_init(&workers->queues[kind]);
     }
-    for (; workers->count < count + (count + 1) / 2; workers->count++)
-        if (pthread_create(&workers->threads[workers->count], NULL, workers->count < count ? long_main : short_main,
-                           workers) != 0) {
+    for (; workers->count < count + (count + 1) / 2; workers->count++) {
+        bool is_long = workers->count < count;
+        if (thread_start(&workers->threads[workers->count], is_long ? "worker-long" : "worker-short",
+                         is_long ? long_main : short_main, workers) != 0) {
             workers_close(workers);
             return TL_ERR_IO;
         }
+    }
     *ret_workers = workers;
     return 0;
 }
@@ -103,7 +104,7 @@ void workers_close(struct workers *workers)
         pthread_cond_broadcast(&workers->wakes[kind]);
     pthread_mutex_unlock(&workers->lock);
     for (unsigned i = 0; i < workers->count; i++)
-        pthread_join(workers->threads[i], NULL);
+        thread_join(&workers->threads[i]);
     for (int kind = 0; kind < WORK_KIND_COUNT; kind++)
         pthread_cond_destroy(&workers->wakes[kind]);
     pthread_mutex_destroy(&workers->lock);

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "core/command/command.h"
 #include "journal/journal.h"
 
@@ -29,8 +30,7 @@ struct file_scripts {
     unsigned under_way; /* commands submitted and not yet done */
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    pthread_t thread;
-    bool started;
+    struct thread thread;
 };
 
 /* --- The folder --------------------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void look(struct file_scripts *scripts)
     arena_deinit(&arena);
 }
 
-static void *watch(void *context)
+static void watch(void *context)
 {
     struct file_scripts *scripts = context;
     pthread_mutex_lock(&scripts->lock);
@@ -175,7 +175,6 @@ static void *watch(void *context)
         pthread_mutex_lock(&scripts->lock);
     }
     pthread_mutex_unlock(&scripts->lock);
-    return NULL;
 }
 
 static void wait_until_done(struct file_scripts *scripts)
@@ -198,8 +197,7 @@ int file_scripts_open(struct journal *journal, struct slice directory, struct fi
     pthread_cond_init(&scripts->wake, NULL);
     look(scripts);
     wait_until_done(scripts);
-    scripts->started = pthread_create(&scripts->thread, NULL, watch, scripts) == 0;
-    if (!scripts->started) {
+    if (thread_start(&scripts->thread, "file-scripts", watch, scripts) != 0) {
         file_scripts_close(scripts);
         return TL_ERR_IO;
     }
@@ -215,8 +213,7 @@ void file_scripts_close(struct file_scripts *scripts)
     scripts->stopping = true;
     pthread_cond_broadcast(&scripts->wake);
     pthread_mutex_unlock(&scripts->lock);
-    if (scripts->started)
-        pthread_join(scripts->thread, NULL);
+    thread_join(&scripts->thread);
     wait_until_done(scripts);
     pthread_cond_destroy(&scripts->wake);
     pthread_mutex_destroy(&scripts->lock);

@@ -7,9 +7,9 @@
 #include "api/request/dialect.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "api/request/problem_reply.h"
+#include "api/request/request_budget.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
@@ -56,17 +56,17 @@ static int read_header(struct request *request, struct slice line, struct search
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices"))
-            call->index = names_of_json(request->arena, value);
+            call->index = name_list_of_json(request->arena, value);
         else if (slice_is(name, "type") || slice_is(name, "types"))
-            call->types = names_of_json(request->arena, value);
+            call->types = name_list_of_json(request->arena, value);
         else if (slice_is(name, "routing"))
-            call->routing = names_of_json(request->arena, value);
+            call->routing = name_list_of_json(request->arena, value);
         else if (slice_is(name, "ignore_unavailable") || slice_is(name, "ignoreUnavailable"))
             call->options.ignore_unavailable = flag;
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
             call->options.allow_no_indices = flag;
         else if (slice_is(name, "expand_wildcards") || slice_is(name, "expandWildcards"))
-            r = index_options_expand(request, names_of_json(request->arena, value), &call->options);
+            r = index_options_expand(request, name_list_of_json(request->arena, value), &call->options);
         else if (slice_is(name, "allow_partial_search_results"))
             call->whole = !flag;
         else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
@@ -89,8 +89,8 @@ static int settle_dialect(struct request *request, const struct msearch *all, st
     call->dialect = last->dialect;
     if (request->form.compatible_8 || (slice_equal(call->index, last->index) && slice_equal(call->types, last->types)))
         return 0;
-    if (memory_stops(request, catalog_index_count(request_catalog(request))))
-        return memory_refuse(request);
+    if (request_budget_stops(request, catalog_index_count(request_catalog(request))))
+        return request_budget_refuse(request);
     call->dialect = call->types.len > 0 ? dialect_of_typed_call(request, call->index, call->types)
                                         : dialect_of_indices(request, call->index);
     return 0;
@@ -164,7 +164,9 @@ static int run_item(struct request *request, struct msearch_item *item, int64_t 
     }
     if (r == SEARCH_CANCELLED) /* and so is the whole */
         (void)account_poll(&request->account);
-    return r == 0 ? 0 : r == SEARCH_CANCELLED ? memory_refuse(request) : search_outcome(request, &item->call, r);
+    return r == 0                  ? 0
+           : r == SEARCH_CANCELLED ? request_budget_refuse(request)
+                                   : search_outcome(request, &item->call, r);
 }
 
 static void write_failure(struct request *request, enum dialect dialect, struct json_writer *writer)
@@ -217,7 +219,7 @@ static int answer_all(struct request *request)
     json_writer_init(&list, &items);
     json_begin(&list, '[');
     int r = 0;
-    for (size_t i = 0; r == 0 && i < all->count && !memory_refused(request); i++)
+    for (size_t i = 0; r == 0 && i < all->count && !request_budget_refused(request); i++)
         r = write_item(request, &list, all->items[i]);
     json_end(&list, ']');
     if (r == 0) {

@@ -10,8 +10,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/request_budget.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
@@ -91,9 +91,9 @@ static int read_page(struct request *request, struct scroll_job *job)
  */
 static int commit_to_reply(struct request *request)
 {
-    if (memory_refused(request))
-        return memory_refuse(request);
-    memory_committed(request);
+    if (request_budget_refused(request))
+        return request_budget_refuse(request);
+    request_budget_committed(request);
     return 0;
 }
 

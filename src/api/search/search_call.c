@@ -8,9 +8,9 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
 #include "api/search/searches.h"
+#include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "base/clock.h"
 #include "core/documents/doc.h"
@@ -118,8 +118,8 @@ static int refuse_list(struct request *request, struct search_call *call)
 /* 7.10 reads the first value, then refuses a token that follows it. Returns: 0; REQUEST_REFUSED. */
 static int refuse_behind(struct request *request, struct search_call *call, struct slice body)
 {
-    size_t at = place_first_value(body).len, line, column;
-    while (at < body.len && place_is_blank(slice_make(body.data + at, 1)))
+    size_t at = location_first_value(body).len, line, column;
+    while (at < body.len && location_is_blank(slice_make(body.data + at, 1)))
         at++;
     char c = at < body.len ? body.data[at] : '\0';
     const char *token = c == '{' ? "START_OBJECT" : c == '[' ? "START_ARRAY" : c == '"' ? "VALUE_STRING" : NULL;
@@ -174,13 +174,13 @@ int search_call_body(struct request *request, struct search_call *call, struct s
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
     struct query_parser parser = parser_of(call, request, doc);
-    bool blank = call->dialect == DIALECT_7 && place_is_blank(body);
+    bool blank = call->dialect == DIALECT_7 && location_is_blank(body);
     if (body.len == 0 || (blank && count))
         return 0;
     if (blank)
         return refuse_blank(request, call);
     if (count && call->dialect == DIALECT_7)
-        body = place_first_value(body);
+        body = location_first_value(body);
     int r = json_parse(call->arena, arena_copy(call->arena, body), call->dialect, 0, doc, &request->problem);
     if (r > 0 && call->dialect == DIALECT_7 && !count && refuse_behind(request, call, body) != 0)
         return REQUEST_REFUSED;
@@ -727,7 +727,7 @@ static void wrap_for_shards(const struct search_call *call, const struct problem
 static int cancelled(struct request *request, const struct search_call *call)
 {
     (void)account_poll(&request->account);
-    int r = memory_refuse(request);
+    int r = request_budget_refuse(request);
     if (request->account.end == ACCOUNT_CANCELLED) {
         struct problem cause = request->problem;
         wrap_for_shards(call, &cause, &request->problem);

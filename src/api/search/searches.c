@@ -10,6 +10,7 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "core/catalog/cluster_settings.h"
 #include "metrics/metrics.h"
 #include "script/script.h"
@@ -23,7 +24,7 @@ struct searches {
     struct api *api;
     pthread_mutex_t lock;
     pthread_cond_t wake; /* of the reaper, to end */
-    pthread_t reaper;
+    struct thread reaper;
     bool stopping;         /* of the reaper */
     bool closed;           /* to new contexts */
     atomic_bool cancelled; /* searches that run end soon */
@@ -364,7 +365,7 @@ int search_keep_allow(struct request *request, enum context_kind kind, struct sl
 
 /* --- Life --------------------------------------------------------------------------------------------------------- */
 
-static void *reaper_main(void *user)
+static void reaper_main(void *user)
 {
     struct searches *searches = user;
     pthread_mutex_lock(&searches->lock);
@@ -377,7 +378,6 @@ static void *reaper_main(void *user)
         pthread_mutex_lock(&searches->lock);
     }
     pthread_mutex_unlock(&searches->lock);
-    return NULL;
 }
 
 int searches_open(struct api *api, struct searches **ret_searches)
@@ -390,8 +390,7 @@ int searches_open(struct api *api, struct searches **ret_searches)
     pthread_mutex_init(&searches->lock, NULL);
     pthread_mutex_init(&searches->script_lock, NULL);
     pthread_cond_init(&searches->wake, NULL);
-    if (pthread_create(&searches->reaper, NULL, reaper_main, searches) != 0) {
-        searches->stopping = true;
+    if (thread_start(&searches->reaper, "reaper", reaper_main, searches) != 0) {
         searches_close(searches);
         return TL_ERR_IO;
     }
@@ -403,13 +402,11 @@ void searches_close(struct searches *searches)
 {
     if (searches == NULL)
         return;
-    if (!searches->stopping) { /* the reaper looks at tasks, too */
-        pthread_mutex_lock(&searches->lock);
-        searches->stopping = true;
-        pthread_cond_broadcast(&searches->wake);
-        pthread_mutex_unlock(&searches->lock);
-        pthread_join(searches->reaper, NULL);
-    }
+    pthread_mutex_lock(&searches->lock);
+    searches->stopping = true;
+    pthread_cond_broadcast(&searches->wake);
+    pthread_mutex_unlock(&searches->lock);
+    thread_join(&searches->reaper); /* it looks at tasks, too */
     tasks_free(searches->tasks);
     clear(searches, is_any, NULL);
     script_cache_free(searches->scripts);

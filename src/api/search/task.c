@@ -8,11 +8,12 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/forward.h"
-#include "api/request/names.h"
+#include "api/request/name_list.h"
 #include "api/request/url.h"
 #include "api/search/searches.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
@@ -210,7 +211,7 @@ static void drop_old(struct tasks *tasks)
     }
 }
 
-static void *task_main(void *user)
+static void task_main(void *user)
 {
     struct task *task = user;
     struct tasks *tasks = task->tasks;
@@ -230,15 +231,11 @@ static void *task_main(void *user)
     if (--tasks->running == 0)
         pthread_cond_broadcast(&tasks->quiet);
     pthread_mutex_unlock(&tasks->lock);
-    mem_thread_end();
-    return NULL;
 }
 
 int task_start(struct task *task, struct arena *arena, struct problem *ret_problem)
 {
     struct tasks *tasks = task->tasks;
-    pthread_t thread;
-    pthread_attr_t attributes;
     pthread_mutex_lock(&tasks->lock);
     bool full = tasks->running >= TASKS_RUNNING_MAX || tasks->closing;
     task->waited_for = task->request != NULL;
@@ -253,11 +250,7 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
                     TASKS_RUNNING_MAX);
         return REQUEST_REFUSED;
     }
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    int r = pthread_create(&thread, &attributes, task_main, task);
-    pthread_attr_destroy(&attributes);
-    if (r == 0)
+    if (thread_start_detached("by-query", task_main, task) == 0)
         return 0;
     pthread_mutex_lock(&tasks->lock);
     tasks->running--;
@@ -450,7 +443,7 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
 
 static bool wanted_action(struct slice patterns, struct slice action)
 {
-    return patterns.data == NULL || names_listed(patterns, action);
+    return patterns.data == NULL || name_list_has(patterns, action);
 }
 
 /* The tasks that run, and (where `self`) the call that asks. */

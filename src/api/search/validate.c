@@ -8,8 +8,8 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
-#include "api/request/memory.h"
-#include "api/request/place.h"
+#include "api/request/location.h"
+#include "api/request/request_budget.h"
 #include "api/search/searches.h"
 
 enum { INLINE_BYTES = 4096 }; /* of a query, for all indices together: longer ones run on a worker */
@@ -93,7 +93,7 @@ static int reply(struct request *request, const struct query_validation *validat
         json_begin(&w, '[');
         for (size_t i = 0; i < context->index_count; i++) {
             unsigned shards = validation->all_shards ? context->indices[i].shard_count : 1;
-            for (unsigned shard = 0; shard < shards && !memory_refused(request); shard++)
+            for (unsigned shard = 0; shard < shards && !request_budget_refused(request); shard++)
                 write_verdict(&w, validation, &context->indices[i], shard, &verdicts[i]);
         }
         json_end(&w, ']');
@@ -124,8 +124,8 @@ static int ask_all(struct request *request)
     struct verdict *verdicts = arena_zalloc(request->arena, (context->index_count + 1) * sizeof *verdicts);
     bool valid = true;
     for (size_t i = 0; i < context->index_count; i++) {
-        if (memory_stops(request, validation->bytes + 1))
-            return memory_refuse(request);
+        if (request_budget_stops(request, validation->bytes + 1))
+            return request_budget_refuse(request);
         int r = ask_index(request, validation, &context->indices[i], &verdicts[i]);
         if (r != 0)
             return search_outcome(request, &validation->call, r);
@@ -148,10 +148,10 @@ static int ready(struct request *request)
 
 static bool is_blank_object(struct slice body)
 {
-    struct slice value = place_first_value(body);
-    while (value.len > 0 && place_is_blank(slice_make(value.data, 1)))
+    struct slice value = location_first_value(body);
+    while (value.len > 0 && location_is_blank(slice_make(value.data, 1)))
         value = slice_from_offset(value, 1);
-    return value.len >= 2 && value.data[0] == '{' && place_is_blank(slice_make(value.data + 1, value.len - 2));
+    return value.len >= 2 && value.data[0] == '{' && location_is_blank(slice_make(value.data + 1, value.len - 2));
 }
 
 int handle_validate_query(struct request *request)
@@ -169,14 +169,14 @@ int handle_validate_query(struct request *request)
         (r = request_bool(request, "all_shards", &validation->all_shards)) != 0 ||
         (r = search_call_init(request, request->arena, &validation->call)) != 0 ||
         (r = index_options_read(request, &some, &validation->call.options)) != 0 ||
-        (place_is_blank(body) && (r = search_call_lucene(request, &validation->call)) != 0) ||
+        (location_is_blank(body) && (r = search_call_lucene(request, &validation->call)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
     if (is_blank_object(body))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: query cannot be null;");
     r = search_call_body(request, &validation->call, body, true);
-    if (r != 0 && request->problem.type != PROBLEM_LIMIT_EXCEEDED && !memory_refused(request))
+    if (r != 0 && request->problem.type != PROBLEM_LIMIT_EXCEEDED && !request_budget_refused(request))
         return reply_broken(request, validation);
     if (r != 0)
         return r;

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/types.h"
 #include "cmdlog/etcd/messages.h"
 #include "cmdlog/etcd/transport.h"
@@ -48,11 +49,10 @@ struct lane {
 };
 
 struct etcd_client {
-    pthread_t thread;
+    struct thread thread;
     pthread_mutex_t lock; /* guards `requests` */
     pthread_mutex_t error_lock;
     int wake_fd;
-    bool started;
     atomic_bool stopping;
     struct etcd_member members[MEMBERS_MAX];
     size_t member_count;
@@ -424,7 +424,7 @@ static void wait_for_events(struct etcd_client *client, uint64_t next, uint64_t 
             work(client, lanes[i], fds[i].revents, now);
 }
 
-static void *run(void *context)
+static void run(void *context)
 {
     struct etcd_client *client = context;
     while (!atomic_load(&client->stopping)) {
@@ -433,8 +433,6 @@ static void *run(void *context)
             work(client, i, 0, now);
         wait_for_events(client, next, now);
     }
-    mem_thread_end();
-    return NULL;
 }
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
@@ -593,8 +591,7 @@ int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struc
 int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret_reason)
 {
     client->tasks = tasks;
-    client->started = pthread_create(&client->thread, NULL, run, client) == 0;
-    return client->started ? 0 : fail(ret_reason, "no thread can be made");
+    return thread_start(&client->thread, "etcd", run, client) == 0 ? 0 : fail(ret_reason, "no thread can be made");
 }
 
 void etcd_client_close(struct etcd_client *client)
@@ -603,8 +600,7 @@ void etcd_client_close(struct etcd_client *client)
         return;
     atomic_store(&client->stopping, true);
     etcd_client_wake(client);
-    if (client->started)
-        pthread_join(client->thread, NULL);
+    thread_join(&client->thread);
     REQUIRE(list_empty(&client->requests));
     for (int i = 0; i < LANE_COUNT; i++) {
         struct channel *channel = client->lanes[i].channel;

@@ -49,7 +49,7 @@ size_t lock_specs__lock_count(const struct lock_spec_list *specs)
 
 enum {
     LOCK_BYTES = 256,  /* of one lock */
-    LEVEL_BYTES = 192, /* of a directory above it; equal to the value in api/request/memory.c */
+    LEVEL_BYTES = 192, /* of a directory above it; equal to the value in api/request/request_budget.c */
 };
 
 size_t owner__lock_bytes(const struct lock_owner *owner)

@@ -29,7 +29,7 @@ size_t lock_specs__lock_count(const struct lock_spec_list *specs);
 /*
  * Returns: an estimate of the bytes that these locks take, with each directory above them. Shared
  *          directories are counted once only if the sum would exceed `most` otherwise.
- *          api/request/memory.c estimates the paths in a request body alike; paths of scripts and
+ *          api/request/request_budget.c estimates the paths in a request body alike; paths of scripts and
  *          stored documents are in no body.
  */
 size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most);

@@ -175,6 +175,9 @@ void catalog_problem_blocked(struct arena *arena, struct slice index, const stru
 /* Options of search, count, get mapping and similar calls. */
 #define CATALOG_OPTIONS_DEFAULT ((struct catalog_options){.allow_no_indices = true, .expand_open = true})
 
+/* Options of calls about the cluster and its history: also closed and hidden indices; missing ones are skipped. */
+extern const struct catalog_options catalog_options_every_index;
+
 /* An index to which an expression resolved. */
 struct catalog_target {
     const struct catalog_index *index;

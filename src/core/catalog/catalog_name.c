@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of indices and aliases: Elasticsearch's rules, in its order and words. */
+#include "base/letter_case.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 
@@ -35,36 +36,10 @@ static uint32_t next_code_point(struct slice text, size_t *at)
     return code;
 }
 
-/*
- * Ranges of upper-case letters. In a paired range upper and lower case alternate, upper case first.
- */
-static const struct {
-    uint32_t first, last;
-    bool pairs;
-} upper_ranges[] = {
-    {'A', 'Z', false},       {0xc0, 0xd6, false},     {0xd8, 0xde, false},       {0x100, 0x137, true},
-    {0x139, 0x148, true},    {0x14a, 0x177, true},    {0x178, 0x178, false},     {0x179, 0x17e, true},
-    {0x1cd, 0x1dc, true},    {0x1de, 0x1ef, true},    {0x1f8, 0x21f, true},      {0x222, 0x233, true},
-    {0x386, 0x386, false},   {0x388, 0x38f, false},   {0x391, 0x3a1, false},     {0x3a3, 0x3ab, false},
-    {0x3d8, 0x3ef, true},    {0x400, 0x42f, false},   {0x460, 0x481, true},      {0x48a, 0x4bf, true},
-    {0x4c1, 0x4ce, true},    {0x4d0, 0x52f, true},    {0x531, 0x556, false},     {0x10a0, 0x10c5, false},
-    {0x13a0, 0x13f5, false}, {0x1e00, 0x1e95, true},  {0x1ea0, 0x1eff, true},    {0x2160, 0x216f, false},
-    {0x24b6, 0x24cf, false}, {0x2c00, 0x2c2e, false}, {0x2c80, 0x2ce3, true},    {0xa640, 0xa66d, true},
-    {0xa722, 0xa72f, true},  {0xff21, 0xff3a, false}, {0x10400, 0x10427, false}, {0x1e900, 0x1e921, false},
-};
-
-static bool is_upper(uint32_t code)
-{
-    for (size_t i = 0; i < sizeof(upper_ranges) / sizeof(upper_ranges[0]); i++)
-        if (code >= upper_ranges[i].first && code <= upper_ranges[i].last)
-            return !upper_ranges[i].pairs || (code - upper_ranges[i].first) % 2 == 0;
-    return false;
-}
-
 static bool has_upper(struct slice name)
 {
     for (size_t at = 0; at < name.len;)
-        if (is_upper(next_code_point(name, &at)))
+        if (case_is_upper(LETTER_CASE_NAMES, next_code_point(name, &at)))
             return true;
     return false;
 }

@@ -5,6 +5,13 @@
 #include "core/catalog/catalog_internal.h"
 #include "json/filter.h"
 
+const struct catalog_options catalog_options_every_index = {.ignore_unavailable = true,
+                                                            .allow_no_indices = true,
+                                                            .expand_open = true,
+                                                            .expand_closed = true,
+                                                            .expand_hidden = true,
+                                                            .allow_closed = true};
+
 void catalog_problem_missing(struct arena *arena, struct slice name, bool alias_or_index, enum dialect dialect,
                              struct problem *ret_problem)
 {

@@ -118,18 +118,7 @@ static int check_level(const struct setting *setting, struct arena *arena, struc
     return SETTINGS_REFUSED;
 }
 
-enum { CHOICES_MOST = 7 };
-
-/*
- * Texts with a fixed set of values. Where case does not matter, the message has the refused text in
- * capitals.
- */
-static const struct choice {
-    const char *key;
-    bool any_case;
-    const char *of[CHOICES_MOST];
-    const char *before, *after; /* parts of the message around the refused text */
-} choices[] = {
+static const struct setting_choice choices[] = {
     {"cluster.no_master_block",
      false,
      {"all", "write", "metadata_write"},
@@ -177,34 +166,6 @@ static const struct choice {
      "]"},
 };
 
-static struct slice in_capitals(struct slice text, struct arena *arena)
-{
-    char *upper = arena_alloc(arena, text.len + 1);
-    for (size_t i = 0; i < text.len; i++)
-        upper[i] = text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 'a' + 'A') : text.data[i];
-    return slice_make(upper, text.len);
-}
-
-static int check_choice(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
-{
-    struct slice text = setting->values[0];
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        const struct choice *choice = &choices[i];
-        if (!slice_is(setting->key, choice->key))
-            continue;
-        for (size_t k = 0; k < CHOICES_MOST && choice->of[k] != NULL; k++)
-            if (text.len == strlen(choice->of[k]) &&
-                (choice->any_case ? strncasecmp(text.data, choice->of[k], text.len) == 0
-                                  : slice_is(text, choice->of[k])))
-                return 0;
-        struct slice shown = choice->any_case ? in_capitals(text, arena) : text;
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(shown),
-                    choice->after);
-        return SETTINGS_REFUSED;
-    }
-    return 0;
-}
-
 /* Checks a rate such as "10/1m". */
 static int check_rate(const struct setting *setting, enum dialect dialect, struct arena *arena,
                       struct problem *ret_problem)
@@ -242,8 +203,9 @@ static int check_kind(const struct known *known, const struct setting *setting, 
                    ? 0
                    : SETTINGS_REFUSED;
     default:
-        return slice_is(setting->key, "script.max_compilations_rate") ? check_rate(setting, dialect, arena, ret_problem)
-                                                                      : check_choice(setting, arena, ret_problem);
+        return slice_is(setting->key, "script.max_compilations_rate")
+                   ? check_rate(setting, dialect, arena, ret_problem)
+                   : setting__check_choice(choices, sizeof choices / sizeof *choices, setting, arena, ret_problem);
     }
 }
 

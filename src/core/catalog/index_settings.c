@@ -259,18 +259,7 @@ static int check_pipeline(const struct setting *setting, struct arena *arena, st
     return INDEX_SETTINGS_REFUSED;
 }
 
-enum { CHOICES_MOST = 5 };
-
-/*
- * Texts with a fixed set of values. Where case does not matter, the message has the refused text in
- * capitals.
- */
-static const struct choice {
-    const char *key;
-    bool any_case;
-    const char *of[CHOICES_MOST];
-    const char *before, *after; /* parts of the message around the refused text */
-} choices[] = {
+static const struct setting_choice choices[] = {
     {"index.codec",
      false,
      {"default", "best_compression", "lucene_default"},
@@ -315,29 +304,6 @@ static const struct choice {
      "No enum constant org.elasticsearch.index.translog.Translog.Durability.",
      ""},
 };
-
-static struct slice in_capitals(struct slice text, struct arena *arena)
-{
-    char *upper = arena_alloc(arena, text.len + 1);
-    for (size_t i = 0; i < text.len; i++)
-        upper[i] = text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 'a' + 'A') : text.data[i];
-    return slice_make(upper, text.len);
-}
-
-static int check_choice(const struct choice *choice, struct slice text, struct arena *arena,
-                        struct problem *ret_problem)
-{
-    struct slice shown = choice->any_case ? in_capitals(text, arena) : text;
-    for (size_t i = 0; i < CHOICES_MOST && choice->of[i] != NULL; i++) {
-        struct slice one = slice_from(choice->of[i]);
-        if (text.len == one.len &&
-            (choice->any_case ? strncasecmp(text.data, one.data, one.len) == 0 : slice_equal(text, one)))
-            return 0;
-    }
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(shown),
-                choice->after);
-    return INDEX_SETTINGS_REFUSED;
-}
 
 static bool is_boolean(struct slice text)
 {
@@ -386,10 +352,9 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
         return check_replicas(text, arena, ret_problem);
     if (slice_is(setting->key, "index.indexing.slowlog.source"))
         return check_slow_source(setting, arena, ret_problem);
-    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
-        if (slice_is(setting->key, choices[i].key))
-            return check_choice(&choices[i], text, arena, ret_problem);
-    return 0;
+    return setting__check_choice(choices, sizeof choices / sizeof *choices, setting, arena, ret_problem) == 0
+               ? 0
+               : INDEX_SETTINGS_REFUSED;
 }
 
 /*

@@ -2,6 +2,8 @@
 /* Validation of the text of a setting. */
 #include "core/catalog/setting_kind.h"
 
+#include <strings.h>
+
 bool setting__matches(const char *pattern, struct slice key)
 {
     struct slice whole = slice_from(pattern);
@@ -46,5 +48,40 @@ int setting__check_boolean(const struct setting *setting, struct arena *arena, s
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+    return SETTINGS_REFUSED;
+}
+
+static struct slice in_capitals(struct slice text, struct arena *arena)
+{
+    char *upper = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++)
+        upper[i] = text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 'a' + 'A') : text.data[i];
+    return slice_make(upper, text.len);
+}
+
+static bool is_choice(const struct setting_choice *choice, struct slice text)
+{
+    for (size_t i = 0; i < SETTING_CHOICES_MAX && choice->of[i] != NULL; i++) {
+        struct slice one = slice_from(choice->of[i]);
+        if (text.len == one.len &&
+            (choice->any_case ? strncasecmp(text.data, one.data, one.len) == 0 : slice_equal(text, one)))
+            return true;
+    }
+    return false;
+}
+
+int setting__check_choice(const struct setting_choice *choices, size_t count, const struct setting *setting,
+                          struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    const struct setting_choice *choice = choices;
+    while (choice < choices + count && !slice_is(setting->key, choice->key))
+        choice++;
+    if (choice == choices + count || is_choice(choice, text))
+        return 0;
+    if (choice->any_case)
+        text = in_capitals(text, arena);
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(text),
+                choice->after);
     return SETTINGS_REFUSED;
 }

@@ -32,4 +32,21 @@ int setting__check_number(const struct setting *setting, int64_t least, int64_t 
                           struct problem *ret_problem) TL_MUST_USE;
 int setting__check_boolean(const struct setting *setting, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
+enum { SETTING_CHOICES_MAX = 7 };
+
+/* A setting with a fixed set of texts. */
+struct setting_choice {
+    const char *key;
+    bool any_case; /* case does not matter; the message has the refused text in capitals */
+    const char *of[SETTING_CHOICES_MAX];
+    const char *before, *after; /* parts of the message around the refused text */
+};
+
+/*
+ * Checks the one text of a setting against its row of a table. Settings without a row may have any
+ * text. Returns: as above.
+ */
+int setting__check_choice(const struct setting_choice *choices, size_t count, const struct setting *setting,
+                          struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
 #endif

@@ -440,27 +440,13 @@ static void grant_waiting(struct lock_table *table, struct lock_request *request
 }
 
 /*
- * Returns: the first cleanup request that nothing blocks, or NULL. Those before it watch what
- * blocks them.
+ * Returns: the first request of a heap of scheduled requests, `ready_cleanup` or `wake`, that nothing
+ * blocks, or NULL. Those before it watch what blocks them.
  */
-static struct lock_request *first_ready_cleanup(struct lock_table *table)
+static struct lock_request *first_unblocked(struct lock_table *table, struct heap *scheduled)
 {
     struct heap_node *first;
-    while ((first = heap_first(&table->ready_cleanup)) != NULL) {
-        struct lock_request *request = container_of(first, struct lock_request, wake);
-        table->work++;
-        if (!lock__queue_watch(request))
-            return request;
-        unschedule(request);
-    }
-    return NULL;
-}
-
-/* As first_ready_cleanup(), of all other scheduled requests. */
-static struct lock_request *first_pending_grant(struct lock_table *table)
-{
-    struct heap_node *first;
-    while ((first = heap_first(&table->wake)) != NULL) {
+    while ((first = heap_first(scheduled)) != NULL) {
         struct lock_request *request = container_of(first, struct lock_request, wake);
         table->work++;
         if (!lock__queue_watch(request))
@@ -477,7 +463,7 @@ static size_t grant_cost(const struct lock_request *request)
     for (size_t i = 0; i < request->waiter_count; i++) {
         const struct lock_waiter *waiter = &request->waiters[i];
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
-            if ((lock__conflicts[waiter->bit] & lock__mask(bit)) != 0)
+            if ((lock__conflicts[waiter->bit] & lock__mask((enum lock_bit)bit)) != 0)
                 passed += waiter->resource->queue->counts[bit];
     }
     return 1 + request->spec_count / LOCK_GRANT_SPECS + passed / LOCK_GRANT_PASSED;
@@ -486,11 +472,11 @@ static size_t grant_cost(const struct lock_request *request)
 void lock__queue_process_wakeups(struct lock_table *table)
 {
     while (table->grants_suspended == 0) {
-        struct lock_request *cleanup = first_ready_cleanup(table), *request;
+        struct lock_request *cleanup = first_unblocked(table, &table->ready_cleanup), *request;
         if (cleanup != NULL && table->cleanup_quota > 0) {
             table->cleanup_quota--;
             grant_waiting(table, cleanup);
-        } else if ((request = first_pending_grant(table)) != NULL && table->grant_quota > 0) {
+        } else if ((request = first_unblocked(table, &table->wake)) != NULL && table->grant_quota > 0) {
             size_t cost = grant_cost(request);
             table->grant_quota = cost < table->grant_quota ? table->grant_quota - cost : 0;
             grant_waiting(table, request);
@@ -507,7 +493,7 @@ void lock_table_set_grant_quota(struct lock_table *table, size_t max)
 
 bool lock_table_has_pending_grants(struct lock_table *table)
 {
-    return table->grants_suspended == 0 && first_pending_grant(table) != NULL;
+    return table->grants_suspended == 0 && first_unblocked(table, &table->wake) != NULL;
 }
 
 void lock_table_continue_grants(struct lock_table *table)

@@ -43,7 +43,7 @@ static bool visit_name(struct groovy_resolver *r, struct node *node)
     }
     enum class_id id = resolve_groovy__class(r, node->text);
     if (id != CLASS_COUNT)
-        become_type(node, id);
+        become_type(node, (type_id)id);
     else
         become_binding(r, node);
     return true;
@@ -74,7 +74,7 @@ static bool visit_class_name(struct groovy_resolver *r, struct node *node)
     struct slice name = possible ? dotted(r, node) : SLICE_NONE;
     enum class_id id = name.len == 0 ? CLASS_COUNT : resolve_groovy__class(r, name);
     if (id != CLASS_COUNT)
-        become_type(node, id);
+        become_type(node, (type_id)id);
     return id != CLASS_COUNT;
 }
 

@@ -86,7 +86,7 @@ static bool enum_display_name(struct call *call, struct value *ret)
 static bool enum_values(struct call *call, struct value *ret)
 {
     enum class_id id = type_class(((struct class_object *)call->self.object)->type);
-    struct array *array = array_new(call->run, id, enumerator_count(id));
+    struct array *array = array_new(call->run, (type_id)id, enumerator_count(id));
     for (unsigned i = 0; array != NULL && i < array->count; i++)
         array->items[i] = enumerator_value(call->run, id, (int)i);
     return give(ret, array);

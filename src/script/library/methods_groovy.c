@@ -333,26 +333,6 @@ bool groovy_set_slice(struct run *run, struct value self, struct value indexes, 
 
 /* Strings in quotes */
 
-static bool inspect_list(struct run *run, struct value v, struct text_buf *out)
-{
-    struct iter iter;
-    bool first = true;
-    iter_init(&iter, run, v);
-    text_buf_unit(out, '[');
-    walk(&iter, item)
-    {
-        if (!first)
-            text_buf_ascii(out, ", ");
-        first = false;
-        if (item.kind == VALUE_OBJECT && item.object == v.object)
-            text_buf_ascii(out, "(this Collection)");
-        else if (!groovy_inspect(run, item, out))
-            return false;
-    }
-    text_buf_unit(out, ']');
-    return run->thrown == NULL;
-}
-
 static bool inspect_map(struct run *run, struct dict *dict, struct text_buf *out)
 {
     if (dict->count == 0) {
@@ -401,7 +381,7 @@ bool groovy_inspect(struct run *run, struct value v, struct text_buf *out)
         return value_append(run, v, out);
     if (!run_enter(run, 3))
         return false;
-    bool ok = map ? inspect_map(run, dict_of(v), out) : inspect_list(run, v, out);
+    bool ok = map ? inspect_map(run, dict_of(v), out) : value_append_list(run, v, groovy_inspect, out);
     run_leave(run, 3);
     return ok && !out->failed;
 }

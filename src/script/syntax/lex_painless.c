@@ -266,7 +266,7 @@ static bool lex_symbol(struct lexer *lexer)
 
 static bool lex_one(struct lexer *lexer)
 {
-    const char *stopped, *end;
+    const char *stopped = lexer->at, *end;
     char c = *lexer->at;
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
         skip_to(lexer, lexer->at + 1);

@@ -2,34 +2,16 @@
 /* Characters; see character.h. */
 #include "script/value/character.h"
 
+#include "base/letter_case.h"
+
 uint16_t char_upper(uint16_t c)
 {
-    if ((c >= 'a' && c <= 'z') || (c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3c9 && c != 0x3c2) ||
-        (c >= 0x430 && c <= 0x44f))
-        return (uint16_t)(c - 32);
-    if (c == 0xff)
-        return 0x178;
-    if (c >= 0x450 && c <= 0x45f)
-        return (uint16_t)(c - 80);
-    bool odd_pairs = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e);
-    if (c >= 0x100 && c <= 0x17f && c != 0x131 && c != 0x138 && c != 0x149 && c != 0x17f)
-        return (uint16_t)(c - ((c & 1) != odd_pairs));
-    return c;
+    return (uint16_t)case_upper(LETTER_CASE_SCRIPTS, c);
 }
 
 uint16_t char_lower(uint16_t c)
 {
-    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9) ||
-        (c >= 0x410 && c <= 0x42f))
-        return (uint16_t)(c + 32);
-    if (c >= 0x400 && c <= 0x40f)
-        return (uint16_t)(c + 80);
-    if (c >= 0x100 && c <= 0x17f && c != 0x130 && c != 0x178) {
-        bool odd_pairs = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e);
-        uint16_t lower = (uint16_t)(c + ((c & 1) == odd_pairs));
-        return char_upper(lower) == c ? lower : c;
-    }
-    return c;
+    return (uint16_t)case_lower(LETTER_CASE_SCRIPTS, c);
 }
 
 bool char_is_letter(uint16_t c)

@@ -2,9 +2,8 @@
 /*
  * Characters: case and category of a UTF-16 code unit, as in java.lang.Character.
  *
- * Case mapping covers ASCII, Latin-1 and the one-to-one pairs of Latin Extended-A, Greek and
- * Cyrillic; any other unit is returned unchanged. The categories also cover some scripts without
- * case.
+ * Case mapping covers the letters of LETTER_CASE_SCRIPTS (base/letter_case.h); any other unit is
+ * returned unchanged. The categories also cover some scripts without case.
  */
 #ifndef TL_SCRIPT_CHARACTER_H
 #define TL_SCRIPT_CHARACTER_H

@@ -39,7 +39,7 @@ bool type_assignable(type_id to, type_id from)
         bool objects = type_class(to) == CLASS_OBJECT || type_class(to) == CLASS_DEF;
         return objects && type_dims(to) > 0 && type_dims(from) > type_dims(to);
     }
-    if (type_dims(from) > 0 && (type_primitive(type_class(from)) || type_primitive(type_class(to))))
+    if (type_dims(from) > 0 && (type_primitive((type_id)type_class(from)) || type_primitive((type_id)type_class(to))))
         return false;
     if (type_dims(from) > 0 && type_class(to) == CLASS_DEF)
         return true;

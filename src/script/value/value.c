@@ -352,7 +352,7 @@ bool value_order(struct run *run, struct value a, struct value b, int *ret_order
 
 /* Texts */
 
-static bool append_list(struct run *run, struct value v, struct text_buf *out)
+bool value_append_list(struct run *run, struct value v, value_appender *append, struct text_buf *out)
 {
     struct iter iter;
     bool first = true;
@@ -365,11 +365,16 @@ static bool append_list(struct run *run, struct value v, struct text_buf *out)
         first = false;
         if (item.kind == VALUE_OBJECT && item.object == v.object)
             text_buf_ascii(out, "(this Collection)");
-        else if (!value_append(run, item, out))
+        else if (!append(run, item, out))
             return false;
     }
     text_buf_unit(out, ']');
     return run->thrown == NULL;
+}
+
+static bool append_list(struct run *run, struct value v, struct text_buf *out)
+{
+    return value_append_list(run, v, value_append, out);
 }
 
 static bool append_map(struct run *run, struct value v, struct text_buf *out)

@@ -144,6 +144,13 @@ bool value_hash(struct run *run, struct value v, int32_t *ret_hash);
 struct text_buf;
 bool value_append(struct run *run, struct value v, struct text_buf *out);
 
+typedef bool value_appender(struct run *run, struct value v, struct text_buf *out);
+/*
+ * Appends the elements of a collection in brackets, each by `append`; the collection itself as
+ * "(this Collection)". Returns: false with a throwable.
+ */
+bool value_append_list(struct run *run, struct value v, value_appender *append, struct text_buf *out);
+
 /* Returns: toString as a text; NULL with a throwable. */
 struct text *value_to_text(struct run *run, struct value v);
 

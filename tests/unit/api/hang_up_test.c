@@ -260,8 +260,8 @@ static void test_between_two_pieces(void **state)
     buf_deinit(&body);
 }
 
-/* At the gate: the transaction has another request, which waits. */
-static void test_at_the_gate(void **state)
+/* In the queue of a transaction, which has another request that waits. */
+static void test_hang_up_in_queue_of_transaction(void **state)
 {
     (void)state;
     char holder[64], second_holder[64], txn[64], target[128];
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(test_before_a_lone_command),
         cmocka_unit_test(test_while_a_worker_reads),
         cmocka_unit_test(test_between_two_pieces),
-        cmocka_unit_test(test_at_the_gate),
+        cmocka_unit_test(test_hang_up_in_queue_of_transaction),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -15,7 +15,7 @@
 #include "store/store.h"
 
 /* A gate that blocks syncs while `closed`. */
-struct gate {
+struct txn_queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool closed;
@@ -24,7 +24,7 @@ struct gate {
     unsigned stops;  /* waits of journal_stop() for another thread */
 };
 
-static struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+static struct txn_queue gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* The gate does not block this thread: its own syncs are not tested. */
 static _Thread_local bool is_stopping;

@@ -91,7 +91,7 @@ static int (*real_sync)(struct cmdlog *log, cmdlog_position position);
 
 static int sync_held(struct cmdlog *log, cmdlog_position position)
 {
-    if (atomic_load(&hold_saver) && pthread_equal(pthread_self(), held_journal->saver)) {
+    if (atomic_load(&hold_saver) && pthread_equal(pthread_self(), held_journal->saver.id)) {
         atomic_store(&hold_saver, false);
         sem_post(&saver_held);
         sem_wait(&saver_released);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls read the past. A call with a past timestamp (?timestamp=, ?as_of=) answers as of that or is refused;
- * none ignores it.
+ * Reads as of an earlier timestamp: which calls make them. A call with such a timestamp
+ * (?timestamp=, ?as_of=) answers as of it or is refused; none ignores it.
  *
  * - Reads of documents make their view by request_read().
  * - Reads of the catalog get its state at that timestamp, or of their transaction, before their handler runs.
@@ -10,12 +10,12 @@
  * - Calls that show the present only (locks, sessions, statistics of the store), and calls that
  *   change something, are refused.
  */
-#ifndef TL_API_PAST_H
-#define TL_API_PAST_H
+#ifndef TL_API_AS_OF_H
+#define TL_API_AS_OF_H
 
 #include "api/request/request.h"
 
 /* Runs the route's handler as of the timestamp or in the transaction that the request names. Returns: as a handler. */
-int past_handle(struct request *request) TL_MUST_USE;
+int as_of_handle(struct request *request) TL_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of others on a terminal; see shown.h. */
-#include "cli/shown.h"
+/* Texts of others on a terminal; see escape.h. */
+#include "cli/escape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { KEPT = 8 }; /* more than one line has */
 static _Thread_local struct buf kept[KEPT];
 static _Thread_local size_t turn;
 
-void shown_thread_end(void)
+void escape_thread_end(void)
 {
     for (size_t i = 0; i < KEPT; i++)
         buf_deinit(&kept[i]);
@@ -28,7 +28,7 @@ static struct buf *next_buf(void)
     return buf;
 }
 
-const char *shown_line(struct slice line)
+const char *escape_terminal_line(struct slice line)
 {
     struct buf *buf = next_buf();
     bool harmless;
@@ -44,7 +44,7 @@ const char *shown_line(struct slice line)
     return buf->data;
 }
 
-const char *shown_slice(struct slice text)
+const char *escape_terminal_slice(struct slice text)
 {
     struct buf *buf = next_buf();
     buf_escape_line(buf, text);
@@ -52,12 +52,12 @@ const char *shown_slice(struct slice text)
     return buf->data;
 }
 
-const char *shown(const char *text)
+const char *escape_terminal(const char *text)
 {
-    return text == NULL ? NULL : shown_slice(slice_from(text));
+    return text == NULL ? NULL : escape_terminal_slice(slice_from(text));
 }
 
-const char *shown_url(const char *url)
+const char *url_without_password(const char *url)
 {
     const char *host = strstr(url, "://");
     host = host == NULL ? url : host + 3;
@@ -66,7 +66,7 @@ const char *shown_url(const char *url)
         if (*c == '@')
             at = c; /* a password may have one itself */
     if (at == NULL)
-        return shown(url);
+        return escape_terminal(url);
     struct buf *buf = next_buf();
     buf_escape_line(buf, slice_make(url, (size_t)(host - url)));
     buf_escape_line(buf, slice_from(at + 1));
@@ -74,7 +74,7 @@ const char *shown_url(const char *url)
     return buf->data;
 }
 
-void shown_over(struct slice lines)
+void terminal_overwrite(struct slice lines)
 {
     fputs("\033[H", stdout);
     for (; lines.len > 0;) {

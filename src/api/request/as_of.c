@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls read the past; see past.h. */
-#include "api/request/past.h"
+/* Reads as of an earlier timestamp; see as_of.h. */
+#include "api/request/as_of.h"
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -92,17 +92,11 @@ static int refuse(struct request *request)
  */
 static struct lock_target *catalog_lock(struct request *request)
 {
-    static const struct catalog_options all = {.ignore_unavailable = true,
-                                               .allow_no_indices = true,
-                                               .expand_open = true,
-                                               .expand_closed = true,
-                                               .expand_hidden = true,
-                                               .allow_closed = true};
     struct lock_target *target = arena_zalloc(request->arena, sizeof *target);
     target->mode = LOCK_S;
     target->script = request->route->handler == handle_script_get;
     target->index = request->parts[target->script ? PART_ID : PART_INDEX];
-    target->expression = target->script ? NULL : &all;
+    target->expression = target->script ? NULL : &catalog_options_every_index;
     return target;
 }
 
@@ -136,7 +130,7 @@ static int refuse_apart(struct request *request)
     return 0;
 }
 
-int past_handle(struct request *request)
+int as_of_handle(struct request *request)
 {
     request_handler *handler = request->route->handler;
     bool moment = names_moment(request);

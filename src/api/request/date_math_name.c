@@ -3,14 +3,14 @@
  * Date math in index names: inside angle brackets, each {EXPRESSION{FORMAT|ZONE}} becomes a date. A backslash
  * takes the next character as it is.
  */
-#include "api/request/date_name.h"
+#include "api/request/date_math_name.h"
 
 #include "base/buf.h"
 #include "mapping/date.h"
 
 #define FORMAT_DEFAULT "yyyy.MM.dd"
 
-struct date_name {
+struct date_math_name {
     struct arena *arena;
     struct slice name; /* without the angle brackets */
     size_t at;
@@ -20,11 +20,11 @@ struct date_name {
     struct problem *problem;
 };
 
-static int refuse(struct date_name *d, const char *reason)
+static int refuse(struct date_math_name *d, const char *reason)
 {
     problem_set(d->problem, d->arena, PROBLEM_PARSE, "invalid dynamic name expression [%.*s]. %s", SLICE_ARG(d->name),
                 reason);
-    return DATE_NAME_INVALID;
+    return DATE_MATH_NAME_INVALID;
 }
 
 /* Splits "now/M{yyyy.MM|+02:00}" into its parts. */
@@ -45,7 +45,7 @@ static void split_placeholder(struct slice text, struct slice *ret_math, struct 
         *ret_zone = slice_from_offset(inner, bar + 1);
 }
 
-static int write_date(struct date_name *d, struct slice placeholder)
+static int write_date(struct date_math_name *d, struct slice placeholder)
 {
     struct slice math, pattern, zone_text;
     const struct date_format *format;
@@ -64,7 +64,7 @@ static int write_date(struct date_name *d, struct slice placeholder)
 }
 
 /* After '{': up to the '}' that closes it. */
-static int take_placeholder(struct date_name *d)
+static int take_placeholder(struct date_math_name *d)
 {
     size_t start = d->at, depth = 1;
     for (; d->at < d->name.len; d->at++) {
@@ -78,7 +78,7 @@ static int take_placeholder(struct date_name *d)
     return write_date(d, slice_make(d->name.data + start, d->at - start));
 }
 
-static int resolve_one(struct date_name *d)
+static int resolve_one(struct date_math_name *d)
 {
     for (; d->at < d->name.len; d->at++) {
         char c = d->name.data[d->at];
@@ -99,8 +99,8 @@ static int resolve_one(struct date_name *d)
     return 0;
 }
 
-int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice zones, struct slice *ret_names,
-                      struct problem *ret_problem)
+int date_math_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice zones,
+                           struct slice *ret_names, struct problem *ret_problem)
 {
     *ret_names = names;
     if (slice_find_byte(names, '<') == names.len)
@@ -112,7 +112,8 @@ int date_name_resolve(struct arena *arena, struct slice names, int64_t now, stru
         if (out.len > 0)
             buf_byte(&out, ',');
         if (name.len > 2 && name.data[0] == '<' && name.data[name.len - 1] == '>') {
-            struct date_name d = {arena, slice_make(name.data + 1, name.len - 2), 0, now, zones, &out, ret_problem};
+            struct date_math_name d = {arena,      slice_make(name.data + 1, name.len - 2), 0, now, zones, &out,
+                                       ret_problem};
             int r = resolve_one(&d);
             if (r != 0)
                 return r;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Places in a body.
- */
-#include "api/request/place.h"
+/* Locations in a body; see location.h. */
+#include "api/request/location.h"
 
 #include <string.h>
 
@@ -22,19 +20,19 @@ static size_t skip_string(struct slice text, size_t at)
     return at + 1;
 }
 
-size_t place_of_string(const struct json_doc *doc, yyjson_val *string)
+size_t location_of_string(const struct json_doc *doc, yyjson_val *string)
 {
     return json_offset(doc, string) - 1;
 }
 
-size_t place_of_member(const struct json_doc *doc, yyjson_val *key)
+size_t location_of_member(const struct json_doc *doc, yyjson_val *key)
 {
     struct slice text = doc->source;
-    size_t at = skip_blank(text, skip_string(text, place_of_string(doc, key)));
+    size_t at = skip_blank(text, skip_string(text, location_of_string(doc, key)));
     return skip_blank(text, at + 1); /* the colon */
 }
 
-size_t place_of_root(const struct json_doc *doc)
+size_t location_of_root(const struct json_doc *doc)
 {
     return skip_blank(doc->source, 0);
 }
@@ -64,12 +62,12 @@ static size_t skip_value(struct slice text, size_t offset)
     return at;
 }
 
-size_t place_behind(const struct json_doc *doc, size_t offset)
+size_t location_after(const struct json_doc *doc, size_t offset)
 {
     return skip_value(doc->source, offset);
 }
 
-bool place_is_blank(struct slice text)
+bool location_is_blank(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (strchr(" \t\r\n", text.data[i]) == NULL || text.data[i] == '\0')
@@ -77,18 +75,18 @@ bool place_is_blank(struct slice text)
     return true;
 }
 
-struct slice place_first_value(struct slice text)
+struct slice location_first_value(struct slice text)
 {
     size_t end = skip_value(text, slice_starts_with(text, SLICE_LIT("\xef\xbb\xbf")) ? 3 : 0);
     return slice_make(text.data, end < text.len ? end : text.len);
 }
 
-size_t place_of_end(const struct json_doc *doc, size_t offset)
+size_t location_of_end(const struct json_doc *doc, size_t offset)
 {
-    return place_behind(doc, offset) - 1;
+    return location_after(doc, offset) - 1;
 }
 
-void place_line(const struct json_doc *doc, size_t offset, size_t *ret_line, size_t *ret_column)
+void location_line(const struct json_doc *doc, size_t offset, size_t *ret_line, size_t *ret_column)
 {
     size_t line = 1, start = 0;
     for (size_t i = 0; i < offset && i < doc->source.len; i++)

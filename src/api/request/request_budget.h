@@ -5,13 +5,13 @@
  * Admission: when its route is known a request asks for what its body will take when it has been
  * parsed. Requests whose data outlives them (locks, sessions, scrolls, writes of transactions,
  * tasks) are refused first; those that release memory or show the server's state never, as long as
- * they are small; memory_level() decides which is which.
+ * they are small; request_budget_level() decides which is which.
  *
  * Growth: the request's arena and its response ask for each chunk. When they are refused the work
- * continues until the next check (memory_refused()), and the request is answered with 429 whatever
+ * continues until the next check (request_budget_refused()), and the request is answered with 429 whatever
  * its outcome: by request_submit() before a command is submitted, else by reply_finish(). A request
  * that has changed something gets its real response: from the submission of a command that changes
- * anything its response is not charged any more (memory_committed()), so its size is reserved
+ * anything its response is not charged any more (request_budget_committed()), so its size is reserved
  * before.
  *
  * Time: the guard has the account, so code that fills an arena or a buffer of the request, or
@@ -19,48 +19,48 @@
  * cancelled, that takes longer than --request-time or that the stopping server cannot wait for; it
  * is checked and answered in the same functions as a refusal of memory.
  */
-#ifndef TL_API_MEMORY_H
-#define TL_API_MEMORY_H
+#ifndef TL_API_REQUEST_BUDGET_H
+#define TL_API_REQUEST_BUDGET_H
 
 #include "api/request/request.h"
 
 /* Lets the request in. Requires: request->route is set. Returns: 0; REQUEST_REFUSED. */
-int memory_admit(struct request *request) TL_MUST_USE;
+int request_budget_admit(struct request *request) TL_MUST_USE;
 
 /* Reserves `bytes` that the reply and its parts are going to take, piece by piece. Returns: 0; REQUEST_REFUSED. */
-int memory_take(struct request *request, size_t bytes) TL_MUST_USE;
+int request_budget_take(struct request *request, size_t bytes) TL_MUST_USE;
 
 /* Whether it takes more memory or time than it may: for loops over what a client sent or asked for, which then end. */
-static inline bool memory_refused(const struct request *request)
+static inline bool request_budget_refused(const struct request *request)
 {
     return request->memory.refused || account_ended(&request->account);
 }
 
 /* The same for a loop that may take long without asking for memory: it says how many steps it is about to take. */
-static inline bool memory_stops(struct request *request, uint64_t steps)
+static inline bool request_budget_stops(struct request *request, uint64_t steps)
 {
     return !account_take(&request->account, steps) || request->memory.refused;
 }
 
-/* Sets request->problem. Requires: memory_refused(). Returns: REQUEST_REFUSED. */
-int memory_refuse(struct request *request);
+/* Sets request->problem. Requires: request_budget_refused(). Returns: REQUEST_REFUSED. */
+int request_budget_refuse(struct request *request);
 
 /*
  * Checks that the core may keep more for the request, as for one that keeps memory beyond its end.
  * Nothing is reserved. Returns: 0; REQUEST_REFUSED, with request->problem.
  */
-int memory_check_growth(struct request *request);
+int request_budget_check_growth(struct request *request);
 /* The same for work outside of a request; `what` names it. Returns: 0; REQUEST_REFUSED, with the problem. */
-int memory_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
-                            struct problem *ret_problem) TL_MUST_USE;
+int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
+                                    struct problem *ret_problem) TL_MUST_USE;
 
 /* What the request does cannot be taken back: nothing is asked for any more, and nothing kept free. */
-void memory_committed(struct request *request);
+void request_budget_committed(struct request *request);
 
 /* The request is over. */
-void memory_end(struct request *request);
+void request_budget_end(struct request *request);
 
 /* What a text of JSON takes as a tree, at most: yyjson keeps 16 bytes for each value and name, and grows by halves. */
-size_t memory_of_json(struct slice text);
+size_t request_budget_of_json(struct slice text);
 
 #endif

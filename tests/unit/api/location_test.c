@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/request/place.h"
+#include "api/request/location.h"
 
 static struct arena arena;
 
@@ -29,13 +29,13 @@ static void test_members(void **state)
     struct json_doc doc = parse(" {\"a\" : {\"b\": \"x\\\"}\"},\n \"c\": [1, {}] }");
     yyjson_val *a = unsafe_yyjson_get_first(doc.root);
     size_t line, column;
-    assert_int_equal(place_of_root(&doc), 1);
-    assert_int_equal(place_of_string(&doc, a), 2);
-    assert_int_equal(place_of_member(&doc, a), 8);
-    assert_int_equal(doc.source.data[place_of_end(&doc, 8)], '}');
-    assert_int_equal(doc.source.data[place_behind(&doc, 8)], ',');
+    assert_int_equal(location_of_root(&doc), 1);
+    assert_int_equal(location_of_string(&doc, a), 2);
+    assert_int_equal(location_of_member(&doc, a), 8);
+    assert_int_equal(doc.source.data[location_of_end(&doc, 8)], '}');
+    assert_int_equal(doc.source.data[location_after(&doc, 8)], ',');
     yyjson_val *c = unsafe_yyjson_get_next(a + 1);
-    place_line(&doc, place_of_member(&doc, c), &line, &column);
+    location_line(&doc, location_of_member(&doc, c), &line, &column);
     assert_int_equal(line, 2);
     assert_int_equal(column, 7);
     assert_string_equal(json_token(yyjson_obj_iter_get_val(c)), "START_ARRAY");
@@ -43,7 +43,7 @@ static void test_members(void **state)
 
 static void first_value(const char *text, const char *expected)
 {
-    assert_slice_equal(place_first_value(slice_from(text)), expected);
+    assert_slice_equal(location_first_value(slice_from(text)), expected);
 }
 
 static void test_first_value(void **state)
@@ -56,7 +56,7 @@ static void test_first_value(void **state)
     first_value("", "");
     first_value("[1,[2]] ,", "[1,[2]]");
     first_value("\xef\xbb\xbf{} y", "\xef\xbb\xbf{}");
-    assert_int_equal(place_first_value(slice_make("{\"a\":\0x}", 8)).len, 8);
+    assert_int_equal(location_first_value(slice_make("{\"a\":\0x}", 8)).len, 8);
 }
 
 int main(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Near misses of Tidelock's own paths.
- */
-#include "api/request/own_path.h"
+/* Suggestions for misspelled paths; see native_path.h. */
+#include "api/request/native_path.h"
 
 #include "api/request/api_internal.h"
 #include "base/suggest.h"
@@ -51,14 +49,14 @@ static void look_at(const struct route *row, void *context)
     struct buf proposed = BUF_INIT(BUF_UNLIMITED);
     double similarity = compare(slice_from_offset(path, 1), slice_from(row->pattern + 1), &proposed);
     bool exact = similarity == 1 && row->pattern[1] != '{'; /* the path is right, something else is wrong */
-    if (exact || (row->form == FORM_OWN && similarity > nearest->similarity)) {
+    if (exact || (row->form == FORM_NATIVE && similarity > nearest->similarity)) {
         nearest->similarity = similarity;
         nearest->path = exact ? SLICE_NONE : arena_copy(nearest->request->arena, buf_as_slice(&proposed));
     }
     buf_deinit(&proposed);
 }
 
-struct slice own_path_advice(struct request *request)
+struct slice native_path_suggest(struct request *request)
 {
     struct nearest nearest = {.request = request};
     if (!slice_starts_with(request->exchange->path, SLICE_LIT("/_")))

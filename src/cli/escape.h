@@ -4,24 +4,24 @@
  * What a terminal would obey (escape sequences, directions of writing, line breaks) is spelled out,
  * as `ls -b` does: \033, \n, \\.
  */
-#ifndef TL_CLI_SHOWN_H
-#define TL_CLI_SHOWN_H
+#ifndef TL_CLI_ESCAPE_H
+#define TL_CLI_ESCAPE_H
 
 #include "base/slice.h"
 
 /* Returns: the text as it can be shown; lives until the eighth call of this thread after this one. NULL gives NULL. */
-const char *shown(const char *text);
-const char *shown_slice(struct slice text);
+const char *escape_terminal(const char *text);
+const char *escape_terminal_slice(struct slice text);
 /* The same for a line that is put together already, whose \ stay as they are. */
-const char *shown_line(struct slice line);
+const char *escape_terminal_line(struct slice line);
 
 /* Frees what the thread has of these texts; for one that ends before the process. */
-void shown_thread_end(void);
+void escape_thread_end(void);
 
 /* Prints lines, which can be shown, in place of what the terminal shows: line by line, so that it does not flicker. */
-void shown_over(struct slice lines);
+void terminal_overwrite(struct slice lines);
 
 /* A URL without the user and password that it may have, for logs. */
-const char *shown_url(const char *url);
+const char *url_without_password(const char *url);
 
 #endif

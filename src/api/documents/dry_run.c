@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rehearsals; see rehearsal.h. */
-#include "api/documents/rehearsal.h"
+/* Dry runs; see dry_run.h. */
+#include "api/documents/dry_run.h"
 
 #include "api/request/api_internal.h"
 #include "core/catalog/catalog.h"
@@ -61,7 +61,7 @@ static int run(struct request *request, const struct catalog *catalog, const str
     return r == UPDATE_REFUSED ? REQUEST_REFUSED : r < 0 ? tl_trace(r) : 0;
 }
 
-int rehearsal_run(struct request *request, const struct write_item *item)
+int dry_run_script(struct request *request, const struct write_item *item)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     struct arena scratch = ARENA_INIT;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session's life line: the response of GET /_session/{id}/_attach, kept open.
+ * The response that keeps a session: that of GET /_session/{id}/_attach, which stays open.
  *
- * While it is open the session lives, and each line that arrives says that it does for another time
- * to live. When it breaks we try to attach again at once: a server that was restarted has kept the
+ * While it is open the session does not end, and each line that arrives renews its lease. When the
+ * connection breaks the client attaches again at once: a server that was restarted has kept the
  * session, one that saw the connection break has ended it.
  */
-#ifndef TL_CLI_LIFELINE_H
-#define TL_CLI_LIFELINE_H
+#ifndef TL_CLI_ATTACH_STREAM_H
+#define TL_CLI_ATTACH_STREAM_H
 
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -16,18 +16,18 @@
 struct client;
 
 /* A response that is open, or on its way. */
-struct lifeline_attachment {
-    struct lifeline *line;
+struct attach_stream_response {
+    struct attach_stream *stream;
     CURL *curl;
     bool stood; /* a line has arrived */
 };
 
-struct lifeline {
+struct attach_stream {
     CURLM *multi;
-    struct lifeline_attachment *now;
-    struct lifeline_attachment *former; /* at the server before lifeline_move(), until `now` has a line; NULL: none */
-    char *server;                       /* where `now` is */
-    const char *session; /* the caller's */
+    struct attach_stream_response *now;
+    struct attach_stream_response *former; /* before attach_stream_move(), until `now` has a line; NULL: none */
+    char *server;                          /* where `now` is */
+    const char *session;                   /* the caller's */
     uint64_t ttl_us;
     /* Times of a clock that runs while the host sleeps. */
     uint64_t heard_us;  /* not after the newest line was sent: the lease holds ttl from here */
@@ -40,36 +40,36 @@ struct lifeline {
     bool lost;          /* the session has ended */
 };
 
-void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us);
-void lifeline_deinit(struct lifeline *line);
+void attach_stream_init(struct attach_stream *stream, const char *url, const char *session, uint64_t ttl_us);
+void attach_stream_deinit(struct attach_stream *stream);
 
 /*
- * Waits until the server has answered on the line, half of the time to live at most. Until it has, our death would
+ * Waits until the first line, half of the time to live at most. Until it has, our death would
  * go unnoticed, and the session live on to the end of its lease.
  * Returns: false when it does not answer, or refuses.
  */
-bool lifeline_await(struct lifeline *line);
+bool attach_stream_await(struct attach_stream *stream);
 
-/* Waits until something happens on the line or on `fd`, or for `wait_us`; then lets the line do its work. */
-void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);
+/* Waits until the stream or `fd` has an event, or for `wait_us`; then processes the stream's events. */
+void attach_stream_wait(struct attach_stream *stream, int fd, uint64_t wait_us);
 
 /*
  * Attaches at another server of the same cluster. The attachment at the server before is kept until the new one has a
  * line, so the session is attached all the time. Does nothing where `url` is the current server.
  */
-void lifeline_move(struct lifeline *line, const char *url);
+void attach_stream_move(struct attach_stream *stream, const char *url);
 
 /* Ends the wait of another thread, or its next one. From any thread. */
-void lifeline_wake(struct lifeline *line);
+void attach_stream_wake(struct attach_stream *stream);
 
 /*
  * Renews by a request of its own, when no line has arrived, or none has been read. Requires: `client` is idle.
- * Ensures: when the server answers within `wait_us`, lifeline_left() counts from the question.
+ * Ensures: when the server answers within `wait_us`, attach_stream_left() counts from the question.
  * Returns: whether it has answered.
  */
-bool lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us);
+bool attach_stream_renew(struct attach_stream *stream, struct client *client, uint64_t wait_us);
 
 /* Returns: microseconds for which the lease certainly still holds; 0: none. */
-uint64_t lifeline_left(const struct lifeline *line);
+uint64_t attach_stream_left(const struct attach_stream *stream);
 
 #endif

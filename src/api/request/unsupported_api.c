@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of APIs; see absent.h. */
-#include "api/request/absent.h"
+/* Names of APIs; see unsupported_api.h. */
+#include "api/request/unsupported_api.h"
 
 /*
  * By Elasticsearch 7.10's reference, its default distribution included. A name of two segments needs both; all paths
@@ -101,7 +101,7 @@ static bool begins_with(struct slice first, struct slice rest, struct slice name
     return slice_equal(take_segment(&rest), slice_from_offset(name, len + 1));
 }
 
-bool absent_find(struct slice path, struct slice *ret_name)
+bool unsupported_api_find(struct slice path, struct slice *ret_name)
 {
     enum { PLACES = 4, OF_AN_ID = 2 }; /* INDEX/TYPE/ID/_explain; an id may look like any one segment */
     if (path.len > 0 && path.data[0] == '/')

@@ -6,8 +6,8 @@
  * the methods of an index called "_cat", GET /INDEX/_validate/query for a document of a type called
  * "_validate". A request for one is refused with this reason.
  */
-#ifndef TL_API_ABSENT_H
-#define TL_API_ABSENT_H
+#ifndef TL_API_UNSUPPORTED_API_H
+#define TL_API_UNSUPPORTED_API_H
 
 #include <stdbool.h>
 
@@ -20,6 +20,6 @@
  * Returns: in *ret_name the API's name, without parts that stand for indices or ids:
  * "_cat/allocation", "_validate/query".
  */
-bool absent_find(struct slice path, struct slice *ret_name);
+bool unsupported_api_find(struct slice path, struct slice *ret_name);
 
 #endif

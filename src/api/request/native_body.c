@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bodies of Tidelock's own calls.
- */
-#include "api/request/own_body.h"
+/* Bodies of native calls; see native_body.h. */
+#include "api/request/native_body.h"
 
 #include <inttypes.h>
 
@@ -26,7 +24,7 @@ static size_t split_names(const char *list, struct slice *names)
 }
 
 /* ", as in {…}", after the error in a body. */
-static struct slice example_of(struct request *request, const struct own_form *form)
+static struct slice example_of(struct request *request, const struct body_schema *form)
 {
     if (form->example == NULL)
         return SLICE_LIT("; it takes none");
@@ -59,9 +57,9 @@ static int check_members(struct request *request, yyjson_val *object, const char
     return 0;
 }
 
-int own_body_parse(struct request *request, const struct own_form *form, struct own_body *ret_body)
+int native_body_parse(struct request *request, const struct body_schema *form, struct native_body *ret_body)
 {
-    *ret_body = (struct own_body){.request = request, .form = form, .call = form->call};
+    *ret_body = (struct native_body){.request = request, .form = form, .call = form->call};
     int r = request_json(request, 0, &ret_body->doc);
     if (r != 0)
         return r;
@@ -73,13 +71,13 @@ int own_body_parse(struct request *request, const struct own_form *form, struct 
                          example_of(request, form));
 }
 
-int own_body_missing(struct own_body *body, const char *what)
+int native_body_missing(struct native_body *body, const char *what)
 {
     return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "%s request must name %s%.*s", body->call, what,
                           SLICE_ARG(example_of(body->request, body->form)));
 }
 
-int own_body_text(struct own_body *body, const char *name, struct slice *ret_value)
+int native_body_text(struct native_body *body, const char *name, struct slice *ret_value)
 {
     yyjson_val *value = json_get(body->doc.root, slice_from(name));
     if (value == NULL || yyjson_is_null(value))
@@ -91,10 +89,10 @@ int own_body_text(struct own_body *body, const char *name, struct slice *ret_val
     return 0;
 }
 
-int own_body_id(struct own_body *body, const char *name, struct slice *ret_id)
+int native_body_id(struct native_body *body, const char *name, struct slice *ret_id)
 {
     struct slice id = SLICE_NONE;
-    int r = own_body_text(body, name, &id);
+    int r = native_body_text(body, name, &id);
     if (r != 0 || id.data == NULL)
         return r;
     if (id.len == 0)
@@ -107,18 +105,18 @@ int own_body_id(struct own_body *body, const char *name, struct slice *ret_id)
 /* Longer than a century is a mistake. */
 #define OWN_TIME_US_MAX ((int64_t)36525 * 86400 * (int64_t)TL_SECOND)
 
-static int refuse_time(struct own_body *body, const char *name, struct slice text, const char *why)
+static int refuse_time(struct native_body *body, const char *name, struct slice text, const char *why)
 {
     return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT,
                           "failed to parse setting [%s] with value [%.*s] as a time value: %s", name, SLICE_ARG(text),
                           why);
 }
 
-int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
+int native_body_time(struct native_body *body, const char *name, uint64_t *ret_micros)
 {
     int64_t micros;
     struct slice text = SLICE_NONE;
-    int r = own_body_text(body, name, &text);
+    int r = native_body_text(body, name, &text);
     if (r != 0 || text.data == NULL)
         return r;
     if (time_value_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) !=
@@ -132,7 +130,7 @@ int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
     return 0;
 }
 
-int own_body_ts(struct own_body *body, const char *name, tl_ts *ret_ts)
+int native_body_ts(struct native_body *body, const char *name, tl_ts *ret_ts)
 {
     yyjson_val *value = json_get(body->doc.root, slice_from(name));
     if (value == NULL || yyjson_is_null(value))
@@ -206,8 +204,8 @@ static int read_target(struct request *request, yyjson_val *item, enum lock_mode
     return 0;
 }
 
-int own_body_targets(struct own_body *body, enum lock_mode mode_default, struct lock_target **ret_targets,
-                     size_t *ret_count)
+int native_body_targets(struct native_body *body, enum lock_mode mode_default, struct lock_target **ret_targets,
+                        size_t *ret_count)
 {
     size_t i, count;
     yyjson_val *item, *locks = json_get_lit(body->doc.root, "locks");

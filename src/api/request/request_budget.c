@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request's part in the budget of memory; see memory.h. */
-#include "api/request/memory.h"
+/* A request's part in the budget of memory; see request_budget.h. */
+#include "api/request/request_budget.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static bool keeps(const struct request *request)
     return false;
 }
 
-static enum budget_level memory_level(const struct request *request)
+static enum budget_level request_budget_level(const struct request *request)
 {
     if (relieves(request->route->handler))
         return BUDGET_ESSENTIAL;
@@ -69,7 +69,7 @@ static size_t count_values(struct slice text)
     return found + 1;
 }
 
-size_t memory_of_json(struct slice text)
+size_t request_budget_of_json(struct slice text)
 {
     return text.len + count_values(text) * VALUE_BYTES;
 }
@@ -133,25 +133,25 @@ static void open_account(struct request *request)
     request_clock(request);
 }
 
-int memory_admit(struct request *request)
+int request_budget_admit(struct request *request)
 {
     struct budget *budget = request->api->options.budget;
     struct budget_guard *guard = &request->memory;
     open_account(request);
-    budget_guard_init(guard, budget, BUDGET_REQUESTS, memory_level(request));
+    budget_guard_init(guard, budget, BUDGET_REQUESTS, request_budget_level(request));
     guard->account = &request->account;
     request->arena->guard = request->exchange->response.guard = guard;
     if (budget == NULL)
         return 0;
     size_t cost = cost_of_body(request);
     if (cost == 0)
-        return budget_guard_take(guard, 0) ? 0 : memory_refuse(request);
-    return budget_guard_promise(guard, cost) ? 0 : memory_refuse(request);
+        return budget_guard_take(guard, 0) ? 0 : request_budget_refuse(request);
+    return budget_guard_promise(guard, cost) ? 0 : request_budget_refuse(request);
 }
 
-int memory_take(struct request *request, size_t bytes)
+int request_budget_take(struct request *request, size_t bytes)
 {
-    return budget_guard_promise(&request->memory, bytes) ? 0 : memory_refuse(request);
+    return budget_guard_promise(&request->memory, bytes) ? 0 : request_budget_refuse(request);
 }
 
 /* Returns: method and path, for a refusal. */
@@ -163,7 +163,8 @@ static struct slice name_of(const struct request *request)
                         path.len > PATH_SHOWN_MAX ? "..." : "");
 }
 
-int memory_check_growth_for(const struct api *api, struct slice what, struct arena *arena, struct problem *ret_problem)
+int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
+                                    struct problem *ret_problem)
 {
     struct budget_guard guard;
     budget_guard_init(&guard, api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
@@ -174,9 +175,9 @@ int memory_check_growth_for(const struct api *api, struct slice what, struct are
     return refused ? REQUEST_REFUSED : 0;
 }
 
-int memory_check_growth(struct request *request)
+int request_budget_check_growth(struct request *request)
 {
-    return memory_check_growth_for(request->api, name_of(request), request->arena, &request->problem);
+    return request_budget_check_growth_for(request->api, name_of(request), request->arena, &request->problem);
 }
 
 /* Why the account is over. */
@@ -195,7 +196,7 @@ static int refuse_time(struct request *request)
     }
 }
 
-int memory_refuse(struct request *request)
+int request_budget_refuse(struct request *request)
 {
     if (account_ended(&request->account))
         return refuse_time(request);
@@ -203,13 +204,13 @@ int memory_refuse(struct request *request)
     return REQUEST_REFUSED;
 }
 
-void memory_committed(struct request *request)
+void request_budget_committed(struct request *request)
 {
     budget_guard_end(&request->memory);
     account_commit(&request->account);
 }
 
-void memory_end(struct request *request)
+void request_budget_end(struct request *request)
 {
     budget_guard_end(&request->memory);
     request->arena->guard = request->exchange->response.guard = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of names; see names.h. */
-#include "api/request/names.h"
+/* Lists of names; see name_list.h. */
+#include "api/request/name_list.h"
 
 #include <stdlib.h>
 
 #include "json/filter.h"
 #include "json/json.h"
 
-bool names_listed(struct slice list, struct slice name)
+bool name_list_has(struct slice list, struct slice name)
 {
     while (list.len > 0) {
         size_t len = slice_find_byte(list, ',');
@@ -18,9 +18,9 @@ bool names_listed(struct slice list, struct slice name)
     return false;
 }
 
-bool names_match(struct slice list, struct slice name)
+bool name_list_match(struct slice list, struct slice name)
 {
-    return list.len == 0 || slice_is(list, "_all") || names_listed(list, name);
+    return list.len == 0 || slice_is(list, "_all") || name_list_has(list, name);
 }
 
 static int name_order(const void *left, const void *right)
@@ -28,7 +28,7 @@ static int name_order(const void *left, const void *right)
     return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
 }
 
-struct slice names_sorted(struct arena *arena, struct slice *names, size_t count)
+struct slice name_list_sort(struct arena *arena, struct slice *names, size_t count)
 {
     struct slice text = SLICE_LIT("");
     qsort(names, count, sizeof *names, name_order);
@@ -37,7 +37,7 @@ struct slice names_sorted(struct arena *arena, struct slice *names, size_t count
     return text;
 }
 
-struct slice names_of_json(struct arena *arena, yyjson_val *value)
+struct slice name_list_of_json(struct arena *arena, yyjson_val *value)
 {
     struct slice all = json_slice(value);
     size_t index, count;

@@ -2,12 +2,12 @@
 /* Which paths are those of APIs that only Elasticsearch has. */
 #include "../../lib/unit.h"
 
-#include "api/request/absent.h"
+#include "api/request/unsupported_api.h"
 
 static void assert_absent(const char *path, const char *name)
 {
     struct slice found;
-    if (!absent_find(slice_from(path), &found))
+    if (!unsupported_api_find(slice_from(path), &found))
         fail_msg("%s is not taken for %s", path, name);
     assert_slice_equal(found, name);
 }
@@ -15,7 +15,7 @@ static void assert_absent(const char *path, const char *name)
 static void assert_other(const char *path)
 {
     struct slice found;
-    if (absent_find(slice_from(path), &found))
+    if (unsupported_api_find(slice_from(path), &found))
         fail_msg("%s is taken for %.*s", path, SLICE_ARG(found));
 }
 
