@@ -28,8 +28,8 @@ enum { ID_BYTES = 33, SECRET_BYTES = 65, TEXT_BYTES_MAX = 512, STALL_US = 1000 }
 #define TELL_US (5 * TL_SECOND)
 #define COPY_US (600 * TL_SECOND)
 
-enum state { STATE_NONE, STATE_FOUNDING, STATE_COPYING, STATE_MEMBER };
-static const char *const state_names[] = {"none", "founding", "copying", "member"};
+enum state { STATE_NONE, STATE_CREATING, STATE_FOUNDING, STATE_COPYING, STATE_MEMBER };
+static const char *const state_names[] = {"none", "creating", "founding", "copying", "member"};
 
 struct identity {
     char cluster[ID_BYTES];
@@ -110,7 +110,7 @@ static int read_identity(const char *data, struct identity *ret, char **ret_reas
     int got = fscanf(file, "tidelock-cluster 1\ncluster %32s\ndirectory %32s\nstate %15s", ret->cluster, ret->directory,
                      state);
     (void)fclose(file);
-    for (int i = STATE_FOUNDING; got == 3 && i <= STATE_MEMBER; i++)
+    for (int i = STATE_CREATING; got == 3 && i <= STATE_MEMBER; i++)
         if (strcmp(state, state_names[i]) == 0)
             ret->state = (enum state)i;
     return ret->state != STATE_NONE ? 0
@@ -220,17 +220,27 @@ static int settle_alone(const struct member_options *o, char **ret_reason)
     return r;
 }
 
+/* Makes the directory that of the host of a new cluster. */
+static int begin_cluster(const struct member_options *o, struct identity *identity, enum state state)
+{
+    draw_id(identity->cluster);
+    draw_id(identity->directory);
+    identity->state = state;
+    return write_identity(o->data, identity);
+}
+
+/*
+ * Appends a genesis to the log, unless it has one. An empty directory is marked as `creating` before it
+ * gets a store, so that its data is known to be of no use, also after a crash.
+ */
 static int found(const struct member_options *o, struct cmdlog *log, struct identity *identity, char **ret_reason)
 {
-    int r = settle_alone(o, ret_reason);
-    if (r != 0)
-        return r;
-    if (identity->state == STATE_NONE) {
-        draw_id(identity->cluster);
-        draw_id(identity->directory);
-        identity->state = STATE_FOUNDING;
-        r = write_identity(o->data, identity);
-    }
+    bool empty = identity->state == STATE_NONE && !has(o->data, "rocks") && !has(o->data, "log");
+    int r = empty ? begin_cluster(o, identity, STATE_CREATING) : 0;
+    if (r == 0)
+        r = settle_alone(o, ret_reason);
+    if (r == 0 && identity->state == STATE_NONE)
+        r = begin_cluster(o, identity, STATE_FOUNDING);
     if (r == 0)
         r = create_genesis(log, identity->cluster);
     return r == CMDLOG_EXISTS ? 0 : r; /* the caller reads the genesis and compares the cluster's ID */
@@ -529,14 +539,16 @@ static int forget_own_log(const struct member_options *o)
 }
 
 /*
- * Makes the directory one into which a checkpoint is copied, if another host made the cluster at the
- * same time. Requires: the directory was empty before found().
+ * Continues with a directory of state `creating`, which was empty before found(): as `founding`, or, if
+ * another host made the cluster at the same time, as one into which a checkpoint is copied.
  */
-static int join_winner(const struct member_options *o, struct identity *identity, const struct genesis *genesis)
+static int settle_creation(const struct member_options *o, struct identity *identity, const struct genesis *genesis)
 {
     tl_cleanup(mem_freep) char *log = path_in(o->data, "log");
-    if (strcmp(identity->cluster, genesis->cluster) == 0)
+    if (strcmp(identity->cluster, genesis->cluster) == 0) {
+        identity->state = STATE_FOUNDING;
         return 0;
+    }
     log_info("another host has made the cluster; this one copies a checkpoint");
     file_remove_tree(log);
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
@@ -552,15 +564,14 @@ static int become(const struct member_options *o, struct cluster_member *member,
     int r = read_identity(o->data, &identity, ret_reason);
     if (r < 0)
         return r;
-    bool empty = identity.state == STATE_NONE && !has(o->data, "rocks") && !has(o->data, "log");
     r = read_genesis(member->log, &genesis, ret_reason);
-    if (r == CMDLOG_NOT_FOUND && identity.state != STATE_NONE && identity.state != STATE_FOUNDING)
+    if (r == CMDLOG_NOT_FOUND && (identity.state == STATE_COPYING || identity.state == STATE_MEMBER))
         return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
                       identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(member->log, &genesis, ret_reason);
-    if (r == 0 && empty && identity.state == STATE_FOUNDING)
-        r = join_winner(o, &identity, &genesis);
+    if (r == 0 && identity.state == STATE_CREATING)
+        r = settle_creation(o, &identity, &genesis);
     if (r == 0)
         r = check_identity(o, &identity, genesis.cluster, ret_reason);
     if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))

@@ -6,18 +6,18 @@
  *     tidelock-cluster 1
  *     cluster ID                    of the cluster, equal to the one in the genesis of the log
  *     directory ID                  of this directory, unique
- *     state founding|copying|member
+ *     state creating|founding|copying|member
  *
  * The first host on an empty prefix of etcd creates the cluster from its directory. It applies
  * its own log and makes a checkpoint, sets the state `founding`, appends the genesis to the
  * cluster's log, makes a checkpoint whose position is that of the genesis, and sets the state
- * `member`. A host with an empty directory sets `copying`, copies a checkpoint of a live host,
- * and sets `member`; so does one whose directory was empty before it set `founding`, if the log
- * has the genesis of another host by then, since both were started at the same time. A member
- * whose log was trimmed beyond its checkpoint (--catch-up) sets `copying` and continues as a new
- * host. It loses nothing: all state comes from the log, except the directory's ID and its script
- * files. A crash at any point leaves a state from which the next start continues; except one between
- * `founding` and `copying`, after which the next start is refused until the directory is emptied.
+ * `member`. If the directory is empty it sets `creating` before all that, in place of `founding`:
+ * where the log has the genesis of another host by then, since both were started at the same
+ * time, it continues as `copying`. A host with an empty directory sets `copying`, copies a
+ * checkpoint of a live host, and sets `member`. A member whose log was trimmed beyond its
+ * checkpoint (--catch-up) sets `copying` and continues as a new host. It loses nothing: all state
+ * comes from the log, except the directory's ID and its script files. A crash at any point leaves
+ * a state from which the next start continues.
  *
  * The genesis has the cluster's ID and a random secret. A host proves with the secret that it may
  * copy a checkpoint: clients without access to etcd do not have it.

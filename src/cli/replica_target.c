@@ -699,7 +699,8 @@ static int drop_earlier(struct target *target, const char *name)
 
 /*
  * Updates an index that is there, in this order: its mapping names aliases before they are added,
- * and until they are removed. `part`: it is marked as incomplete.
+ * and until they are removed. Later an alias of that name is an operator's. `part`: it is marked as
+ * incomplete.
  */
 static int update_index(struct target *target, const struct portion *portion, const struct found *found, bool part)
 {
@@ -711,6 +712,8 @@ static int update_index(struct target *target, const struct portion *portion, co
     yyjson_mut_doc_set_root(doc, root);
     yyjson_mut_obj_add_val(doc, root, "actions", actions);
     int r = plan_aliases(target, portion, added, doc, actions, &known.aliases);
+    bool removes =
+        r == 0 && yyjson_mut_arr_size(known.aliases) > yyjson_mut_arr_size(alias_names_of(target, doc, portion));
     if (r == 0)
         r = update_mapping(target, &known, part, whole_mapping);
     if (r == 0)
@@ -721,6 +724,8 @@ static int update_index(struct target *target, const struct portion *portion, co
     if (r == 0 && status != 200)
         replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
+    else if (r == 0 && removes)
+        r = update_mapping(target, portion, part, only_meta);
     return r;
 }
 

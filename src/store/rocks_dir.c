@@ -48,8 +48,8 @@ static int fail_errno(char **ret_reason, const char *what, const char *path)
  */
 static int is_vacant(const char *path, char **ret_reason)
 {
-    static const char *const ours[] = {".",     "..",  "lost+found", "FORMAT.new", "SYNCED",
-                                       "rocks", "log", "boot",       "at-work",    "scripts"};
+    static const char *const ours[] = {".",   "..",   "lost+found", "FORMAT.new", "SYNCED",  "rocks",
+                                       "log", "boot", "at-work",    "scripts",    "cluster", "cluster.part"};
     DIR *listing = opendir(path);
     if (listing == NULL)
         return fail_errno(ret_reason, "list", path);

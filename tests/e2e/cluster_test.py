@@ -131,6 +131,27 @@ class Cluster(unittest.TestCase):
             self.await_live(host)
         self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
 
+    def directory_of_killed_host(self, number, state, has_store):
+        """Returns: a directory as a host leaves it that was killed in a state of the creation of cluster `number`, with or without a store."""
+        server = Server(replay=False)
+        self.addCleanup(server.close)
+        if has_store:
+            server.start().stop()
+        with open(os.path.join(server.data, "cluster"), "w") as identity:
+            identity.write("tidelock-cluster 1\ncluster %032x\ndirectory %032x\nstate %s\n" % (number, number, state))
+        return server.data
+
+    def test_host_killed_while_it_creates_the_cluster_continues(self):
+        """By its next start another host may have made the cluster: an empty directory joins that, one with data is refused."""
+        first = self.host("a", data=self.directory_of_killed_host(1, "creating", False))
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+        for number, name, has_store in ((2, "b", False), (3, "c", True)):
+            host = self.host(name, data=self.directory_of_killed_host(number, "creating", has_store))
+            until(lambda host=host: host.ask("GET", "/w/_doc/1")[0] == 200, "the document")
+        self.await_live(first)
+        with self.assertRaisesRegex(RuntimeError, "the directory is of cluster 0*4,"):
+            self.host("d", data=self.directory_of_killed_host(4, "founding", True))
+
     def test_locks_exclude_across_hosts(self):
         a, b, c = self.hosts
         s = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
