@@ -78,7 +78,7 @@ bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
     buf_deinit(&kept);
     journal->ceiling_command = command;
     list_append(&mine, &command->link);
-    journal__apply_logged(journal, &mine, &group);
+    (void)journal__apply_logged(journal, &mine, &group);
     journal->ceiling_command = NULL;
     bool put = command->problem.type == PROBLEM_NONE;
     INSIST(put || command->problem.type == PROBLEM_DISK_FULL);
@@ -212,10 +212,12 @@ static _Noreturn void apply_failed(struct journal *journal, const char *what, in
 /*
  * Applies the commands of an entry in order, as a replay does. Commands with COMMAND_UNLOGGED among
  * them are answered on this host only.
+ * Returns: the work of the steps.
  */
-static void apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry,
-                        struct list *group)
+static uint64_t apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry,
+                            struct list *group)
 {
+    uint64_t work = 0;
     while (!list_empty(entry)) {
         struct command *command = list_entry(entry->next, struct command, link);
         int r;
@@ -226,11 +228,13 @@ static void apply_entry(struct journal *journal, const struct command_group_head
             command->ts = command_group_next_ts(head, journal->core);
             command->clock = head->clock;
             r = core_step(journal->core, command, &journal->effects);
+            work += core_step_work(journal->core);
         }
         if (r < 0)
             apply_failed(journal, "applying a command", r);
         journal__take_completed(journal, command, group);
     }
+    return work;
 }
 
 void journal__inspect(struct journal *journal, struct command *command, struct list *group)
@@ -256,9 +260,10 @@ static bool inspect_first(struct journal *journal, struct list *taken, struct li
     return true;
 }
 
-void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group)
+uint64_t journal__apply_logged(struct journal *journal, struct list *taken, struct list *group)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    uint64_t work = 0;
     while (!list_empty(taken)) {
         struct list entry = LIST_INIT(entry);
         struct command_group_header head;
@@ -277,7 +282,7 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
         uint64_t begun = journal__boot(journal);
         if (any)
             at_work_begin_entry(journal->at_work, journal->position, head.ts, journal->entry.len);
-        apply_entry(journal, &head, &entry, group);
+        work += apply_entry(journal, &head, &entry, group);
         at_work_end_entry(journal->at_work);
         journal->work_us += journal__boot(journal) - begun;
     }
@@ -287,6 +292,7 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
         buf_deinit(&journal->entry);
         journal->entry = BUF_INIT(BUF_UNLIMITED);
     }
+    return work;
 }
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */

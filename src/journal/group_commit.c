@@ -56,7 +56,7 @@ void journal__apply(struct journal *journal, struct command *command, struct lis
     REQUIRE(journal__holds(&journal->core_lock));
     struct list taken = LIST_INIT(taken);
     list_append(&taken, &command->link);
-    journal__apply_logged(journal, &taken, group);
+    (void)journal__apply_logged(journal, &taken, group);
 }
 
 void journal__record_applied(struct journal *journal)

@@ -19,6 +19,7 @@
 #include "journal/query_txns.h"
 #include "journal/times.h"
 #include "cmdlog/cmdlog.h"
+#include "core/unit/work.h"
 
 enum { WORKER_COUNT = 2 };
 
@@ -30,6 +31,12 @@ enum { WORKER_COUNT = 2 };
 #define TS_CEILING_MARGIN_US TL_SECOND
 /* Distance between a new ceiling and the newest timestamp. */
 #define TS_CEILING_LEAD_US (5 * TL_SECOND)
+
+/*
+ * Work of a group (core/unit/work.h) at which it gets no further command: 10 ms. With its last step
+ * a group takes at most 60 ms (README.md, "Groups").
+ */
+#define GROUP_WORK (CORE_STEP_WORK / 5)
 
 #define JOURNAL_MAGIC MAGIC('J', 'o', 'u', 'r')
 
@@ -308,9 +315,11 @@ void journal__finish_last(struct journal *journal);
 
 /*
  * Appends commands to the log as entries and applies each entry. Effects on `group` as
- * journal__apply(). Requires: core_lock.
+ * journal__apply().
+ * Returns: the work of the steps (core/unit/work.h).
+ * Requires: core_lock.
  */
-void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
+uint64_t journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
 /* Moves the pending replies to the group. Requires: core_lock. */
 void journal__take_pending_replies(struct journal *journal, struct list *group);
 /* Answers a command with the flag COMMAND_UNLOGGED, without an entry. Requires: core_lock. */
@@ -387,11 +396,17 @@ void journal__worker(void *context);
  */
 void journal__start_input_barrier(struct journal *journal);
 /*
- * Moves up to group_max commands from the queue to `taken`.
+ * Moves commands from the queue to `taken`: up to group_max, which are expected to do at most
+ * GROUP_WORK, but at least one, if there is any.
  * Returns: the clock of a passed input barrier, if all its input has been taken from the queue;
  *          else 0.
  */
 uint64_t journal__take_queued(struct journal *journal, struct list *taken);
+/*
+ * Returns: the work that a command is expected to do, by its size; what depends on the core's state
+ *          does not count.
+ */
+uint64_t journal__expected_work(const struct command *command);
 /* on_done of the journal's own commands: frees the command. */
 void journal__free_internal(struct command *command);
 

@@ -130,14 +130,14 @@ void journal_end_waits(struct journal *journal)
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
 /*
- * Applies the command on the caller's thread if the core is free and the queue is empty. Returns:
- * whether it did.
+ * Applies the command on the caller's thread if the core is free, the queue is empty and no TICK is
+ * due at once, for which a worker waits for the core. Returns: whether it did.
  */
 static bool apply_on_caller(struct journal *journal, struct command *command)
 {
     if (!try_lock_core(journal))
         return false;
-    bool held = journal__is_paused(journal);
+    bool held = journal__is_paused(journal) || core_next_wait_end(journal->core) == 0;
     pthread_mutex_lock(&journal->queue_lock);
     bool admitted = !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_ended &&
                     journal__register_waiter(command);

@@ -12,6 +12,17 @@ enum {
     PAUSED_POLL_US = 1000, /* polling interval for a durable checkpoint */
 };
 
+/* Expected work (journal__expected_work()). */
+enum {
+    COMMAND_WORK = WORK_UNIT,
+    /* A write of a short document: read, stored, and its places in the tree and the feed */
+    DOCUMENT_WORK = WORK_ITEM + WORK_LOCK_ASKED + WORK_READ + 2 * WORK_WRITE,
+    /*
+     * An item with a script. Most scripts take less than a tenth of it, and some a whole step
+     */
+    SCRIPT_WORK = 5000,
+};
+
 #define SPACE_RETRY_US (100 * TL_MS) /* polling interval for free space on a full disk */
 
 void journal__free_internal(struct command *command)
@@ -28,16 +39,35 @@ static void put_off(struct journal *journal, uint64_t until)
 }
 
 /*
- * Applies a TICK if a wait has timed out or a lease has expired. Leases expire only up to the clock
- * of a passed input barrier whose input was taken from the queue. Requires: core_lock.
+ * Returns: the clock of a passed input barrier, if all its input has been taken from the queue; else
+ *          0: the input may renew leases. Requires: queue_lock.
  */
-static void tick(struct journal *journal, uint64_t barrier_clock, struct list *group)
+static uint64_t passed_barrier(const struct journal *journal)
+{
+    return journal->taken >= journal->barrier_queued ? journal->barrier_clock : 0;
+}
+
+/*
+ * Returns: whether a wait has timed out or a lease has expired. Leases expire only up to the clock of
+ *          a passed input barrier, whose input has been applied then: commands are applied in the
+ *          same hold of core_lock in which they are taken from the queue. Requires: core_lock.
+ */
+static bool tick_is_due(struct journal *journal, uint64_t *ret_barrier_clock)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     pthread_mutex_lock(&journal->queue_lock);
     uint64_t clock = journal__command_clock(journal);
+    *ret_barrier_clock = passed_barrier(journal);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (core_next_wait_end(journal->core) > clock && core_next_lease_end(journal->core) > barrier_clock)
+    return core_next_wait_end(journal->core) <= clock || core_next_lease_end(journal->core) <= *ret_barrier_clock;
+}
+
+/* Applies a TICK if it is due. Requires: core_lock. */
+static void tick(struct journal *journal, struct list *group)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    uint64_t barrier_clock;
+    if (!tick_is_due(journal, &barrier_clock))
         return;
     journal__check_space(journal);
     /* Retried when the disk has space. */
@@ -111,26 +141,104 @@ static bool await_work(struct journal *journal)
     return more;
 }
 
-/*
- * Wakes the other worker if commands are left. A barrier's clock is returned only after everything
- * queued at that time was taken: its input may renew leases.
- */
-uint64_t journal__take_queued(struct journal *journal, struct list *taken)
+static uint64_t expected_of_item(const struct write_item *item)
 {
+    uint64_t bytes = item->source.len;
+    const struct write_update *update = item->update;
+    if (update == NULL)
+        return DOCUMENT_WORK + bytes / WORK_BYTES;
+    bytes += update->doc.len + update->upsert.len;
+    bool scripted = update->script_source.len + update->script_id.len + update->script_file.len > 0;
+    return DOCUMENT_WORK + bytes / WORK_BYTES + (scripted ? SCRIPT_WORK : 0);
+}
+
+uint64_t journal__expected_work(const struct command *command)
+{
+    uint64_t work = COMMAND_WORK;
+    if (command->type != COMMAND_WRITE)
+        return work;
+    /* More than GROUP_WORK makes no difference. */
+    for (size_t i = 0; i < command->write.item_count && work <= GROUP_WORK; i++)
+        work += expected_of_item(&command->write.items[i]);
+    return work;
+}
+
+/* Takes the first command of the queue. Returns: NULL: the queue is empty. */
+static struct command *take_first(struct journal *journal)
+{
+    struct command *command = NULL;
     pthread_mutex_lock(&journal->queue_lock);
-    uint64_t barrier_clock = 0;
-    for (size_t n = 0; n < journal->group_max && !list_empty(&journal->queue); n++) {
-        struct list *link = journal->queue.next;
-        list_remove(link);
-        list_append(taken, link);
+    if (!list_empty(&journal->queue)) {
+        command = list_entry(journal->queue.next, struct command, link);
+        list_remove(&command->link);
         journal->taken++;
     }
+    pthread_mutex_unlock(&journal->queue_lock);
+    return command;
+}
+
+static void put_back(struct journal *journal, struct command *command)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    list_insert_before(journal->queue.next, &command->link);
+    journal->taken--;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/*
+ * Takes the next command of a group that has `count` commands and has done, or is expected to do,
+ * `*work`. The command's expected work is returned in *ret_expected.
+ * Returns: NULL: the group is complete.
+ */
+static struct command *take_next(struct journal *journal, size_t count, uint64_t work, uint64_t *ret_expected)
+{
+    struct command *command = count < journal->group_max && work < GROUP_WORK ? take_first(journal) : NULL;
+    if (command == NULL)
+        return NULL;
+    *ret_expected = journal__expected_work(command);
+    if (count == 0 || work + *ret_expected <= GROUP_WORK)
+        return command;
+    put_back(journal, command);
+    return NULL;
+}
+
+/* Wakes the other worker if commands are left. Returns: as passed_barrier(). */
+static uint64_t end_group(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
     if (!list_empty(&journal->queue) && journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
-    if (journal->taken >= journal->barrier_queued)
-        barrier_clock = journal->barrier_clock;
+    uint64_t barrier_clock = passed_barrier(journal);
     pthread_mutex_unlock(&journal->queue_lock);
     return barrier_clock;
+}
+
+uint64_t journal__take_queued(struct journal *journal, struct list *taken)
+{
+    struct command *command;
+    uint64_t expected, work = 0;
+    for (size_t count = 0; (command = take_next(journal, count, work, &expected)) != NULL; count++) {
+        list_append(taken, &command->link);
+        work += expected;
+    }
+    return end_group(journal);
+}
+
+/*
+ * Applies queued commands as a group, each in an entry of its own: the work of a step is known only
+ * after it. Requires: core_lock.
+ */
+static void apply_group(struct journal *journal, struct list *group)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    struct command *command;
+    uint64_t expected, work = 0;
+    for (size_t count = 0; (command = take_next(journal, count, work, &expected)) != NULL; count++) {
+        struct list taken = LIST_INIT(taken);
+        list_append(&taken, &command->link);
+        work += journal__apply_logged(journal, &taken, group);
+    }
+    (void)end_group(journal);
 }
 
 /* --- A full or nearly full disk ----------------------------------------------------------------------------------- */
@@ -219,22 +327,43 @@ static void serve_paused(struct journal *journal)
         usleep(PAUSED_POLL_US);
 }
 
+/* Stages two and three of the commands applied in this hold of core_lock. Releases it. */
+static void finish_applied(struct journal *journal, struct list *group)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    journal__record_applied(journal);
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    journal__finish(journal, group, wanted, SYNC_ALL);
+}
+
+/*
+ * Applies a TICK after a group was completed or left to the thread that syncs, so that it delays none
+ * of its commands.
+ */
+static void tick_after_group(struct journal *journal)
+{
+    struct list group = LIST_INIT(group);
+    lock_core(journal);
+    if (!journal__is_paused(journal)) /* a checkpoint may have been begun meanwhile */
+        tick(journal, &group);
+    finish_applied(journal, &group);
+}
+
 static void work_once(struct journal *journal)
 {
-    struct list taken = LIST_INIT(taken);
     struct list group = LIST_INIT(group);
+    uint64_t barrier_clock;
     lock_core(journal);
     if (journal__is_paused(journal)) {
         serve_paused(journal);
         return;
     }
-    uint64_t barrier_clock = journal__take_queued(journal, &taken);
-    journal__apply_logged(journal, &taken, &group);
-    tick(journal, barrier_clock, &group);
-    journal__record_applied(journal);
-    tl_ts wanted = core_last_ts(journal->core);
-    pthread_mutex_unlock(&journal->core_lock);
-    journal__finish(journal, &group, wanted, SYNC_ALL);
+    apply_group(journal, &group);
+    bool due = tick_is_due(journal, &barrier_clock);
+    finish_applied(journal, &group);
+    if (due)
+        tick_after_group(journal);
 }
 
 /*

@@ -460,6 +460,49 @@ static void test_inflight_commands_survive_end_of_life(void **state)
     double_medium_free(medium);
 }
 
+/* A bulk that is expected to take longer than an entry may: updates by scripts. */
+static struct command *long_command(void)
+{
+    enum { ITEMS = 24 };
+    struct command *command = write_command(WRITE_INDEX, "1");
+    struct write_item *items = arena_zalloc(&command->arena, ITEMS * sizeof *items);
+    struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+    update->script_lang = SLICE_LIT("painless");
+    update->script_source = SLICE_LIT("ctx._source.v += 1");
+    for (size_t i = 0; i < ITEMS; i++) {
+        items[i] = *command->write.items;
+        items[i].op = WRITE_UPDATE;
+        items[i].source = SLICE_NONE;
+        items[i].update = update;
+    }
+    command->write.items = items;
+    command->write.item_count = ITEMS;
+    return command;
+}
+
+/* Commands of much work are not in one entry, with which they would be answered together. */
+static void test_entry_has_limited_work(void **state)
+{
+    enum { COMMANDS = 12 };
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request requests[COMMANDS];
+    struct host host = {0};
+    (void)state;
+
+    begin(&host, medium, "a");
+    must(run(&host, write_command(WRITE_INDEX, "1")));
+    cmdlog_position before = double_medium_head(medium);
+    cmdlog_double_hold(host.log, true); /* most commands are queued before the next entry is made */
+    for (int i = 0; i < COMMANDS; i++)
+        ask(&host, &requests[i], long_command());
+    cmdlog_double_hold(host.log, false);
+    for (int i = 0; i < COMMANDS; i++)
+        must(answer(&requests[i]));
+    assert_true(double_medium_head(medium) >= before + COMMANDS);
+    end(&host);
+    double_medium_free(medium);
+}
+
 static void test_repeated_entries_are_applied_once(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -1387,6 +1430,7 @@ int main(void)
         cmocka_unit_test(test_hosts_apply_the_same_state),
         cmocka_unit_test(test_limits_are_logged_after_join),
         cmocka_unit_test(test_inflight_commands_survive_end_of_life),
+        cmocka_unit_test(test_entry_has_limited_work),
         cmocka_unit_test(test_repeated_entries_are_applied_once),
         cmocka_unit_test(test_locks_exclude_across_hosts),
         cmocka_unit_test(test_lease_expires_on_all_hosts),

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups of the local journal: which commands are answered together.
+ *
+ * Goal: a group ends when it has done much work, no reply waits for a TICK, and no caller's thread
+ * is faster than a TICK that is due. Method: the workers are stopped before they acquire core_lock,
+ * which makes the content of the queue deterministic; each step is recorded with the hold of
+ * core_lock and the entry of the log in which it is executed.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "lib/cmdlog_fixture.h"
+#include "lib/unit.h"
+
+#include "journal/journal.h"
+#include "journal/journal_internal.h"
+#include "store/store.h"
+
+enum { STEPS_MAX = 64 };
+
+/* A step of the core. */
+struct step {
+    uint64_t request;
+    enum command_type type;
+    unsigned hold;  /* of core_lock by a worker */
+    unsigned entry; /* of the log */
+    bool on_caller;
+};
+
+/* What the workers do, and whether they are stopped. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopped;
+    bool stop_after_close; /* `stopped` is set when a session was closed */
+    unsigned waiting;      /* workers that are stopped */
+    unsigned done;         /* completed commands */
+    unsigned holds;        /* of core_lock by workers */
+    unsigned entries;      /* appended to the log */
+    struct step steps[STEPS_MAX];
+    size_t step_count;
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local bool is_test;
+
+int __real_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *until);
+int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *until);
+int __real_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
+int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
+int __real_core_step(struct core *core, struct command *command, struct effects *effects);
+int __wrap_core_step(struct core *core, struct command *command, struct effects *effects);
+
+/* Only workers call it, to acquire core_lock. */
+int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *until)
+{
+    pthread_mutex_lock(&seen.lock);
+    seen.waiting++;
+    pthread_cond_broadcast(&seen.changed);
+    while (seen.stopped)
+        pthread_cond_wait(&seen.changed, &seen.lock);
+    seen.waiting--;
+    pthread_mutex_unlock(&seen.lock);
+    int r = __real_pthread_mutex_timedlock(lock, until);
+    if (r == 0) {
+        pthread_mutex_lock(&seen.lock);
+        seen.holds++;
+        pthread_mutex_unlock(&seen.lock);
+    }
+    return r;
+}
+
+int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
+{
+    pthread_mutex_lock(&seen.lock);
+    seen.entries++;
+    pthread_mutex_unlock(&seen.lock);
+    return __real_cmdlog_append(log, parts, count, ret_position);
+}
+
+int __wrap_core_step(struct core *core, struct command *command, struct effects *effects)
+{
+    enum command_type type = command->type;
+    pthread_mutex_lock(&seen.lock);
+    struct step step = {command->request, type, seen.holds, seen.entries, is_test};
+    if (seen.step_count < STEPS_MAX)
+        seen.steps[seen.step_count++] = step;
+    pthread_mutex_unlock(&seen.lock);
+    int r = __real_core_step(core, command, effects);
+    pthread_mutex_lock(&seen.lock);
+    seen.stopped = seen.stopped || (type == COMMAND_SESSION_CLOSE && seen.stop_after_close);
+    pthread_mutex_unlock(&seen.lock);
+    return r;
+}
+
+static void stop_workers(bool stopped)
+{
+    pthread_mutex_lock(&seen.lock);
+    seen.stopped = stopped;
+    seen.stop_after_close = false;
+    pthread_cond_broadcast(&seen.changed);
+    pthread_mutex_unlock(&seen.lock);
+}
+
+static void await(const unsigned *counter, unsigned wanted)
+{
+    pthread_mutex_lock(&seen.lock);
+    while (*counter < wanted)
+        pthread_cond_wait(&seen.changed, &seen.lock);
+    pthread_mutex_unlock(&seen.lock);
+}
+
+/* Returns: the step of a command. Requires: it was executed, among the first STEPS_MAX. */
+static struct step step_of(uint64_t request)
+{
+    struct step step = {0};
+    pthread_mutex_lock(&seen.lock);
+    for (size_t i = 0; i < seen.step_count; i++)
+        if (seen.steps[i].request == request)
+            step = seen.steps[i];
+    pthread_mutex_unlock(&seen.lock);
+    assert_int_equal(step.request, request);
+    return step;
+}
+
+/* --- A journal ---------------------------------------------------------------------------------------------------- */
+
+struct group_box {
+    struct store *store;
+    struct cmdlog_fixture log;
+    struct core *core;
+    struct journal *journal;
+};
+
+/* Sessions are cleaned up in many steps. */
+static void open_box(struct group_box *box)
+{
+    struct core_limits limits = core_limits_default();
+    struct journal_options options = {.limits = &limits};
+    is_test = true;
+    limits.ephemeral_batch = limits.purge_batch = 1;
+    box->store = store_open_mem();
+    box->log = (struct cmdlog_fixture){0};
+    box->core = cmdlog_fixture_begin(&box->log, box->store, &options);
+    assert_int_equal(journal_open_local(box->core, box->store, &options, &box->journal), 0);
+    pthread_mutex_lock(&seen.lock);
+    seen.step_count = 0;
+    seen.done = 0;
+    pthread_mutex_unlock(&seen.lock);
+}
+
+static void close_box(struct group_box *box)
+{
+    journal_close(box->journal);
+    core_close(box->core);
+    cmdlog_fixture_end(&box->log);
+    cmdlog_fixture_free(&box->log);
+    store_close(box->store);
+}
+
+static void done(struct command *command)
+{
+    if (command->problem.type != PROBLEM_NONE)
+        print_error("%.*s\n", SLICE_ARG(command->problem.reason));
+    INSIST(command->problem.type == PROBLEM_NONE);
+    INSIST(command->type != COMMAND_WRITE || command->write.results->outcome != WRITE_FAILED);
+    command_free(command);
+    pthread_mutex_lock(&seen.lock);
+    seen.done++;
+    pthread_cond_broadcast(&seen.changed);
+    pthread_mutex_unlock(&seen.lock);
+}
+
+/* Returns: the command's number. */
+static uint64_t submit(struct group_box *box, struct command *command, bool may_block)
+{
+    static uint64_t number;
+    command->request = ++number;
+    command->on_done = done;
+    journal_submit(box->journal, command, may_block);
+    return number;
+}
+
+static struct write_item *new_item(struct command *command, const char *id)
+{
+    struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
+    *item = (struct write_item){.op = WRITE_INDEX,
+                                .index = SLICE_LIT("fs"),
+                                .id = slice_from(id),
+                                .source = SLICE_LIT("{\"v\":1}"),
+                                .version = VERSION_ANY,
+                                .if_seq_no = SEQ_NO_ANY};
+    return item;
+}
+
+static struct command *write_command(const char *id)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.items = new_item(command, id);
+    command->write.item_count = 1;
+    command->owner.timeout_us = 60 * TL_SECOND;
+    return command;
+}
+
+/* A write that takes longer than a group may, which its size shows. */
+static struct command *large_write(const char *id)
+{
+    enum { BYTES = 2 << 20 };
+    struct command *command = write_command(id);
+    command->write.items->source = arena_printf(&command->arena, "{\"v\":1%*s}", BYTES, "");
+    return command;
+}
+
+/* A write that takes longer than a group may, which is known after its step. */
+static struct command *script_write(const char *id)
+{
+    struct command *command = write_command(id);
+    struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+    update->script_lang = SLICE_LIT("painless");
+    update->script_source = SLICE_LIT("int n = 0; for (int i = 0; i < 200000; i++) { n += i } ctx._source.v = n");
+    command->write.items->op = WRITE_UPDATE;
+    command->write.items->source = SLICE_NONE;
+    command->write.items->update = update;
+    return command;
+}
+
+static struct command *session_command(enum command_type type)
+{
+    enum { ACTIONS = 8 };
+    static const char *const ids[ACTIONS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = SLICE_LIT("holder");
+    command->session.ttl_us = 60 * TL_SECOND;
+    command->session.force = type == COMMAND_SESSION_CLOSE;
+    if (type == COMMAND_SESSION_OPEN) {
+        command->session.on_expire = arena_zalloc(&command->arena, ACTIONS * sizeof *command->session.on_expire);
+        command->session.on_expire_count = ACTIONS;
+        for (size_t i = 0; i < ACTIONS; i++)
+            command->session.on_expire[i] = *new_item(command, ids[i]);
+    }
+    return command;
+}
+
+/* --- Tests -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A group ends after the command with which it has done much work, and before one that is expected
+ * to do much. Each command has an entry of its own, so that a group has the commands of whole
+ * entries.
+ */
+static void test_group_ends_with_much_work(void **state)
+{
+    enum { COMMANDS = 6 };
+    struct group_box box;
+    uint64_t numbers[COMMANDS];
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, write_command("s"), false);
+    await(&seen.done, 1);
+    stop_workers(true);
+    struct command *commands[] = {write_command("1"), write_command("2"), large_write("3"),
+                                  write_command("4"), script_write("s"),  write_command("5")};
+    for (size_t i = 0; i < COMMANDS; i++)
+        numbers[i] = submit(&box, commands[i], false);
+    stop_workers(false);
+    await(&seen.done, 1 + COMMANDS);
+    for (size_t i = 0; i < COMMANDS; i++)
+        steps[i] = step_of(numbers[i]);
+    assert_int_equal(steps[0].hold, steps[1].hold);
+    assert_true(steps[1].hold < steps[2].hold);
+    assert_true(steps[2].hold < steps[3].hold);
+    assert_int_equal(steps[3].hold, steps[4].hold);
+    assert_true(steps[4].hold < steps[5].hold);
+    for (size_t i = 1; i < COMMANDS; i++)
+        assert_true(steps[i - 1].entry < steps[i].entry);
+    close_box(&box);
+}
+
+/*
+ * A TICK that is due after a group is executed in a hold of core_lock of its own: the group is
+ * completed, or left to the thread that syncs, when core_lock is released.
+ */
+static void test_no_group_waits_for_tick(void **state)
+{
+    struct group_box box;
+    unsigned ticks = 0;
+    (void)state;
+    open_box(&box);
+    submit(&box, session_command(COMMAND_SESSION_OPEN), false);
+    submit(&box, session_command(COMMAND_SESSION_CLOSE), false);
+    await(&seen.done, 2);
+    journal_stop(box.journal);
+    for (size_t i = 0; i < seen.step_count; i++) {
+        ticks += seen.steps[i].type == COMMAND_TICK;
+        for (size_t j = 0; j < i && seen.steps[i].type == COMMAND_TICK; j++)
+            assert_true(seen.steps[j].request == 0 || seen.steps[j].hold < seen.steps[i].hold);
+    }
+    assert_true(ticks > 1);
+    close_box(&box);
+}
+
+/* A caller's thread does not apply its command while a worker waits for the core to apply a TICK. */
+static void test_caller_is_not_ahead_of_due_tick(void **state)
+{
+    struct group_box box;
+    (void)state;
+    open_box(&box);
+    submit(&box, session_command(COMMAND_SESSION_OPEN), false);
+    await(&seen.done, 1);
+    seen.stop_after_close = true;
+    submit(&box, session_command(COMMAND_SESSION_CLOSE), false);
+    await(&seen.waiting, WORKER_COUNT);
+    assert_int_equal(core_next_wait_end(box.core), 0);
+    uint64_t number = submit(&box, write_command("1"), true);
+    stop_workers(false);
+    await(&seen.done, 3);
+    assert_false(step_of(number).on_caller);
+    close_box(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_group_ends_with_much_work),
+        cmocka_unit_test(test_no_group_waits_for_tick),
+        cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
