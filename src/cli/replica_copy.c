@@ -287,7 +287,8 @@ static int report_newer(struct hit_sweep *sweep, yyjson_val *hits)
         if (version <= present)
             continue;
         if (sweep->newer++ < NEWER_PRINTED)
-            replica_print("newer  %s/%s", escape_terminal(sweep->index), escape_terminal(yyjson_get_str(yyjson_obj_get(hit, "_id"))));
+            replica_print("newer  %s/%s", escape_terminal(sweep->index),
+                          escape_terminal(yyjson_get_str(yyjson_obj_get(hit, "_id"))));
     }
     return 0;
 }

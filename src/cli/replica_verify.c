@@ -569,7 +569,8 @@ static enum finding finding_of(const struct doubt *doubt)
 
 static void tell_document(const struct doubt *doubt)
 {
-    printf("%-9s  %s/%s", finding_words[finding_of(doubt)], escape_terminal_slice(doubt->key.index), escape_terminal_slice(doubt->key.id));
+    printf("%-9s  %s/%s", finding_words[finding_of(doubt)], escape_terminal_slice(doubt->key.index),
+           escape_terminal_slice(doubt->key.id));
     if (doubt->what == LEFT)
         printf(doubt->key.routing.data == NULL ? ", without a routing" : ", with the routing %s",
                escape_terminal_slice(doubt->key.routing));
@@ -788,7 +789,8 @@ int verify_slowly(struct replica *replica, struct suspects *suspects, struct doc
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
         const struct doubt *doubt = &v.doubts[i];
         if (!is_newer(doubt)) {
-            replica_print("%s/%s is not equal", escape_terminal_slice(doubt->key.index), escape_terminal_slice(doubt->key.id));
+            replica_print("%s/%s is not equal", escape_terminal_slice(doubt->key.index),
+                          escape_terminal_slice(doubt->key.id));
             suspects_add_due(suspects, &doubt->key);
         } else if (!document_set_has(reported, document_hash(&doubt->key))) {
             replica_print("%s/%s is not equal: the target has a version above the source's timestamp, and keeps it",
