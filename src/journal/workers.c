@@ -141,6 +141,12 @@ static bool await_work(struct journal *journal)
     return more;
 }
 
+static bool is_scripted(const struct write_item *item)
+{
+    const struct write_update *update = item->update;
+    return update != NULL && update->script_source.len + update->script_id.len + update->script_file.len > 0;
+}
+
 static uint64_t expected_of_item(const struct write_item *item)
 {
     uint64_t bytes = item->source.len;
@@ -148,8 +154,7 @@ static uint64_t expected_of_item(const struct write_item *item)
     if (update == NULL)
         return DOCUMENT_WORK + bytes / WORK_BYTES;
     bytes += update->doc.len + update->upsert.len;
-    bool scripted = update->script_source.len + update->script_id.len + update->script_file.len > 0;
-    return DOCUMENT_WORK + bytes / WORK_BYTES + (scripted ? SCRIPT_WORK : 0);
+    return DOCUMENT_WORK + bytes / WORK_BYTES + (is_scripted(item) ? SCRIPT_WORK : 0);
 }
 
 uint64_t journal__expected_work(const struct command *command)
@@ -225,19 +230,61 @@ uint64_t journal__take_queued(struct journal *journal, struct list *taken)
 }
 
 /*
- * Applies queued commands as a group, each in an entry of its own: the work of a step is known only
- * after it. Requires: core_lock.
+ * Returns: whether the size of a command says how much its step does. A script, the end of a session
+ * or of a transaction, and DDL may do as much as a step may.
+ */
+static bool size_determines_work(const struct command *command)
+{
+    switch (command->type) {
+    case COMMAND_LOCK:
+    case COMMAND_UNLOCK:
+    case COMMAND_TXN_BEGIN:
+    case COMMAND_TXN_LOCK:
+    case COMMAND_SESSION_OPEN:
+    case COMMAND_SESSION_KEEPALIVE:
+    case COMMAND_SESSION_ATTACH: return true;
+    case COMMAND_WRITE: break;
+    default: return false;
+    }
+    for (size_t i = 0; i < command->write.item_count; i++)
+        if (is_scripted(&command->write.items[i]))
+            return false;
+    return true;
+}
+
+/*
+ * Takes the commands of the next entry of a group that has `*count` commands, which have done `work`:
+ * those whose size determines their work, or one other.
+ */
+static void take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
+{
+    struct command *command;
+    uint64_t expected;
+    bool determined = true;
+    while (determined && (command = take_next(journal, *count, work, &expected)) != NULL) {
+        determined = size_determines_work(command);
+        if (!determined && !list_empty(taken)) {
+            put_back(journal, command);
+            return;
+        }
+        list_append(taken, &command->link);
+        work += expected;
+        ++*count;
+    }
+}
+
+/*
+ * Applies queued commands as a group. An entry is applied as a whole, so a command whose work is known
+ * only after its step has an entry of its own. Requires: core_lock.
  */
 static void apply_group(struct journal *journal, struct list *group)
 {
     REQUIRE(journal__holds(&journal->core_lock));
-    struct command *command;
-    uint64_t expected, work = 0;
-    for (size_t count = 0; (command = take_next(journal, count, work, &expected)) != NULL; count++) {
-        struct list taken = LIST_INIT(taken);
-        list_append(&taken, &command->link);
+    size_t count = 0;
+    uint64_t work = 0;
+    struct list taken = LIST_INIT(taken);
+    for (take_entry(journal, &count, work, &taken); !list_empty(&taken); take_entry(journal, &count, work, &taken))
         work += journal__apply_logged(journal, &taken, group);
-    }
     (void)end_group(journal);
 }
 

@@ -245,8 +245,8 @@ static struct command *session_command(enum command_type type)
 
 /*
  * A group ends after the command with which it has done much work, and before one that is expected
- * to do much. Each command has an entry of its own, so that a group has the commands of whole
- * entries.
+ * to do much. Writes of documents share an entry; a script has its own, so that the group can end
+ * before it is known what the next command does.
  */
 static void test_group_ends_with_much_work(void **state)
 {
@@ -272,8 +272,8 @@ static void test_group_ends_with_much_work(void **state)
     assert_true(steps[2].hold < steps[3].hold);
     assert_int_equal(steps[3].hold, steps[4].hold);
     assert_true(steps[4].hold < steps[5].hold);
-    for (size_t i = 1; i < COMMANDS; i++)
-        assert_true(steps[i - 1].entry < steps[i].entry);
+    assert_int_equal(steps[0].entry, steps[1].entry);
+    assert_true(steps[3].entry < steps[4].entry);
     close_box(&box);
 }
 
