@@ -62,26 +62,24 @@ class Etcd:
         shutil.rmtree(self.data, ignore_errors=True)
 
 
-@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
-class Cluster(unittest.TestCase):
-    """All cases have the same three hosts: b and c joined when a had documents."""
+class Hosts(unittest.TestCase):
+    """Hosts of a cluster; each case has a cluster of its own in one etcd."""
 
     @classmethod
     def setUpClass(cls):
         cls.etcd = Etcd()
         cls.addClassCleanup(cls.etcd.close)
-        cls.cluster = cls.etcd.url + "/cluster"
-        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, "--checkpoint", "1m" if name == "c" else "64m", port=free_port()) for name in NAMES]
-        for host in cls.hosts:
-            cls.addClassCleanup(host.close)
-        cls.hosts[0].start()
-        for i in range(50):
-            cls.hosts[0].must("PUT", "/before/_doc/%d" % i, {"v": i})
-        cls.hosts[1].start()
-        cls.hosts[2].start()
 
     def setUp(self):
-        self.await_live(self.hosts[0])
+        self.cluster = "%s/%s" % (self.etcd.url, self._testMethodName)
+        self.hosts = []
+
+    def host(self, name, *options, data=None):
+        port = free_port()
+        host = Server("--cluster", self.cluster, "--node-name", name, *options, data=data, port=port)
+        self.hosts.append(host)
+        self.addCleanup(host.close)
+        return host.start()
 
     def must(self, host, method, path, body=None, wanted=(200, 201)):
         status, reply = host.ask(method, path, body)
@@ -95,31 +93,9 @@ class Cluster(unittest.TestCase):
         """Waits until all hosts are live: one whose heartbeat is late is not, for a short time."""
         until(lambda: [name for name, one in sorted(self.listed(host).items()) if one["live"]] == NAMES, "all hosts are live")
 
-    def test_write_to_one_host_is_applied_by_all(self):
-        for i, host in enumerate(self.hosts):
-            self.must(host, "PUT", "/before/_doc/from-%d" % i, {"v": i})
-        for host in self.hosts:
-            until(lambda host=host: self.must(host, "GET", "/before/_count")["count"] == 53, "all documents")
-            self.assertEqual(host.ask("GET", "/before/_doc/49")[1]["_source"], {"v": 49})
-        self.await_live(self.hosts[0])
-        self.assertEqual(sum(one["keeper"] for one in self.listed(self.hosts[0]).values()), 1)
 
-    def checkpoint_of(self, name):
-        """Returns: the revision at which the host has recorded its newest checkpoint in etcd."""
-        key = base64.b64encode(("cluster/checkpoint/" + name).encode()).decode()
-        with urllib.request.urlopen(urllib.request.Request(self.etcd.url + "/v3/kv/range", json.dumps({"key": key}).encode())) as reply:
-            return json.loads(reply.read())["kvs"][0]["mod_revision"]
-
-    def test_host_makes_a_checkpoint_after_its_size_of_log(self):
-        """--checkpoint 1m; the other hosts' is 64m."""
-        c = self.hosts[2]
-        for _ in range(2):
-            before, mebibytes = self.checkpoint_of("c"), 0
-            while self.checkpoint_of("c") == before:
-                mebibytes += 1 / 16
-                self.assertLess(mebibytes, 8)
-                self.must(c, "PUT", "/large/_doc/1", {"text": "x" * (1 << 16)})
-
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Creation(Hosts):
     def test_hosts_started_at_the_same_time_are_one_cluster(self):
         """With empty directories and no cluster yet: one host creates it, the others join it."""
         threads = [threading.Thread(target=self.host, args=(name,)) for name in NAMES]
@@ -151,6 +127,52 @@ class Cluster(unittest.TestCase):
         self.await_live(first)
         with self.assertRaisesRegex(RuntimeError, "the directory is of cluster 0*4,"):
             self.host("d", data=self.directory_of_killed_host(4, "founding", True))
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Cluster(Hosts):
+    """All cases have the same three hosts: b and c joined when a had documents."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cluster = cls.etcd.url + "/cluster"
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, "--checkpoint", "1m" if name == "c" else "64m", port=free_port()) for name in NAMES]
+        for host in cls.hosts:
+            cls.addClassCleanup(host.close)
+        cls.hosts[0].start()
+        for i in range(50):
+            cls.hosts[0].must("PUT", "/before/_doc/%d" % i, {"v": i})
+        cls.hosts[1].start()
+        cls.hosts[2].start()
+
+    def setUp(self):
+        self.await_live(self.hosts[0])
+
+    def test_write_to_one_host_is_applied_by_all(self):
+        for i, host in enumerate(self.hosts):
+            self.must(host, "PUT", "/before/_doc/from-%d" % i, {"v": i})
+        for host in self.hosts:
+            until(lambda host=host: self.must(host, "GET", "/before/_count")["count"] == 53, "all documents")
+            self.assertEqual(host.ask("GET", "/before/_doc/49")[1]["_source"], {"v": 49})
+        self.await_live(self.hosts[0])
+        self.assertEqual(sum(one["keeper"] for one in self.listed(self.hosts[0]).values()), 1)
+
+    def checkpoint_of(self, name):
+        """Returns: the revision at which the host has recorded its newest checkpoint in etcd."""
+        key = base64.b64encode(("cluster/checkpoint/" + name).encode()).decode()
+        with urllib.request.urlopen(urllib.request.Request(self.etcd.url + "/v3/kv/range", json.dumps({"key": key}).encode())) as reply:
+            return json.loads(reply.read())["kvs"][0]["mod_revision"]
+
+    def test_host_makes_a_checkpoint_after_its_size_of_log(self):
+        """--checkpoint 1m; the other hosts' is 64m."""
+        c = self.hosts[2]
+        for _ in range(2):
+            before, mebibytes = self.checkpoint_of("c"), 0
+            while self.checkpoint_of("c") == before:
+                mebibytes += 1 / 16
+                self.assertLess(mebibytes, 8)
+                self.must(c, "PUT", "/large/_doc/1", {"text": "x" * (1 << 16)})
 
     def test_locks_exclude_across_hosts(self):
         a, b, c = self.hosts

@@ -82,14 +82,7 @@ class Alone(unittest.TestCase):
 
 
 @unittest.skipUnless(cluster_test.shutil.which("etcd"), "there is no etcd")
-class Reads(unittest.TestCase):
-    setUp, host, must, listed = (getattr(cluster_test.Cluster, name) for name in ("setUp", "host", "must", "listed"))
-
-    @classmethod
-    def setUpClass(cls):
-        cls.etcd = cluster_test.Etcd()
-        cls.addClassCleanup(cls.etcd.close)
-
+class Reads(cluster_test.Hosts):
     def pair(self, *options):
         """Two hosts, each of which knows that the other one lives."""
         a, b = self.host("a", *options), self.host("b", *options)
