@@ -2,28 +2,45 @@
 /* Texts of others on a terminal; see escape.h. */
 #include "cli/escape.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 
 enum { KEPT = 8 }; /* more than one line has */
 
-/* A thread's own. */
+/* A thread's own; the key's destructor frees them when the thread ends. */
 static _Thread_local struct buf kept[KEPT];
 static _Thread_local size_t turn;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void escape_thread_end(void)
+static void free_kept(void *of_thread)
 {
+    struct buf *bufs = of_thread;
     for (size_t i = 0; i < KEPT; i++)
-        buf_deinit(&kept[i]);
+        buf_deinit(&bufs[i]);
+    mem_thread_end(); /* destructors run after that of thread.h */
+}
+
+static void make_key(void)
+{
+    int error = pthread_key_create(&key, free_kept);
+    INSIST(error == 0);
 }
 
 static struct buf *next_buf(void)
 {
     struct buf *buf = &kept[turn++ % KEPT];
-    if (buf->data == NULL)
+    if (buf->data == NULL) {
         *buf = BUF_INIT(BUF_UNLIMITED);
+        pthread_once(&once, make_key);
+        int error = pthread_setspecific(key, kept);
+        INSIST(error == 0);
+    }
     buf_clear(buf);
     return buf;
 }

@@ -9,14 +9,14 @@
 
 #include "base/slice.h"
 
-/* Returns: the text as it can be shown; lives until the eighth call of this thread after this one. NULL gives NULL. */
+/*
+ * Returns: the text as it can be shown; lives until the eighth call of this thread after this one, or
+ * until the thread ends. NULL gives NULL.
+ */
 const char *escape_terminal(const char *text);
 const char *escape_terminal_slice(struct slice text);
 /* The same for a line that is put together already, whose \ stay as they are. */
 const char *escape_terminal_line(struct slice line);
-
-/* Frees what the thread has of these texts; for one that ends before the process. */
-void escape_thread_end(void);
 
 /* Prints lines, which can be shown, in place of what the terminal shows: line by line, so that it does not flicker. */
 void terminal_overwrite(struct slice lines);

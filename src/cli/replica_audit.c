@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "cli/escape.h"
 #include "cli/replica.h"
 
 #define LOOK_US (200 * 1000)
@@ -56,7 +55,6 @@ static void run(void *context)
     struct audit *audit = context;
     while (wait_for_turn(audit))
         compare_once(audit);
-    escape_thread_end();
 }
 
 struct audit *audit_new(const struct replica *replica)

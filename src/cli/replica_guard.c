@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "cli/attach_stream.h"
-#include "cli/escape.h"
 #include "cli/replica.h"
 
 enum {
@@ -62,7 +61,6 @@ static void keep(void *context)
         atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->stream));
         atomic_store(&guard->lost, guard->stream.lost);
     }
-    escape_thread_end();
 }
 
 /* Asks each host once, until one answers. */

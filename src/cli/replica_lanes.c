@@ -454,7 +454,6 @@ static void run(void *context)
         pthread_cond_broadcast(&lanes->changed);
     }
     pthread_mutex_unlock(&lanes->lock);
-    escape_thread_end();
 }
 
 static void start_threads(struct lanes *lanes)

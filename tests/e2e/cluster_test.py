@@ -74,12 +74,15 @@ class Hosts(unittest.TestCase):
         self.cluster = "%s/%s" % (self.etcd.url, self._testMethodName)
         self.hosts = []
 
-    def host(self, name, *options, data=None):
+    def not_started(self, name, *options, data=None):
         port = free_port()
         host = Server("--cluster", self.cluster, "--node-name", name, *options, data=data, port=port)
         self.hosts.append(host)
         self.addCleanup(host.close)
-        return host.start()
+        return host
+
+    def host(self, name, *options, data=None):
+        return self.not_started(name, *options, data=data).start()
 
     def must(self, host, method, path, body=None, wanted=(200, 201)):
         status, reply = host.ask(method, path, body)
@@ -106,6 +109,20 @@ class Creation(Hosts):
         for host in self.hosts:
             self.await_live(host)
         self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
+
+    def test_host_without_another_one_to_copy_from_waits_for_it(self):
+        """It reports why no checkpoint comes, starts when one does, and has lost no memory by its attempts."""
+        first = self.host("a")
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+        first.kill()
+        second = self.not_started("b")
+        second.detects_leaks = True
+        starting = threading.Thread(target=second.start)
+        starting.start()
+        until(lambda: "no checkpoint came from" in second.errors(), "b has tried to copy from a")
+        first.start()
+        starting.join()
+        until(lambda: second.ask("GET", "/w/_doc/1")[0] == 200, "the document")
 
     def directory_of_killed_host(self, number, state, has_store):
         """Returns: a directory as a host leaves it that was killed in a state of the creation of cluster `number`, with or without a store."""
