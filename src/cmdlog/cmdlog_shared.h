@@ -98,7 +98,7 @@ int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until,
  * submission; none enters before its predecessor.
  * Returns: 0 and its number, which identifies it in the log (cmdlog_entry.number); CMDLOG_BUSY:
  * CMDLOG_IN_FLIGHT_MAX appends were in flight until `until`; CMDLOG_FENCED: this host has no life;
- * TL_ERR_NO_SPACE as cmdlog_append(), if cmdlog_space.exhausted; TL_ERR_STOPPED: the log is being closed.
+ * TL_ERR_NO_SPACE as cmdlog_append(), if there is no space for the entry; TL_ERR_STOPPED: the log is being closed.
  */
 int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until,
                   uint64_t *ret_number) TL_MUST_USE;
@@ -225,11 +225,11 @@ struct cmdlog_space {
     uint64_t size;  /* of the files, with free space inside them */
     uint64_t quota; /* the limit, at which the server accepts nothing; 0: nothing has been reported yet */
     enum { QUOTA_REPORTED, QUOTA_OF_OPTION, QUOTA_ASSUMED } quota_source;
-    /* By `size` less half of the free space in it. */
+    /* By `size` less half of the free space in it. `full`, too, if the largest entries have no space. */
     bool tight;     /* over 80 %: a checkpoint is due, and cmdlog_trim() retains less */
     bool full;      /* over 90 %, and then until it is below 85 %: hosts must not add data */
     bool scarce;    /* over 95 %: hosts append only what keeps them members, such as heartbeats */
-    bool exhausted; /* `size` close to the quota, or an alarm: cmdlog_submit() fails */
+    bool exhausted; /* an alarm, or not even small entries have space in `size` */
 };
 void cmdlog_space(struct cmdlog *log, struct cmdlog_space *ret_space);
 

@@ -391,8 +391,8 @@ static struct put *new_put(struct cmdlog_etcd *log, struct submission *entry, ui
     return put;
 }
 
-/* Waits for a free slot. Returns: 0 with the lock held; otherwise a code, without the lock. */
-static int wait_for_slot(struct cmdlog_etcd *log, uint64_t until)
+/* Waits for a slot for an entry of so many bytes. Returns: 0 with the lock held; otherwise a code, without it. */
+static int wait_for_slot(struct cmdlog_etcd *log, uint64_t bytes, uint64_t until)
 {
     int r = 0;
     pthread_mutex_lock(&log->lock);
@@ -401,7 +401,7 @@ static int wait_for_slot(struct cmdlog_etcd *log, uint64_t until)
             r = TL_ERR_STOPPED;
         else if (log->life == 0)
             r = CMDLOG_FENCED;
-        else if (membership__space(log).exhausted)
+        else if (!membership__has_room(log, bytes))
             r = TL_ERR_NO_SPACE;
         else if (log->in_flight < CMDLOG_IN_FLIGHT_MAX)
             return 0;
@@ -422,7 +422,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
     uint64_t submitted = clock_wall_us(), puts = (len + ENVELOPE_PART_BYTES - 1) / ENVELOPE_PART_BYTES;
-    int r = wait_for_slot(log, until);
+    int r = wait_for_slot(log, len, until);
     if (r != 0)
         return r;
     struct submission *entry = mem_zalloc(sizeof *entry);

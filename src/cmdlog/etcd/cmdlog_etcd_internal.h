@@ -124,6 +124,8 @@ static inline struct cmdlog_etcd *cmdlog_etcd_of(struct cmdlog *log)
 /* membership.c */
 /* Returns: the space by the last report and the puts since. Requires: the lock. */
 struct cmdlog_space membership__space(const struct cmdlog_etcd *log);
+/* Returns: whether etcd has space for an entry of so many bytes; true before its first report. */
+bool membership__has_room(const struct cmdlog_etcd *log, uint64_t bytes);
 void membership__init(struct cmdlog_etcd *log);
 void membership__deinit(struct cmdlog_etcd *log);
 int membership__join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life);

@@ -245,16 +245,12 @@ enum {
     FULL_PERCENT = 90,
     FULL_UNTIL_PERCENT = 85, /* once it is full */
     SCARCE_PERCENT = 95,
+    SMALL_ENTRY_BYTES = 64 * 1024, /* of heartbeats and the like */
+    IN_FLIGHT_BYTES = CMDLOG_IN_FLIGHT_MAX * ENVELOPE_PART_BYTES,
 };
 
 #define QUOTA_DEFAULT ((uint64_t)2 << 30)
 #define QUOTA_MAX ((uint64_t)1 << 60) /* what etcd reports beyond means that it has none */
-/*
- * etcd compares its quota with the size of its file plus that of the put, whatever space is free inside
- * the file. This is for the puts that a host has in flight.
- */
-#define SIZE_MARGIN ((uint64_t)CMDLOG_IN_FLIGHT_MAX * ENVELOPE_PART_BYTES)
-
 /*
  * Counts the file, less half of the free space inside it: large puts may not find free space in one
  * piece, and then make the file grow.
@@ -262,6 +258,27 @@ enum {
 static bool is_over(const struct cmdlog_space *space, unsigned percent)
 {
     return (space->size + space->used) / 2 / percent >= space->quota / 100;
+}
+
+/*
+ * Returns: whether etcd will accept an entry of so many bytes. It compares its quota with the size of its
+ * file plus that of a put, whatever space is free inside the file; and puts since its report
+ * may have made the file grow, as far as they did not fit in the free space.
+ */
+static bool has_room(const struct cmdlog_etcd *log, const struct cmdlog_space *space, uint64_t bytes)
+{
+    const struct etcd_status *status = &log->status;
+    uint64_t part = bytes < ENVELOPE_PART_BYTES ? bytes : ENVELOPE_PART_BYTES;
+    uint64_t usable = status->used > 0 && status->used < status->size ? (status->size - status->used) / 2 : 0;
+    uint64_t pending = log->submitted_bytes - log->uncounted_from + bytes;
+    uint64_t growth = pending > usable ? pending - usable : 0;
+    return space->quota == 0 || (!status->alarm_no_space && status->size + growth + part < space->quota);
+}
+
+bool membership__has_room(const struct cmdlog_etcd *log, uint64_t bytes)
+{
+    struct cmdlog_space space = membership__space(log);
+    return has_room(log, &space, bytes);
 }
 
 struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
@@ -280,9 +297,10 @@ struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
     space.quota = space.quota_source == QUOTA_REPORTED    ? status->quota
                   : space.quota_source == QUOTA_OF_OPTION ? log->quota
                                                           : QUOTA_DEFAULT;
-    space.exhausted = status->alarm_no_space || status->size + SIZE_MARGIN >= space.quota;
+    space.exhausted = !has_room(log, &space, SMALL_ENTRY_BYTES);
     space.scarce = space.exhausted || is_over(&space, SCARCE_PERCENT);
-    space.full = space.scarce || is_over(&space, log->was_full ? FULL_UNTIL_PERCENT : FULL_PERCENT);
+    space.full = space.scarce || is_over(&space, log->was_full ? FULL_UNTIL_PERCENT : FULL_PERCENT) ||
+                 !has_room(log, &space, IN_FLIGHT_BYTES);
     space.tight = space.full || is_over(&space, TIGHT_PERCENT);
     return space;
 }
