@@ -475,7 +475,10 @@ void cluster__stop(struct journal *journal)
     drain(journal);
     thread_join(&cluster->proposer);
     thread_join(&cluster->keeper);
-    if (cluster->joined && cmdlog_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
+    pthread_mutex_lock(&journal->queue_lock);
+    bool joined = cluster->joined; /* the follower still runs */
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (joined && cmdlog_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
         log_info("the others will know by its lease that this host has left");
     pthread_mutex_lock(&journal->queue_lock);
     cluster->joined = false;

@@ -92,9 +92,17 @@ void appender__settle(struct cmdlog_etcd *log, uint64_t version, cmdlog_position
         /* The version may be a later life's, so even these entries may not be in the log. */
         int result = put->entry->last <= version ? CMDLOG_UNKNOWN : CMDLOG_FENCED;
         finish_entry(log, put->entry, result, position);
-        free_put(put);
+        put->entry = NULL;
+        list_remove(&put->link);
+        list_append(&log->settled, &put->link);
     }
     log->out_of_space = false;
+}
+
+static void free_puts(struct list *puts)
+{
+    while (!list_empty(puts))
+        free_put(put_at(puts->next));
 }
 
 /* --- Attempts ----------------------------------------------------------------------------------------------------- */
@@ -188,6 +196,10 @@ static void put_ended(struct grpc_call *call, int status, struct slice text)
     struct put *put = call->context;
     struct cmdlog_etcd *log = put->log;
     pthread_mutex_lock(&log->lock);
+    if (put->entry == NULL) { /* settled */
+        pthread_mutex_unlock(&log->lock);
+        return;
+    }
     if (status == GRPC_OK && put->answered && etcd_client_same_cluster(log->client, buf_as_slice(&put->answer)) &&
         take_answer(log, put) == 0) {
         pthread_mutex_unlock(&log->lock);
@@ -308,6 +320,7 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
     uint64_t next = UINT64_MAX;
     unsigned looked = 0;
     pthread_mutex_lock(&log->lock);
+    free_puts(&log->settled);
     if (log->out_of_space)
         next = finish_out_of_space(log, now);
     list_for_each(link, &log->puts)
@@ -510,6 +523,7 @@ void appender__init(struct cmdlog_etcd *log)
 {
     list_init(&log->entries);
     list_init(&log->puts);
+    list_init(&log->settled);
     log->version_request = BUF_INIT(BUF_UNLIMITED);
     log->appender_task.run = run;
     list_append(&log->tasks, &log->appender_task.link);
@@ -519,8 +533,8 @@ void appender__deinit(struct cmdlog_etcd *log)
 {
     channel_drop(&log->version_call);
     buf_deinit(&log->version_request);
-    while (!list_empty(&log->puts))
-        free_put(put_at(log->puts.next));
+    free_puts(&log->puts);
+    free_puts(&log->settled);
     while (!list_empty(&log->entries)) {
         struct submission *entry = list_entry(log->entries.next, struct submission, link);
         list_remove(&entry->link);

@@ -4,6 +4,7 @@
 
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@ enum {
 };
 
 struct channel {
+    pthread_t thread; /* that opened it */
     struct transport *transport;
     nghttp2_session *session;
     char *authority;
@@ -45,6 +47,11 @@ void grpc_frame_end(struct buf *buf)
     for (int i = 0; i < 4; i++)
         bytes[i] = (char)(len >> (24 - 8 * i));
     buf_overwrite(buf, 1, bytes, sizeof bytes);
+}
+
+static bool is_own(const struct channel *channel)
+{
+    return pthread_equal(channel->thread, pthread_self());
 }
 
 static void set_error(struct channel *channel, const char *what)
@@ -245,6 +252,7 @@ struct channel *channel_open(struct transport *transport, const char *authority)
     static const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
                                                       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW}};
     struct channel *channel = mem_zalloc(sizeof *channel);
+    channel->thread = pthread_self();
     channel->transport = transport;
     channel->authority = mem_strdup(authority, strlen(authority));
     channel->out = BUF_INIT(BUF_UNLIMITED);
@@ -287,7 +295,7 @@ bool channel_call(struct channel *channel, struct grpc_call *call)
     };
     size_t count = sizeof headers / sizeof headers[0] - !call->requires_leader;
     nghttp2_data_provider provider = {.read_callback = read_request};
-    REQUIRE(call->channel == NULL && call->on_message != NULL && call->on_end != NULL);
+    REQUIRE(is_own(channel) && call->channel == NULL && call->on_message != NULL && call->on_end != NULL);
     if (channel->closed)
         return false;
     call->sent = call->prefix_len = call->unconsumed = 0;
@@ -311,6 +319,7 @@ void channel_drop(struct grpc_call *call)
     struct channel *channel = call->channel;
     if (channel == NULL)
         return;
+    REQUIRE(is_own(channel));
     nghttp2_session_set_stream_user_data(channel->session, call->stream, NULL);
     if (nghttp2_submit_rst_stream(channel->session, NGHTTP2_FLAG_NONE, call->stream, NGHTTP2_CANCEL) != 0)
         set_error(channel, "no memory for HTTP/2");
@@ -404,6 +413,7 @@ static int read_in(struct channel *channel)
 int channel_work(struct channel *channel, short events)
 {
     int r = 0;
+    REQUIRE(is_own(channel));
     if (events & (POLLIN | POLLERR | POLLHUP))
         r = read_in(channel);
     if (r == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection to a member of etcd: concurrent gRPC calls over HTTP/2 (nghttp2). Never blocks; used
- * by one thread only.
+ * A connection to a member of etcd: concurrent gRPC calls over HTTP/2 (nghttp2). Never blocks. Only
+ * the thread that opened it uses it and the calls in progress, which is checked; another one may
+ * close it when that thread has ended.
  */
 #ifndef TL_CMDLOG_ETCD_CHANNEL_H
 #define TL_CMDLOG_ETCD_CHANNEL_H

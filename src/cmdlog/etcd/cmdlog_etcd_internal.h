@@ -28,9 +28,9 @@ struct submission {
 
 /* A put that is not known to be in the log with all its predecessors. */
 struct put {
-    struct list link; /* cmdlog_etcd.puts, by number */
+    struct list link; /* cmdlog_etcd.puts, by number; or .settled */
     struct cmdlog_etcd *log;
-    struct submission *entry;
+    struct submission *entry; /* NULL: settled */
     uint64_t life;
     uint64_t number;
     struct buf request;
@@ -69,6 +69,7 @@ struct cmdlog_etcd {
 
     /* Appending. */
     struct list entries, puts;
+    struct list settled; /* puts of ended lives, for the client's thread to end their calls and free */
     unsigned in_flight; /* entries that are not done */
     uint64_t next_number;
     cmdlog_position own_newest; /* of the newest put known to be in, with all its predecessors */
@@ -144,7 +145,8 @@ int appender__outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlo
 int appender__append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 /*
  * Finishes all entries of an ended life, after which no put of theirs can enter the log: those up
- * to `version` as CMDLOG_UNKNOWN, the others as CMDLOG_FENCED. Requires: the lock.
+ * to `version` as CMDLOG_UNKNOWN, the others as CMDLOG_FENCED. From any thread; the client's thread
+ * ends the calls at its next run. Requires: the lock.
  */
 void appender__settle(struct cmdlog_etcd *log, uint64_t version, cmdlog_position position);
 

@@ -472,6 +472,40 @@ static void test_life_end_rejects_appends(void **state)
 }
 
 /*
+ * A new life begins while a put of the one before is in flight, to a member that does not answer. It
+ * is fenced, and the call belongs to the client's thread meanwhile.
+ */
+static void test_life_begins_beside_put_in_flight(void **state)
+{
+    char url[96];
+    struct cmdlog_etcd_counts counts;
+    cmdlog_position position;
+    uint64_t number;
+    int r;
+    struct slice part = SLICE_LIT("of the life before");
+    (void)state;
+    struct relay *silent = relay_start(etcd_fixture_port(one, 0));
+    relay_hold(silent, true);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d,http://127.0.0.1:%d/beside", relay_port(silent),
+             etcd_fixture_port(one, 0));
+    do {
+        struct cmdlog *log = open_at(url, "a");
+        join(log); /* whose connection is to the second member by now; that for appends is not made yet */
+        assert_int_equal(cmdlog_submit(log, &part, 1, CMDLOG_FOREVER, &number), 0);
+        do {
+            cmdlog_etcd_counts(log, &counts);
+        } while (counts.attempts == 0);
+        join(log);
+        r = cmdlog_outcome(log, number, CMDLOG_FOREVER, &position);
+        assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
+        assert_int_equal(cmdlog_leave(log, CMDLOG_FOREVER), 0);
+        cmdlog_close(log);
+    } while (r == 0 || r == CMDLOG_UNKNOWN); /* the join took longer than the attempt, which was repeated */
+    assert_int_equal(r, CMDLOG_FENCED);
+    relay_stop(silent);
+}
+
+/*
  * Joins, and waits until the life has outlasted its first lease. Joins again if a stall of the
  * machine ends the life.
  */
@@ -1026,6 +1060,7 @@ int main(void)
         cmocka_unit_test(test_many_cursors_read_all_entries),
         cmocka_unit_test(test_interrupt_ends_await),
         cmocka_unit_test(test_life_end_rejects_appends),
+        cmocka_unit_test(test_life_begins_beside_put_in_flight),
         cmocka_unit_test(test_lease_expires_without_etcd),
         cmocka_unit_test(test_trim_retains_second_newest_checkpoint),
         cmocka_unit_test(test_entry_is_skipped_only_if_all_hosts_have_halted),
