@@ -86,6 +86,7 @@ int target_open(struct target *target, const struct replica_options *options)
 {
     *target = (struct target){.options = options};
     client_init(&target->client, options->to);
+    target->client.absent_advice = "is a server running? --to names another";
     target->client.gives_up = replica_gives_up;
     target->client.body.max = REPLICA_ANSWER_BYTES;
     /* Without an answer --once fails; a copy that follows waits. */

@@ -395,8 +395,8 @@ class First(Copy):
                                       (("--to", self.target.url, "--name", "n" * 256), 64, "--name has 256 bytes; a copy's name has from 1 to 255"),
                                       (("--to", self.target.url, "--name", ""), 64, "--name has 0 bytes"),
                                       (("--to", self.source.url), 1, "is the source itself"),
-                                      (("--to", "http://127.0.0.1:1"), 69, "the target: "),
-                                      (("--to", self.target.url, "--from", "http://127.0.0.1:1"), 69, "is a server running?")):
+                                      (("--to", "http://127.0.0.1:1"), 69, "is a server running? --to names another"),
+                                      (("--to", self.target.url, "--from", "http://127.0.0.1:1"), 69, "is a server running? `tidelock serve` starts one, --from names another")):
             run = subprocess.run([PROGRAM, "replicate", "--once", "--from", self.source.url, *options], capture_output=True, text=True)
             self.assertEqual((run.returncode, text in run.stderr), (status, True), run.stderr)
         self.once("--name", "n" * 255)  # it needs every use of the name to take it
