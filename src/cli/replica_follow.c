@@ -12,7 +12,7 @@ enum {
     PAGE_CHANGES = 1000,
     CATCH_UP_CHANGES = 5000, /* of a page while catching up: fewer round trips, and at most 10 MiB */
     SUSPECTS_SOME = 256,     /* that are looked at at a time */
-    SENT_MAX = 100000,       /* documents of which is known when they were sent last */
+    SENT_MAX = 200000,       /* documents, and places, whose last reading is known; 100 bytes each */
 };
 
 #define PLACE_EVERY_US TL_SECOND
@@ -26,7 +26,9 @@ enum {
 /*
  * The timestamps as of which recently sent documents were read. A copy that catches up has already
  * sent the state after most changes that it reads. Also those of places: a document and a routing
- * under which the document is, or was deleted. When there are too many, all are forgotten.
+ * under which the document is, or was deleted. Only changes that are still to be read are compared
+ * with them. So when there are more than SENT_MAX, those up to the last page are forgotten, and if
+ * more than half remain, all of them: documents are then sent again, with the same result.
  */
 struct sent {
     struct map times; /* the timestamp, as a pointer */
@@ -168,16 +170,28 @@ static void read_page(struct page *page, struct slice text)
     }
 }
 
+/* Forgets documents that were read as of `covered` at most: changes up to it are not read again. */
+static void forget_sent(struct sent *sent, tl_ts covered)
+{
+    struct map kept = MAP_INIT;
+    size_t at = 0;
+    struct slice name;
+    void *read;
+    while (map_next(&sent->times, &at, &name, &read))
+        if ((tl_ts)(uintptr_t)read > covered && kept.count <= SENT_MAX / 2)
+            (void)map_put(&kept, name, read);
+    map_deinit(&sent->times);
+    if (kept.count > SENT_MAX / 2)
+        map_deinit(&kept);
+    sent->times = kept;
+}
+
 /*
  * A document that was deleted under a routing, if at all, may have been without one before: its
  * later changes count.
  */
 static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
 {
-    if (sent->times.count + page->count > SENT_MAX) {
-        map_deinit(&sent->times);
-        sent->times = MAP_INIT;
-    }
     for (size_t i = 0; i < page->count; i++) {
         const struct replica_key *key = &page->keys[i];
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
@@ -215,6 +229,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
         r = source_send(replica, page->keys, page->count, &read);
     if (r == 0 && page->count > 0)
         note_sent(sent, page, read);
+    if (sent->times.count > SENT_MAX)
+        forget_sent(sent, replica->feed.timestamp);
     return r;
 }
 
