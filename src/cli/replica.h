@@ -27,7 +27,10 @@
  *     last documents are suspects (6). This matters where the source and the copy were both
  *     killed: a restarted source keeps the session for the rest of its lease, since a process
  *     that exists may attach it again. Of a process elsewhere nothing is known, so its lease is
- *     waited for.
+ *     waited for. Such a resumed machine may also attach the session between the request that
+ *     shows it as detached and the one that ends it, and then sends until it learns of the end, at
+ *     most for the rest of the lease. So documents that change within a lease after that are
+ *     suspects, too.
  *  6. A document of a request whose outcome was unknown at some time is a suspect: the target may
  *     execute a request that was given up late, after it has forgotten the version of a delete
  *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
@@ -144,6 +147,11 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
 void guard_free(struct guard *guard);
 /* Returns: the id of the session; lives with the guard. */
 const char *guard_session(const struct guard *guard);
+/*
+ * Returns: for how long another program may still send, from guard_new() on, since its session was
+ * ended; 0: none was. Invariant 5.
+ */
+uint64_t guard_overlap_us(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false: the session is lost. */
 bool guard_await(struct guard *guard);
 

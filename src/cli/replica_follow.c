@@ -294,15 +294,17 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
 
 /*
  * Takes over the suspects of the previous run. The feed names them: up to the place, if that run
- * ended normally, else up to the present.
+ * ended normally, else up to the present, and for as long as it may still send (invariant 5).
  */
 static void inherit(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
 {
     struct place *before = &replica->before;
     if (before->whole)
         suspects_add_whole(replica->suspects, before->suspects_left_us);
-    place->inherit = before->clean ? before->ts : goal;
-    if (!before->clean)
+    uint64_t overlap_us = guard_overlap_us(replica->guard);
+    bool clean = before->clean && overlap_us == 0;
+    place->inherit = clean ? before->ts : goal + overlap_us;
+    if (!clean)
         before->suspects_left_us = replica->options->suspect_us;
     *since = before->suspects;
     replica->inheriting = *since < place->inherit;

@@ -673,7 +673,8 @@ class Following(Copy):
         self.once()
 
     def test_killed_with_its_source(self):
-        """A restarted source keeps the session of a copy that was killed meanwhile; the next copy ends it. It does not end that of a stopped one."""
+        """A restarted source keeps the session of a copy that was killed meanwhile; the next copy ends it. It does not end that of a stopped one. What changes while a process
+        could still use the ended session is suspect, so the next copy does not end cleanly."""
         self.fill(3)
         process = self.follow()
         self.await_equal()
@@ -687,6 +688,12 @@ class Following(Copy):
         self.assertIn("the session of process %d, which has ended, held the lock" % process.pid, self.once())
         self.assert_equal()
         self.assertIsNone(self.session())
+        self.assertFalse(self.ended_cleanly())
+        self.once()
+        self.assertTrue(self.ended_cleanly())
+
+    def ended_cleanly(self):
+        return self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"].get("clean", False)
 
     def test_holders_elsewhere(self):
         """A holder is ended only if its process was in our process namespace: a process id elsewhere, or any other name, is no evidence."""
