@@ -255,10 +255,12 @@ struct suspects_state suspects_state(struct suspects *suspects);
 #define REPLICA_ANSWER_BYTES ((size_t)64 << 20)
 #define REPLICA_DOCUMENT_BYTES ((size_t)1 << 30)
 
+struct identities;
 struct target {
     const struct replica_options *options;
     struct client client;
     unsigned major; /* version; an OpenSearch counts as 7 */
+    struct identities *identities; /* of the indices that this program writes to; NULL: it writes to none */
 };
 
 /*
@@ -348,7 +350,6 @@ void replica_pause(unsigned tries);
 
 /* --- The identity of the target's indices (replica_identity.c), from any thread; invariant 14 --------------------- */
 
-struct identities;
 struct identities *identities_new(void);
 void identities_free(struct identities *identities); /* NULL is fine */
 /*
@@ -359,6 +360,7 @@ void identities_free(struct identities *identities); /* NULL is fine */
 int identities_learn(struct identities *identities, struct client *client, const char *name);
 /* Requires: no other thread checks it. */
 void identities_forget(struct identities *identities, const char *name);
+/* Returns: whether this program has created or updated an index of that name. */
 bool identities_has(struct identities *identities, struct slice name);
 /*
  * Checks that indices of the target, the keys of `names`, are the known ones. Returns: 0;

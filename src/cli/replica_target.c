@@ -753,6 +753,14 @@ static int take_over(struct target *target, const char *name)
         return replica_disbelieve("target", "the number of documents", name);
     if (yyjson_get_uint(count) == 0)
         return 0;
+    if (target->identities != NULL && identities_has(target->identities, slice_from(name))) {
+        replica_print("the target's index %s was deleted while this copy wrote to it, and exists again with %llu "
+                      "documents, from a request of this copy that was under way or from another program: delete that "
+                      "index and start the copy again, or start it with --take-over, which deletes from the index "
+                      "what the source does not have",
+                      escape_terminal(name), (unsigned long long)yyjson_get_uint(count));
+        return REPLICA_FAILED;
+    }
     replica_print("the target's index %s has %llu documents and was not made by a copy: give this copy a --prefix, "
                   "delete that index, or use --take-over, which deletes from it what the source does not have",
                   escape_terminal(name), (unsigned long long)yyjson_get_uint(count));

@@ -309,7 +309,7 @@ static int replicate(struct replica *replica)
         r = guard_new(replica->hosts, o->name, &replica->guard);
     if (r == 0) {
         replica->suspects = suspects_new(o->suspect_us);
-        replica->identities = identities_new();
+        replica->identities = replica->target.identities = identities_new();
         replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects, replica->identities);
         r = write_target(replica);
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
