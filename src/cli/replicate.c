@@ -54,7 +54,7 @@ static const struct argp_option options[] = {
      "Compare both sides, and report each document of the target that is missing, extra, older, different or newer; "
      "nothing is changed, and a copy may run at the same time",
      1},
-    {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
+    {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, and repair the differences", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
     {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
     {"take-over", OPTION_TAKE_OVER, NULL, 0,
@@ -72,7 +72,7 @@ static const struct argp_option options[] = {
      "After an answer was lost, a request is taken to be worked off late for so long; then what was in it is compared "
      "(15m)",
      2},
-    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long such a document is kept (7d)", 2},
+    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long a document of --tombstones is kept (7d)", 2},
     {"verify-every", OPTION_EVERY, "TIME", 0,
      "Compare both sides so often while following, slowly, and mend what differs; 0: never (6h)", 2},
     {"quiet", 'q', NULL, 0, "Say only what is wrong", 2},
@@ -336,9 +336,10 @@ static int end(struct replica *replica, int r)
         replica->suspects == NULL ? (struct suspects_state){0} : suspects_state(replica->suspects);
     if (replica->mended > 0 && !replica->options->quiet)
         replica_print("%llu documents of requests without an answer were mended", (unsigned long long)replica->mended);
-    if ((suspects.count > 0 || suspects.whole) && !replica->options->quiet)
-        replica_print("%s%zu documents of requests without an answer are to be compared by the next one",
-                      suspects.whole ? "all documents, and " : "", suspects.count);
+    if (suspects.whole && !replica->options->quiet)
+        replica_print("all documents are to be compared by the next one, since requests may be without an answer");
+    else if (suspects.count > 0 && !replica->options->quiet)
+        replica_print("%zu documents of requests without an answer are to be compared by the next one", suspects.count);
     if (figures.refused > 0)
         replica_print("the target has refused %llu: they are in its index .tidelock-replicate-refused",
                       (unsigned long long)figures.refused);
