@@ -15,7 +15,9 @@
  *     restores an older one.
  *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or permanently
  *     refused and recorded there. It is stored in the target, with itself as external version, so
- *     it never decreases.
+ *     it never decreases. It is about the indices of the --index and the --prefix that are stored
+ *     with it: with another --index everything is compared at the start, since changes of other
+ *     indices were not sent; another --prefix is refused.
  *  4. A document belongs to one lane. A lane has one request under way, which it repeats until its
  *     outcome is known.
  *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
@@ -279,6 +281,7 @@ struct place {
     tl_ts ts;                  /* 0: no place yet */
     bool clean;                /* no request was under way when it was written */
     bool tombstones;           /* deletes are documents in the target */
+    bool other_indices;        /* it was written with another --index: invariant 3 is about those */
     tl_ts suspects;            /* the feed after it names all suspects; equal to `ts`: no suspects */
     bool whole;                /* all documents are suspects */
     uint64_t suspects_left_us; /* until the last one is due */
@@ -465,6 +468,7 @@ struct replica {
     bool catching_up;     /* with the changes from before it began to follow */
     bool inheriting;      /* documents that are sent may have been under way in a previous run */
     struct place before;  /* the place of the previous run */
+    tl_ts reached;        /* the place; 0: unknown */
     uint64_t index_begun; /* number of documents read before the current index */
     uint64_t mended;      /* suspects that differed and were repaired */
     bool unequal;         /* a comparison of all documents was ended: too many remain different */

@@ -278,6 +278,7 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
     if (covered > place->reached) /* else the feed is read again for suspects */
         place->reached = covered;
     suspects_set_place(replica->suspects, place->reached);
+    replica->reached = place->reached;
     tell_source(replica, "following", place->reached);
     uint64_t since = clock_boot_us() - place->written_us;
     if (!clean &&
@@ -332,15 +333,14 @@ static int look_at_suspects(struct replica *replica)
 }
 
 /*
- * The feed does not reach back to the place any more: both sides are compared instead, and the feed
- * is followed from before that. A comparison sends only what differs, so it is over long before a
- * feed of usual length is cut again.
+ * The feed does not reach back to the place any more, or the place is of other indices: both sides
+ * are compared instead, and the feed is followed from before that. A comparison sends only what
+ * differs, so it is over long before a feed of usual length is cut again.
  */
-static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
+static int begin_anew(struct replica *replica, struct progress_of_place *place, const char *reason, tl_ts *since)
 {
     size_t mended = 0;
-    replica_print("the source's feed does not reach back to the place (`tidelock serve --feed`): "
-                  "everything is compared");
+    replica_print("%s: everything is compared", reason);
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* requests of the previous run are unknown */
     replica->inheriting = false;
@@ -399,7 +399,9 @@ int follow(struct replica *replica, tl_ts since)
                       "another --name and --prefix");
         return REPLICA_TAKEN;
     }
-    if (r == 0 && replica->before.ts > 0)
+    if (r == 0 && replica->before.ts > 0 && replica->before.other_indices)
+        r = begin_anew(replica, &place, "the copy was made with another --index", &since);
+    else if (r == 0 && replica->before.ts > 0)
         inherit(replica, &place, &since, goal);
     suspects_set_place(replica->suspects, place.reached);
     while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {
@@ -409,7 +411,8 @@ int follow(struct replica *replica, tl_ts since)
         else if ((r = lanes_state(replica->lanes)) != 0)
             break;
         else if (status == 410)
-            r = begin_anew(replica, &place, &since);
+            r = begin_anew(replica, &place,
+                           "the source's feed does not reach back to the place (`tidelock serve --feed`)", &since);
         else if (status == 200)
             r = take_page(replica, &sent, &place, goal, &since);
         else

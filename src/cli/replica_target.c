@@ -144,6 +144,18 @@ static void place_path(const struct target *target, struct buf *to)
     client_escape(to, slice_from(target->options->name));
 }
 
+static const char *index_option(const struct target *target)
+{
+    return target->options->index == NULL ? "*" : target->options->index;
+}
+
+/* Whether a place has another text than `text` under `key`. One of an earlier version may have none. */
+static bool has_other(yyjson_val *place, const char *key, const char *text)
+{
+    yyjson_val *value = yyjson_obj_get(place, key);
+    return yyjson_is_str(value) && !yyjson_equals_str(value, text);
+}
+
 static void read_suspects(yyjson_val *suspects, struct place *place)
 {
     uint64_t until = yyjson_get_uint(yyjson_obj_get(suspects, "until")), now = clock_wall_us();
@@ -180,7 +192,16 @@ int target_read_place(struct target *target, const char *source, struct place *r
                       escape_terminal(target->options->name), had ? "with" : "without");
         return REPLICA_FAILED;
     }
-    ret_place->ts = ret_place->suspects = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
+    tl_ts ts = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
+    if (ts > 0 && has_other(place, "prefix", target->options->prefix)) {
+        replica_print("the copy under --name %s was made with --prefix \"%s\": use the same --prefix, or give this one "
+                      "another name",
+                      escape_terminal(target->options->name),
+                      escape_terminal(yyjson_get_str(yyjson_obj_get(place, "prefix"))));
+        return REPLICA_FAILED;
+    }
+    ret_place->other_indices = has_other(place, "index", index_option(target));
+    ret_place->ts = ret_place->suspects = ts;
     ret_place->clean = yyjson_get_bool(yyjson_obj_get(place, "clean"));
     read_suspects(yyjson_obj_get(place, "suspects"), ret_place);
     return 0;
@@ -191,7 +212,7 @@ static void write_place(const struct target *target, const char *source, const s
     buf_printf(to, "{\"timestamp\":%llu,\"source\":", (unsigned long long)place->ts);
     buf_json_string(to, slice_from(source));
     buf_lit(to, ",\"index\":");
-    buf_json_string(to, slice_from(target->options->index == NULL ? "*" : target->options->index));
+    buf_json_string(to, slice_from(index_option(target)));
     buf_lit(to, ",\"prefix\":");
     buf_json_string(to, slice_from(target->options->prefix));
     if (place->clean)

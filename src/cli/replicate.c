@@ -92,7 +92,7 @@ static const char doc[] =
     "they are equal after it, with 1 when some documents are not.\n\n"
     "Examples:\n"
     "  tidelock replicate --to http://localhost:9201\n"
-    "  tidelock replicate --to http://localhost:9201 --index fs,logs-* --prefix live-\n"
+    "  tidelock replicate --to http://localhost:9201 --name live --prefix live- --index fs,logs-*\n"
     "  tidelock replicate --to http://localhost:9201 --once\n"
     "  tidelock replicate --from http://a:9200,http://b:9200,http://c:9200 --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --verify\n";
@@ -240,6 +240,7 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
     tl_ts since = before->ts;
     if (r == 0 && first)
         r = target_claim_place(&replica->target, replica->source_uuid);
+    replica->reached = before->ts;
     if (r == 0)
         tell_source(replica, "copying", before->ts);
     if (r == 0)
@@ -313,7 +314,7 @@ static int replicate(struct replica *replica)
         replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects, replica->identities);
         r = write_target(replica);
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
-            tell_source(replica, "ended", replica->told.place);
+            tell_source(replica, "ended", replica->reached);
         if (r == REPLICA_LOST)
             replica_print("the session in the source is lost, and the lock with it: another one may run");
     }

@@ -255,6 +255,21 @@ class First(Copy):
             self.assertEqual(run.returncode, 1)
             self.assertIn("a copy of another source", run.stderr)
 
+    def test_other_indices(self):
+        """A copy that is continued with another --index has changes of indices that it did not follow meanwhile; with another --prefix it is refused."""
+        self.fill(10)
+        self.source.must("PUT", "/other/_doc/1", {"n": 1})
+        self.once()
+        self.source.must("PUT", "/fs/_doc/new", {"n": 1})
+        self.source.must("DELETE", "/fs/_doc/3")
+        self.source.must("PUT", "/other/_doc/2", {"n": 2})
+        self.assertIn("was made with another --index: everything is compared", self.once("--index", "other"))
+        self.assertNotIn("everything is compared", self.once("--index", "other"))
+        self.assertIn("was made with another --index: everything is compared", self.once())
+        self.assert_equal()
+        self.assertIn('the copy under --name default was made with --prefix "": use the same --prefix, or give this one another name', self.once("--prefix", "live-", expect=1))
+        self.assertEqual(self.target.ask("GET", "/live-fs")[0], 404)
+
     def test_existing_index_is_taken_over_only_with_the_option(self):
         """An index of the target that no copy has made keeps its documents, whatever else the copy does; with --take-over it keeps nothing that the source has not."""
         self.fill(10)
