@@ -105,8 +105,11 @@ void client_set_url(struct client *client, const char *url)
 
 void client_init(struct client *client, const char *url)
 {
-    *client = (struct client){
-        .url = copy_url(url), .curl = curl_easy_init(), .body = BUF_INIT(REPLY_BYTES_MAX), .option_prefix = ""};
+    *client = (struct client){.url = copy_url(url),
+                              .curl = curl_easy_init(),
+                              .body = BUF_INIT(REPLY_BYTES_MAX),
+                              .option_prefix = "",
+                              .absent_advice = "is a server running? `tidelock serve` starts one, --url names another"};
     client_set_transaction(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, client_collect);
@@ -142,7 +145,8 @@ static void forget_reply(struct client *client)
     client->timestamp = 0;
 }
 
-void client_add_advice(CURLcode result, bool tls, const char *option_prefix, char *error, size_t size)
+void client_add_advice(CURLcode result, bool tls, const char *option_prefix, const char *absent_advice, char *error,
+                       size_t size)
 {
     size_t len = strlen(error);
     char *end = error + len;
@@ -151,8 +155,8 @@ void client_add_advice(CURLcode result, bool tls, const char *option_prefix, cha
     switch (result) {
     case CURLE_COULDNT_CONNECT:
     case CURLE_COULDNT_RESOLVE_HOST:
-        if (!between_hosts)
-            snprintf(end, size, "; is a server running? `tidelock serve` starts one, --url names another");
+        if (absent_advice != NULL)
+            snprintf(end, size, "; %s", absent_advice);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
         snprintf(end, size, "; --%s names the file of who signed the server's certificate",
@@ -241,8 +245,8 @@ long client_request(struct client *client, const char *method, const char *path,
     else if (client_is_too_large(client))
         snprintf(client->error, sizeof client->error, "the answer is larger than %zu MB", client->body.max >> 20);
     else
-        client_add_advice(result, strncmp(client->url, "https:", 6) == 0, client->option_prefix, client->error,
-                          sizeof client->error);
+        client_add_advice(result, strncmp(client->url, "https:", 6) == 0, client->option_prefix, client->absent_advice,
+                          client->error, sizeof client->error);
     mem_free(url);
     if (headers != client->headers) {
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);

@@ -27,6 +27,7 @@ struct client {
     bool (*gives_up)(const struct client *client);
     void *context;             /* of gives_up, and the caller's */
     const char *option_prefix; /* of the options that error texts name: "", or "cluster-" between hosts */
+    const char *absent_advice; /* of error texts, where no server answers; NULL: none */
     char error[CURL_ERROR_SIZE + 128];
 };
 
@@ -86,10 +87,11 @@ void client_set_transaction(struct client *client, const char *id);
 /* Sets what every request of ours has in common; for handles of others. */
 void client_configure(CURL *curl, struct curl_slist *headers);
 /*
- * Appends the remedy, if one is known, to what curl says of a request that failed. `option_prefix`: of the options that
- * it names, as in struct client.
+ * Appends the remedy, if one is known, to what curl says of a request that failed. `option_prefix`,
+ * `absent_advice`: as in struct client.
  */
-void client_add_advice(CURLcode result, bool tls, const char *option_prefix, char *error, size_t size);
+void client_add_advice(CURLcode result, bool tls, const char *option_prefix, const char *absent_advice, char *error,
+                       size_t size);
 /* A CURLOPT_WRITEFUNCTION that appends to a struct buf. */
 size_t client_collect(char *bytes, size_t size, size_t count, void *buf);
 

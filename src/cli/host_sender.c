@@ -170,7 +170,7 @@ static void end_finished(struct sender *sender)
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         char why[HOST_CALL_ERROR_BYTES];
         snprintf(why, sizeof why, "%s", transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
-        client_add_advice(result, transfer->call->tls, "cluster-", why, sizeof why);
+        client_add_advice(result, transfer->call->tls, "cluster-", NULL, why, sizeof why);
         end(sender, transfer, result == CURLE_OK ? NULL : why);
     }
 }

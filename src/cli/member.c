@@ -355,6 +355,7 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     file_remove_tree(incoming);
     client_init(&client, url.data);
     client.option_prefix = "cluster-";
+    client.absent_advice = NULL;
     client_header(&client, API_CLUSTER_SECRET_HEADER, secret);
     long status = client_request(&client, "POST", "/_cluster/_checkpoint", SLICE_NONE, COPY_US);
     int r = status == 200 && client_json(&client) != NULL && mkdir(incoming, 0700) == 0

@@ -15,7 +15,9 @@
  *     restores an older one.
  *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or permanently
  *     refused and recorded there. It is stored in the target, with itself as external version, so
- *     it never decreases.
+ *     it never decreases. It is about the indices of the --index and the --prefix that are stored
+ *     with it: with another --index everything is compared at the start, since changes of other
+ *     indices were not sent; another --prefix is refused.
  *  4. A document belongs to one lane. A lane has one request under way, which it repeats until its
  *     outcome is known.
  *  5. Nothing is sent without the lock. The program's session holds it; while its lease is not
@@ -27,7 +29,10 @@
  *     last documents are suspects (6). This matters where the source and the copy were both
  *     killed: a restarted source keeps the session for the rest of its lease, since a process
  *     that exists may attach it again. Of a process elsewhere nothing is known, so its lease is
- *     waited for.
+ *     waited for. Such a resumed machine may also attach the session between the request that
+ *     shows it as detached and the one that ends it, and then sends until it learns of the end, at
+ *     most for the rest of the lease. So documents that change within a lease after that are
+ *     suspects, too.
  *  6. A document of a request whose outcome was unknown at some time is a suspect: the target may
  *     execute a request that was given up late, after it has forgotten the version of a delete
  *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
@@ -144,6 +149,11 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
 void guard_free(struct guard *guard);
 /* Returns: the id of the session; lives with the guard. */
 const char *guard_session(const struct guard *guard);
+/*
+ * Returns: for how long another program may still send, from guard_new() on, since its session was
+ * ended; 0: none was. Invariant 5.
+ */
+uint64_t guard_overlap_us(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false: the session is lost. */
 bool guard_await(struct guard *guard);
 
@@ -247,10 +257,12 @@ struct suspects_state suspects_state(struct suspects *suspects);
 #define REPLICA_ANSWER_BYTES ((size_t)64 << 20)
 #define REPLICA_DOCUMENT_BYTES ((size_t)1 << 30)
 
+struct identities;
 struct target {
     const struct replica_options *options;
     struct client client;
     unsigned major; /* version; an OpenSearch counts as 7 */
+    struct identities *identities; /* of the indices that this program writes to; NULL: it writes to none */
 };
 
 /*
@@ -269,6 +281,7 @@ struct place {
     tl_ts ts;                  /* 0: no place yet */
     bool clean;                /* no request was under way when it was written */
     bool tombstones;           /* deletes are documents in the target */
+    bool other_indices;        /* it was written with another --index: invariant 3 is about those */
     tl_ts suspects;            /* the feed after it names all suspects; equal to `ts`: no suspects */
     bool whole;                /* all documents are suspects */
     uint64_t suspects_left_us; /* until the last one is due */
@@ -340,7 +353,6 @@ void replica_pause(unsigned tries);
 
 /* --- The identity of the target's indices (replica_identity.c), from any thread; invariant 14 --------------------- */
 
-struct identities;
 struct identities *identities_new(void);
 void identities_free(struct identities *identities); /* NULL is fine */
 /*
@@ -351,6 +363,7 @@ void identities_free(struct identities *identities); /* NULL is fine */
 int identities_learn(struct identities *identities, struct client *client, const char *name);
 /* Requires: no other thread checks it. */
 void identities_forget(struct identities *identities, const char *name);
+/* Returns: whether this program has created or updated an index of that name. */
 bool identities_has(struct identities *identities, struct slice name);
 /*
  * Checks that indices of the target, the keys of `names`, are the known ones. Returns: 0;
@@ -455,6 +468,7 @@ struct replica {
     bool catching_up;     /* with the changes from before it began to follow */
     bool inheriting;      /* documents that are sent may have been under way in a previous run */
     struct place before;  /* the place of the previous run */
+    tl_ts reached;        /* the place; 0: unknown */
     uint64_t index_begun; /* number of documents read before the current index */
     uint64_t mended;      /* suspects that differed and were repaired */
     bool unequal;         /* a comparison of all documents was ended: too many remain different */

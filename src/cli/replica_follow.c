@@ -12,7 +12,7 @@ enum {
     PAGE_CHANGES = 1000,
     CATCH_UP_CHANGES = 5000, /* of a page while catching up: fewer round trips, and at most 10 MiB */
     SUSPECTS_SOME = 256,     /* that are looked at at a time */
-    SENT_MAX = 100000,       /* documents of which is known when they were sent last */
+    SENT_MAX = 200000,       /* documents, and places, whose last reading is known; 100 bytes each */
 };
 
 #define PLACE_EVERY_US TL_SECOND
@@ -26,7 +26,9 @@ enum {
 /*
  * The timestamps as of which recently sent documents were read. A copy that catches up has already
  * sent the state after most changes that it reads. Also those of places: a document and a routing
- * under which the document is, or was deleted. When there are too many, all are forgotten.
+ * under which the document is, or was deleted. Only changes that are still to be read are compared
+ * with them. So when there are more than SENT_MAX, those up to the last page are forgotten, and if
+ * more than half remain, all of them: documents are then sent again, with the same result.
  */
 struct sent {
     struct map times; /* the timestamp, as a pointer */
@@ -168,16 +170,28 @@ static void read_page(struct page *page, struct slice text)
     }
 }
 
+/* Forgets documents that were read as of `covered` at most: changes up to it are not read again. */
+static void forget_sent(struct sent *sent, tl_ts covered)
+{
+    struct map kept = MAP_INIT;
+    size_t at = 0;
+    struct slice name;
+    void *read;
+    while (map_next(&sent->times, &at, &name, &read))
+        if ((tl_ts)(uintptr_t)read > covered && kept.count <= SENT_MAX / 2)
+            (void)map_put(&kept, name, read);
+    map_deinit(&sent->times);
+    if (kept.count > SENT_MAX / 2)
+        map_deinit(&kept);
+    sent->times = kept;
+}
+
 /*
  * A document that was deleted under a routing, if at all, may have been without one before: its
  * later changes count.
  */
 static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
 {
-    if (sent->times.count + page->count > SENT_MAX) {
-        map_deinit(&sent->times);
-        sent->times = MAP_INIT;
-    }
     for (size_t i = 0; i < page->count; i++) {
         const struct replica_key *key = &page->keys[i];
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
@@ -215,6 +229,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
         r = source_send(replica, page->keys, page->count, &read);
     if (r == 0 && page->count > 0)
         note_sent(sent, page, read);
+    if (sent->times.count > SENT_MAX)
+        forget_sent(sent, replica->feed.timestamp);
     return r;
 }
 
@@ -262,6 +278,7 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
     if (covered > place->reached) /* else the feed is read again for suspects */
         place->reached = covered;
     suspects_set_place(replica->suspects, place->reached);
+    replica->reached = place->reached;
     tell_source(replica, "following", place->reached);
     uint64_t since = clock_boot_us() - place->written_us;
     if (!clean &&
@@ -278,15 +295,17 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
 
 /*
  * Takes over the suspects of the previous run. The feed names them: up to the place, if that run
- * ended normally, else up to the present.
+ * ended normally, else up to the present, and for as long as it may still send (invariant 5).
  */
 static void inherit(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
 {
     struct place *before = &replica->before;
     if (before->whole)
         suspects_add_whole(replica->suspects, before->suspects_left_us);
-    place->inherit = before->clean ? before->ts : goal;
-    if (!before->clean)
+    uint64_t overlap_us = guard_overlap_us(replica->guard);
+    bool clean = before->clean && overlap_us == 0;
+    place->inherit = clean ? before->ts : goal + overlap_us;
+    if (!clean)
         before->suspects_left_us = replica->options->suspect_us;
     *since = before->suspects;
     replica->inheriting = *since < place->inherit;
@@ -314,15 +333,14 @@ static int look_at_suspects(struct replica *replica)
 }
 
 /*
- * The feed does not reach back to the place any more: both sides are compared instead, and the feed
- * is followed from before that. A comparison sends only what differs, so it is over long before a
- * feed of usual length is cut again.
+ * The feed does not reach back to the place any more, or the place is of other indices: both sides
+ * are compared instead, and the feed is followed from before that. A comparison sends only what
+ * differs, so it is over long before a feed of usual length is cut again.
  */
-static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
+static int begin_anew(struct replica *replica, struct progress_of_place *place, const char *reason, tl_ts *since)
 {
     size_t mended = 0;
-    replica_print("the source's feed does not reach back to the place (`tidelock serve --feed`): "
-                  "everything is compared");
+    replica_print("%s: everything is compared", reason);
     suspects_set_place(replica->suspects, 0);
     suspects_add_whole(replica->suspects, replica->options->suspect_us); /* requests of the previous run are unknown */
     replica->inheriting = false;
@@ -381,7 +399,9 @@ int follow(struct replica *replica, tl_ts since)
                       "another --name and --prefix");
         return REPLICA_TAKEN;
     }
-    if (r == 0 && replica->before.ts > 0)
+    if (r == 0 && replica->before.ts > 0 && replica->before.other_indices)
+        r = begin_anew(replica, &place, "the copy was made with another --index", &since);
+    else if (r == 0 && replica->before.ts > 0)
         inherit(replica, &place, &since, goal);
     suspects_set_place(replica->suspects, place.reached);
     while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {
@@ -391,7 +411,8 @@ int follow(struct replica *replica, tl_ts since)
         else if ((r = lanes_state(replica->lanes)) != 0)
             break;
         else if (status == 410)
-            r = begin_anew(replica, &place, &since);
+            r = begin_anew(replica, &place,
+                           "the source's feed does not reach back to the place (`tidelock serve --feed`)", &since);
         else if (status == 200)
             r = take_page(replica, &sent, &place, goal, &since);
         else

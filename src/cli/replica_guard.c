@@ -27,6 +27,7 @@ struct guard {
     struct client client; /* the thread's, once it runs */
     struct attach_stream stream; /* the thread's */
     char *session;
+    bool ended_holder; /* the session that held the lock was ended */
     struct thread thread;
     bool running;
     _Atomic uint64_t until_us; /* of the boot clock: the lease is certain to hold */
@@ -122,6 +123,7 @@ static void end_gone_holder(struct guard *guard, const char *name)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_session/%llu?force=true", (unsigned long long)session);
     buf_byte(&path, '\0');
+    guard->ended_holder = true; /* also without an answer */
     long status = ask_once(guard, "DELETE", path.data, SLICE_NONE);
     if (status == 200)
         replica_print("the session of process %ld, which has ended, held the lock, and is ended", process);
@@ -216,6 +218,11 @@ void guard_free(struct guard *guard)
 const char *guard_session(const struct guard *guard)
 {
     return guard->session;
+}
+
+uint64_t guard_overlap_us(const struct guard *guard)
+{
+    return guard->ended_holder ? TTL_US : 0;
 }
 
 bool guard_await(struct guard *guard)

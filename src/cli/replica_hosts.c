@@ -103,6 +103,7 @@ static bool gives_up(const struct client *client)
 void source_client_init(struct client *client, struct source_hosts *hosts)
 {
     client_init(client, source_hosts_url(hosts));
+    client->absent_advice = "is a server running? `tidelock serve` starts one, --from names another";
     client->context = hosts;
     client->gives_up = gives_up;
 }

@@ -86,6 +86,7 @@ int target_open(struct target *target, const struct replica_options *options)
 {
     *target = (struct target){.options = options};
     client_init(&target->client, options->to);
+    target->client.absent_advice = "is a server running? --to names another";
     target->client.gives_up = replica_gives_up;
     target->client.body.max = REPLICA_ANSWER_BYTES;
     /* Without an answer --once fails; a copy that follows waits. */
@@ -143,6 +144,18 @@ static void place_path(const struct target *target, struct buf *to)
     client_escape(to, slice_from(target->options->name));
 }
 
+static const char *index_option(const struct target *target)
+{
+    return target->options->index == NULL ? "*" : target->options->index;
+}
+
+/* Whether a place has another text than `text` under `key`. One of an earlier version may have none. */
+static bool has_other(yyjson_val *place, const char *key, const char *text)
+{
+    yyjson_val *value = yyjson_obj_get(place, key);
+    return yyjson_is_str(value) && !yyjson_equals_str(value, text);
+}
+
 static void read_suspects(yyjson_val *suspects, struct place *place)
 {
     uint64_t until = yyjson_get_uint(yyjson_obj_get(suspects, "until")), now = clock_wall_us();
@@ -179,7 +192,16 @@ int target_read_place(struct target *target, const char *source, struct place *r
                       escape_terminal(target->options->name), had ? "with" : "without");
         return REPLICA_FAILED;
     }
-    ret_place->ts = ret_place->suspects = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
+    tl_ts ts = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
+    if (ts > 0 && has_other(place, "prefix", target->options->prefix)) {
+        replica_print("the copy under --name %s was made with --prefix \"%s\": use the same --prefix, or give this one "
+                      "another name",
+                      escape_terminal(target->options->name),
+                      escape_terminal(yyjson_get_str(yyjson_obj_get(place, "prefix"))));
+        return REPLICA_FAILED;
+    }
+    ret_place->other_indices = has_other(place, "index", index_option(target));
+    ret_place->ts = ret_place->suspects = ts;
     ret_place->clean = yyjson_get_bool(yyjson_obj_get(place, "clean"));
     read_suspects(yyjson_obj_get(place, "suspects"), ret_place);
     return 0;
@@ -190,7 +212,7 @@ static void write_place(const struct target *target, const char *source, const s
     buf_printf(to, "{\"timestamp\":%llu,\"source\":", (unsigned long long)place->ts);
     buf_json_string(to, slice_from(source));
     buf_lit(to, ",\"index\":");
-    buf_json_string(to, slice_from(target->options->index == NULL ? "*" : target->options->index));
+    buf_json_string(to, slice_from(index_option(target)));
     buf_lit(to, ",\"prefix\":");
     buf_json_string(to, slice_from(target->options->prefix));
     if (place->clean)
@@ -752,6 +774,14 @@ static int take_over(struct target *target, const char *name)
         return replica_disbelieve("target", "the number of documents", name);
     if (yyjson_get_uint(count) == 0)
         return 0;
+    if (target->identities != NULL && identities_has(target->identities, slice_from(name))) {
+        replica_print("the target's index %s was deleted while this copy wrote to it, and exists again with %llu "
+                      "documents, from a request of this copy that was under way or from another program: delete that "
+                      "index and start the copy again, or start it with --take-over, which deletes from the index "
+                      "what the source does not have",
+                      escape_terminal(name), (unsigned long long)yyjson_get_uint(count));
+        return REPLICA_FAILED;
+    }
     replica_print("the target's index %s has %llu documents and was not made by a copy: give this copy a --prefix, "
                   "delete that index, or use --take-over, which deletes from it what the source does not have",
                   escape_terminal(name), (unsigned long long)yyjson_get_uint(count));

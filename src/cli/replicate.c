@@ -54,7 +54,7 @@ static const struct argp_option options[] = {
      "Compare both sides, and report each document of the target that is missing, extra, older, different or newer; "
      "nothing is changed, and a copy may run at the same time",
      1},
-    {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
+    {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, and repair the differences", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
     {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
     {"take-over", OPTION_TAKE_OVER, NULL, 0,
@@ -72,7 +72,7 @@ static const struct argp_option options[] = {
      "After an answer was lost, a request is taken to be worked off late for so long; then what was in it is compared "
      "(15m)",
      2},
-    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long such a document is kept (7d)", 2},
+    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long a document of --tombstones is kept (7d)", 2},
     {"verify-every", OPTION_EVERY, "TIME", 0,
      "Compare both sides so often while following, slowly, and mend what differs; 0: never (6h)", 2},
     {"quiet", 'q', NULL, 0, "Say only what is wrong", 2},
@@ -92,7 +92,7 @@ static const char doc[] =
     "they are equal after it, with 1 when some documents are not.\n\n"
     "Examples:\n"
     "  tidelock replicate --to http://localhost:9201\n"
-    "  tidelock replicate --to http://localhost:9201 --index fs,logs-* --prefix live-\n"
+    "  tidelock replicate --to http://localhost:9201 --name live --prefix live- --index fs,logs-*\n"
     "  tidelock replicate --to http://localhost:9201 --once\n"
     "  tidelock replicate --from http://a:9200,http://b:9200,http://c:9200 --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --verify\n";
@@ -240,6 +240,7 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
     tl_ts since = before->ts;
     if (r == 0 && first)
         r = target_claim_place(&replica->target, replica->source_uuid);
+    replica->reached = before->ts;
     if (r == 0)
         tell_source(replica, "copying", before->ts);
     if (r == 0)
@@ -309,11 +310,11 @@ static int replicate(struct replica *replica)
         r = guard_new(replica->hosts, o->name, &replica->guard);
     if (r == 0) {
         replica->suspects = suspects_new(o->suspect_us);
-        replica->identities = identities_new();
+        replica->identities = replica->target.identities = identities_new();
         replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects, replica->identities);
         r = write_target(replica);
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
-            tell_source(replica, "ended", replica->told.place);
+            tell_source(replica, "ended", replica->reached);
         if (r == REPLICA_LOST)
             replica_print("the session in the source is lost, and the lock with it: another one may run");
     }
@@ -336,9 +337,10 @@ static int end(struct replica *replica, int r)
         replica->suspects == NULL ? (struct suspects_state){0} : suspects_state(replica->suspects);
     if (replica->mended > 0 && !replica->options->quiet)
         replica_print("%llu documents of requests without an answer were mended", (unsigned long long)replica->mended);
-    if ((suspects.count > 0 || suspects.whole) && !replica->options->quiet)
-        replica_print("%s%zu documents of requests without an answer are to be compared by the next one",
-                      suspects.whole ? "all documents, and " : "", suspects.count);
+    if (suspects.whole && !replica->options->quiet)
+        replica_print("all documents are to be compared by the next one, since requests may be without an answer");
+    else if (suspects.count > 0 && !replica->options->quiet)
+        replica_print("%zu documents of requests without an answer are to be compared by the next one", suspects.count);
     if (figures.refused > 0)
         replica_print("the target has refused %llu: they are in its index .tidelock-replicate-refused",
                       (unsigned long long)figures.refused);

@@ -255,6 +255,21 @@ class First(Copy):
             self.assertEqual(run.returncode, 1)
             self.assertIn("a copy of another source", run.stderr)
 
+    def test_other_indices(self):
+        """A copy that is continued with another --index has changes of indices that it did not follow meanwhile; with another --prefix it is refused."""
+        self.fill(10)
+        self.source.must("PUT", "/other/_doc/1", {"n": 1})
+        self.once()
+        self.source.must("PUT", "/fs/_doc/new", {"n": 1})
+        self.source.must("DELETE", "/fs/_doc/3")
+        self.source.must("PUT", "/other/_doc/2", {"n": 2})
+        self.assertIn("was made with another --index: everything is compared", self.once("--index", "other"))
+        self.assertNotIn("everything is compared", self.once("--index", "other"))
+        self.assertIn("was made with another --index: everything is compared", self.once())
+        self.assert_equal()
+        self.assertIn('the copy under --name default was made with --prefix "": use the same --prefix, or give this one another name', self.once("--prefix", "live-", expect=1))
+        self.assertEqual(self.target.ask("GET", "/live-fs")[0], 404)
+
     def test_existing_index_is_taken_over_only_with_the_option(self):
         """An index of the target that no copy has made keeps its documents, whatever else the copy does; with --take-over it keeps nothing that the source has not."""
         self.fill(10)
@@ -395,8 +410,8 @@ class First(Copy):
                                       (("--to", self.target.url, "--name", "n" * 256), 64, "--name has 256 bytes; a copy's name has from 1 to 255"),
                                       (("--to", self.target.url, "--name", ""), 64, "--name has 0 bytes"),
                                       (("--to", self.source.url), 1, "is the source itself"),
-                                      (("--to", "http://127.0.0.1:1"), 69, "the target: "),
-                                      (("--to", self.target.url, "--from", "http://127.0.0.1:1"), 69, "is a server running?")):
+                                      (("--to", "http://127.0.0.1:1"), 69, "is a server running? --to names another"),
+                                      (("--to", self.target.url, "--from", "http://127.0.0.1:1"), 69, "is a server running? `tidelock serve` starts one, --from names another")):
             run = subprocess.run([PROGRAM, "replicate", "--once", "--from", self.source.url, *options], capture_output=True, text=True)
             self.assertEqual((run.returncode, text in run.stderr), (status, True), run.stderr)
         self.once("--name", "n" * 255)  # it needs every use of the name to take it
@@ -673,7 +688,8 @@ class Following(Copy):
         self.once()
 
     def test_killed_with_its_source(self):
-        """A restarted source keeps the session of a copy that was killed meanwhile; the next copy ends it. It does not end that of a stopped one."""
+        """A restarted source keeps the session of a copy that was killed meanwhile; the next copy ends it. It does not end that of a stopped one. What changes while a process
+        could still use the ended session is suspect, so the next copy does not end cleanly."""
         self.fill(3)
         process = self.follow()
         self.await_equal()
@@ -687,6 +703,12 @@ class Following(Copy):
         self.assertIn("the session of process %d, which has ended, held the lock" % process.pid, self.once())
         self.assert_equal()
         self.assertIsNone(self.session())
+        self.assertFalse(self.ended_cleanly())
+        self.once()
+        self.assertTrue(self.ended_cleanly())
+
+    def ended_cleanly(self):
+        return self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"].get("clean", False)
 
     def test_holders_elsewhere(self):
         """A holder is ended only if its process was in our process namespace: a process id elsewhere, or any other name, is no evidence."""
@@ -864,7 +886,7 @@ class Replaced(Copy):
         after = self.source.must("GET", "/_timestamp")["timestamp"]
         self.assertEqual(self.ended(process), 1)
         self.assertRegex(self.told(process), "another program has (deleted|replaced) the target's index fs")
-        self.assertRegex(self.told(process), r"the target's index fs has \d+ documents and was not made by a copy")
+        self.assertRegex(self.told(process), r"the target's index fs was deleted while this copy wrote to it, and exists again with \d+ documents")
         self.assertLess(self.place(), after)
         self.once("--take-over")
         self.assert_equal()

@@ -187,6 +187,13 @@ static int put_gone(struct request *request, bool previous_routing, const struct
     return r < 0 ? r : 0;
 }
 
+/*
+ * The document is read without sources, too: the record names it, but has neither its _version,
+ * _seq_no and routing nor whether it existed at `ts` (it may be named although it has not changed).
+ * These precede the source in the document record, which the store returns as a whole, without
+ * copying it. The source is read further only below a renamed path, where the renames determine
+ * the version, too.
+ */
 static int put_document(struct request *request, struct changes *changes, const struct catalog_index *index,
                         const struct feed_change *change, tl_ts ts, struct buf *to)
 {
