@@ -160,13 +160,25 @@ static int parse_genesis(struct buf *bytes, struct genesis *ret, char **ret_reas
     return 0;
 }
 
-/* Waits until the log can be reached. Returns: 0; CMDLOG_NOT_FOUND: there is no cluster yet; fatal codes. */
-static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reason)
+static bool is_stopping(const struct member_options *o)
+{
+    return o->stopping != NULL && atomic_load(o->stopping);
+}
+
+/*
+ * Waits until the log can be reached. Returns: 0; CMDLOG_NOT_FOUND: there is no cluster yet;
+ * TL_ERR_STOPPED; fatal codes.
+ */
+static int read_genesis(const struct member_options *o, struct cmdlog *log, struct genesis *ret, char **ret_reason)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint64_t told = clock_boot_us();
     int r;
     while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &ret->position)) == CMDLOG_UNREACHABLE) {
+        if (is_stopping(o)) {
+            r = TL_ERR_STOPPED;
+            break;
+        }
         warn_unreachable(log, &told);
         buf_clear(&bytes);
         usleep(100 * STALL_US);
@@ -177,15 +189,18 @@ static int read_genesis(struct cmdlog *log, struct genesis *ret, char **ret_reas
     return r;
 }
 
-static int create_genesis(struct cmdlog *log, const char *cluster)
+static int create_genesis(const struct member_options *o, struct cmdlog *log, const char *cluster)
 {
     char text[TEXT_BYTES_MAX], secret[SECRET_BYTES];
     draw_digits(secret, sizeof secret);
     int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\nsecret %s\n", cluster, secret);
     int r;
     while ((r = cmdlog_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) ==
-           CMDLOG_UNREACHABLE)
+           CMDLOG_UNREACHABLE) {
+        if (is_stopping(o))
+            return TL_ERR_STOPPED;
         usleep(100 * STALL_US);
+    }
     return r;
 }
 
@@ -242,7 +257,7 @@ static int found(const struct member_options *o, struct cmdlog *log, struct iden
     if (r == 0 && identity->state == STATE_NONE)
         r = begin_cluster(o, identity, STATE_FOUNDING);
     if (r == 0)
-        r = create_genesis(log, identity->cluster);
+        r = create_genesis(o, log, identity->cluster);
     return r == CMDLOG_EXISTS ? 0 : r; /* the caller reads the genesis and compares the cluster's ID */
 }
 
@@ -369,14 +384,18 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     return r == 0;
 }
 
-static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret)
+/* Returns: whether a copy is complete; *ret_is_named: a live host has this one's name. */
+static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret, bool *ret_is_named)
 {
     struct cmdlog_hosts *hosts;
     bool done = false;
+    *ret_is_named = false;
     if (cmdlog_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
         return false;
-    for (size_t i = 0; i < hosts->count && !done; i++)
-        if (!slice_equal(hosts->hosts[i].name, o->name))
+    for (size_t i = 0; i < hosts->count && !done && !is_stopping(o); i++)
+        if (slice_equal(hosts->hosts[i].name, o->name))
+            *ret_is_named = true;
+        else
             done = copy_from(o, hosts->hosts[i].about, secret);
     mem_free(hosts);
     return done;
@@ -401,6 +420,21 @@ static int take_copy(const char *data)
     return sync_folder(data);
 }
 
+/* Logs that no checkpoint could be copied; at most once in TELL_US, as warn_unreachable(). */
+static void warn_no_copy(const struct member_options *o, bool is_named, uint64_t *told)
+{
+    if (clock_boot_us() - *told < TELL_US)
+        return;
+    log_warning(
+        "this host needs a checkpoint of another one, and no host of the cluster could be asked for it; waiting "
+        "for one");
+    if (is_named)
+        log_warning("a live host has the name of this one, %.*s; if that is not its own previous process, give this "
+                    "one another --node-name",
+                    SLICE_ARG(o->name));
+    *told = clock_boot_us();
+}
+
 static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity,
                 const struct genesis *genesis)
 {
@@ -410,12 +444,11 @@ static int copy(const struct member_options *o, struct cmdlog *log, struct ident
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
     int r = write_identity(o->data, identity);
-    while (r == 0 && !copy_from_any(o, log, genesis->secret)) {
-        if (clock_boot_us() - told >= TELL_US)
-            log_warning(
-                "this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
-                "waiting for one");
-        told = clock_boot_us();
+    bool is_named;
+    while (r == 0 && !copy_from_any(o, log, genesis->secret, &is_named)) {
+        if (is_stopping(o))
+            return TL_ERR_STOPPED;
+        warn_no_copy(o, is_named, &told);
         usleep(500 * STALL_US);
     }
     if (r == 0)
@@ -470,10 +503,14 @@ static int check_identity(const struct member_options *o, const struct identity 
 }
 
 /*
- * Finds out whether the log still has all entries after the store's checkpoint. Waits until the log can be reached.
- * Returns: 0; CMDLOG_TRIMMED: it has not; fatal codes.
+ * Finds out whether the log still has the entry of the store's checkpoint, and all after it. Waits
+ * until the log can be reached. `genesis`: position of the genesis, the first checkpoint of a
+ * cluster; it is not an entry.
+ * Returns: 0; CMDLOG_TRIMMED: entries after it are gone; TL_ERR_STOPPED; fatal codes, with
+ * *ret_reason if the log ends before it.
  */
-static int check_log(struct cluster_member *member)
+static int check_log(const struct member_options *o, struct cluster_member *member, cmdlog_position genesis,
+                     char **ret_reason)
 {
     cmdlog_position head;
     struct cmdlog_cursor *cursor;
@@ -481,19 +518,28 @@ static int check_log(struct cluster_member *member)
     uint64_t told = clock_boot_us();
     int r;
     while ((r = cmdlog_read_head(member->log, clock_boot_us() + ATTEMPT_US, &head)) == CMDLOG_UNREACHABLE) {
+        if (is_stopping(o))
+            return TL_ERR_STOPPED;
         warn_unreachable(member->log, &told);
         usleep(100 * STALL_US);
     }
+    if (r == 0 && member->position > head && member->position > genesis)
+        return refuse(TL_ERR_CORRUPT, ret_reason,
+                      "the log of the cluster ends with entry %" PRIu64 ", before entry %" PRIu64
+                      ", up to which this directory has applied it: etcd was restored from a copy that is older than "
+                      "the directory. Give etcd a newer copy, or continue with a backup, or without the entries that "
+                      "etcd has lost (docs/cluster.md, \"After a restore of etcd\")",
+                      head, member->position);
     if (r != 0 || head <= member->position) /* nothing is after it */
         return r;
     if ((r = cmdlog_follow(member->log, member->position + 1, &cursor)) != 0)
         return r;
-    while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END) {
+    while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END && !is_stopping(o)) {
         warn_unreachable(member->log, &told);
         (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
     }
     cmdlog_unfollow(cursor);
-    return r;
+    return r == CMDLOG_END ? TL_ERR_STOPPED : r;
 }
 
 /*
@@ -504,7 +550,8 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
                              const struct genesis *genesis, char **ret_reason)
 {
     int r;
-    while ((r = open_store(o, member, ret_reason)) == 0 && (r = check_log(member)) == CMDLOG_TRIMMED) {
+    while ((r = open_store(o, member, ret_reason)) == 0 &&
+           (r = check_log(o, member, genesis->position, ret_reason)) == CMDLOG_TRIMMED) {
         log_warning("the log of the cluster was trimmed beyond what this host has applied (--catch-up); "
                     "copying a checkpoint of another host");
         store_close(member->store);
@@ -565,12 +612,15 @@ static int become(const struct member_options *o, struct cluster_member *member,
     int r = read_identity(o->data, &identity, ret_reason);
     if (r < 0)
         return r;
-    r = read_genesis(member->log, &genesis, ret_reason);
+    r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == CMDLOG_NOT_FOUND && (identity.state == STATE_COPYING || identity.state == STATE_MEMBER))
-        return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
-                      identity.cluster, SLICE_ARG(o->log.url));
+        return refuse(
+            TL_ERR_BUSY, ret_reason,
+            "the directory is of cluster %s, and there is none at %.*s; if etcd has lost its data, continue with "
+            "a backup (docs/cluster.md, \"Backup\")",
+            identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
-        r = read_genesis(member->log, &genesis, ret_reason);
+        r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == 0 && identity.state == STATE_CREATING)
         r = settle_creation(o, &identity, &genesis);
     if (r == 0)

@@ -16,14 +16,18 @@
  * time, it continues as `copying`. A host with an empty directory sets `copying`, copies a
  * checkpoint of a live host, and sets `member`. A member whose log was trimmed beyond its
  * checkpoint (--catch-up) sets `copying` and continues as a new host. It loses nothing: all state
- * comes from the log, except the directory's ID and its script files. A crash at any point leaves
- * a state from which the next start continues.
+ * comes from the log, except the directory's ID and its script files. A member whose checkpoint is
+ * after the end of the log is refused, since etcd has lost entries that the directory includes: the
+ * others may append different ones. A crash at any point leaves a state from which the next start
+ * continues.
  *
  * The genesis has the cluster's ID and a random secret. A host proves with the secret that it may
  * copy a checkpoint: clients without access to etcd do not have it.
  */
 #ifndef TL_CLI_MEMBER_H
 #define TL_CLI_MEMBER_H
+
+#include <stdatomic.h>
 
 #include "cli/durable.h"
 #include "journal/journal.h"
@@ -34,6 +38,7 @@ struct member_options {
     struct cmdlog_etcd_options log;
     bool tls;                    /* this host speaks https */
     struct slice name, group, address, build; /* this host's, published to the others */
+    const atomic_bool *stopping;              /* a start that waits gives up when it is set; NULL: never */
     const struct core_limits *limits;
     const struct store_options *store;
     const struct journal_options *journal; /* for the first host, before it creates the cluster */
@@ -55,7 +60,8 @@ struct cluster_member {
 /*
  * Opens the directory as a host's. Waits without limit for the log, and for a live host to copy
  * from.
- * Returns: 0; a fatal code, with *ret_reason (mem_free) for an operator.
+ * Returns: 0; TL_ERR_STOPPED: `stopping` was set; a fatal code, with *ret_reason (mem_free) for an
+ * operator.
  * Owns: the caller owns *ret in both cases, until member_close().
  */
 int member_open(const struct member_options *options, struct cluster_member *ret, char **ret_reason) TL_MUST_USE;

@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -80,6 +81,7 @@ struct server {
     struct budget budget; /* limit on the memory that all clients together make the server hold */
     struct durable durable;
     struct cluster_member member; /* in a cluster, used instead of `durable` */
+    const atomic_bool *stopping;  /* set when a signal has come */
     char *address;                /* address at which the other hosts reach this one */
     struct journal *journal;
     struct sender *sender; /* of requests to the other hosts; NULL: not in a cluster */
@@ -375,6 +377,16 @@ static const char *option_of_cluster(const struct serve_options *o)
     return NULL;
 }
 
+/* Refuses an --advertise that no other host could call. */
+static void check_advertised(const struct argp_state *state, const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    if (colon == NULL || colon == address)
+        arguments_error(state, "--advertise: '%s' is not HOST:PORT", address);
+    else
+        (void)arguments_number(state, "advertise", colon + 1, 1, UINT16_MAX);
+}
+
 static void check_cluster(const struct argp_state *state, const struct serve_options *o)
 {
     const char *option = o->cluster.url == NULL ? option_of_cluster(o) : NULL;
@@ -464,7 +476,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_RETRY_ENTRY: o->poison.retry = arguments_number(state, "retry-entry", text, 1, UINT64_MAX - 1); break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
-    case OPTION_ADVERTISE: o->advertise = text; break;
+    case OPTION_ADVERTISE:
+        check_advertised(state, text);
+        o->advertise = text;
+        break;
     case OPTION_GROUP: o->group = text; break;
     case OPTION_CLOCK_SKEW:
         o->clock_skew_us = arguments_duration(state, "clock-skew", text);
@@ -677,7 +692,10 @@ static void be_client_of_hosts(const struct serve_options *o)
     (void)client_option(CLIENT_OPTION_KEY, o->cluster.key);
 }
 
-/* Opens the store and the journal as a host of a cluster. Returns: 0, or a fatal code that has been logged. */
+/*
+ * Opens the store and the journal as a host of a cluster.
+ * Returns: 0; TL_ERR_STOPPED: a signal came while it waited; a fatal code that has been logged.
+ */
 static int open_member(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
@@ -689,6 +707,7 @@ static int open_member(struct server *server, struct serve_options *o)
                                       .address = slice_from(server->address),
                                       .tls = o->http.tls.cert != NULL,
                                       .build = slice_from(CORE_BUILD),
+                                      .stopping = server->stopping,
                                       .clock_skew_us = o->clock_skew_us};
     const struct member_options wanted = {.data = o->data,
                                           .log = {.url = slice_from(o->cluster.url),
@@ -704,6 +723,7 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .group = cluster.group,
                                           .address = cluster.address,
                                           .build = cluster.build,
+                                          .stopping = server->stopping,
                                           .limits = &o->limits,
                                           .store = &o->store,
                                           .journal = &o->journal,
@@ -716,7 +736,7 @@ static int open_member(struct server *server, struct serve_options *o)
     be_client_of_hosts(o);
     int r = member_open(&wanted, member, &reason);
     if (r != 0)
-        return complain(r, o->data, reason);
+        return r == TL_ERR_STOPPED ? r : complain(r, o->data, reason);
     private_dir_tighten(o->data);
     hosts_clear_checkpoints(slice_from(o->data));
     cluster.about = slice_from(member->about);
@@ -729,7 +749,7 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.skips = member->skips;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
-    return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);
+    return r == 0 || r == TL_ERR_STOPPED ? r : complain(r, "the cluster refuses this host", reason);
 }
 
 /*
@@ -769,8 +789,8 @@ static int open_alone(struct server *server, struct serve_options *o)
 }
 
 /*
- * Requires: `server` is zeroed. Returns: 0, or a fatal code that has been logged; server_close()
- * and server_close_store() in both cases.
+ * Requires: `server` is zeroed but for its options and `stopping`. Returns: 0; TL_ERR_STOPPED; or a
+ * fatal code that has been logged; server_close() and server_close_store() in all cases.
  */
 static int server_open(struct server *server, struct serve_options *o)
 {
@@ -888,6 +908,7 @@ struct stopper {
     int signal;            /* the received signal; 0: none yet */
     bool ended;            /* the server has been closed, or could not be opened */
     bool closing;          /* the log is closed and durable: only RocksDB is still being closed */
+    atomic_bool stopping;  /* `signal` is set: a start that waits gives up */
     struct server *server; /* the server that SIGHUP reloads; NULL: not open yet, or closing */
     bool missed;           /* a SIGHUP arrived while `server` was NULL */
 };
@@ -1025,6 +1046,7 @@ static void stopper_main(void *context)
     bool in_time = true;
     pthread_mutex_lock(&stopper->lock);
     stopper->signal = got;
+    atomic_store(&stopper->stopping, got != 0);
     pthread_cond_broadcast(&stopper->changed);
     while (!stopper->ended && in_time)
         in_time = clock_wait(&stopper->changed, &stopper->lock, until);
@@ -1149,8 +1171,8 @@ static int serve(void *context)
 {
     const struct serving *serving = context;
     struct serve_options *o = serving->options;
-    struct server server = {.options = o};
     struct stopper stopper = {.signals = serving->signals, .stop_us = o->stop_us};
+    struct server server = {.options = o, .stopping = &stopper.stopping};
     share_memory(&server, o);
     if (stopper_begin(&stopper) != 0)
         return complain(TL_ERR_IO, "cannot start a thread", NULL);
@@ -1161,13 +1183,15 @@ static int serve(void *context)
         supervisor_tell("READY=1");
         log_info("stopping: %s", strsignal(stopper_wait(&stopper)));
         supervisor_tell("STOPPING=1");
+    } else if (r == TL_ERR_STOPPED) {
+        log_info("stopping before the start was complete: %s", strsignal(stopper_wait(&stopper)));
     }
     stopper_serve(&stopper, NULL);
     server_close(&server, grace_within(o));
     stopper_closes(&stopper);
     server_close_store(&server);
     stopper_end(&stopper);
-    return r == 0 ? 0 : 1;
+    return r == 0 || r == TL_ERR_STOPPED ? 0 : 1;
 }
 
 static void free_options(struct serve_options *o)

@@ -15,6 +15,7 @@
 #define CLOCK_SKEW_DEFAULT_US (500 * TL_MS)
 #define KEEPER_POLL_US (100 * TL_MS)     /* polling interval of the keeper's thread */
 #define WARN_INTERVAL_US (5 * TL_SECOND) /* interval of the warnings of a start that waits */
+#define STOP_POLL_US (100 * TL_MS)       /* polling interval of a start for its stop */
 #define DRAIN_US (5 * TL_SECOND)         /* limit of ordering queued commands while stopping */
 /* Age of an in-flight entry at which the log is asked for its outcome. */
 #define CHECK_INFLIGHT_US TL_SECOND
@@ -290,17 +291,28 @@ static void check_hosts(struct journal *journal, uint64_t *version)
     mem_free(hosts);
 }
 
+/* Joins if this host is out. `warned`: boot clock of the last warning about a failure. */
+static void join_if_out(struct journal *journal, uint64_t *warned)
+{
+    int r = is_out(journal) ? cluster__join(journal) : 0;
+    if (r == 0 || clock_boot_us() - *warned < WARN_INTERVAL_US)
+        return;
+    if (r == CMDLOG_EXISTS)
+        log_warning("this host is not in the cluster yet: a host of the name %s is, from another data directory, a "
+                    "copy of this one, or with another address, or its lease is not over. Stop it, or give this one "
+                    "another --node-name",
+                    journal->cluster->name);
+    else
+        log_warning("this host is not in the cluster yet: the log cannot be reached");
+    *warned = clock_boot_us();
+}
+
 static void keeper(void *context)
 {
     struct journal *journal = context;
     uint64_t version = 0, warned = 0;
     while (!is_over(journal)) {
-        if (is_out(journal) && !cluster__join(journal)) {
-            if (clock_boot_us() - warned > WARN_INTERVAL_US)
-                log_warning(
-                    "this host is not in the cluster yet: the log cannot be reached, or a host of its name is in");
-            warned = clock_boot_us();
-        }
+        join_if_out(journal, &warned);
         check_hosts(journal, &version);
         cluster__expire_commands(journal);
         check_inflight(journal);
@@ -348,19 +360,19 @@ static bool begin_threads(struct journal *journal)
 
 /*
  * Blocks until this host has joined. Returns: 0; TL_ERR_BUSY: it was refused, with *ret_reason
- * (mem_free).
+ * (mem_free); TL_ERR_STOPPED.
  */
-static int await_join(struct journal *journal, char **ret_reason)
+static int await_join(struct journal *journal, const atomic_bool *stopping, char **ret_reason)
 {
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    while (!cluster->joined && cluster->refused == NULL)
-        pthread_cond_wait(&cluster->changed, &journal->queue_lock);
-    bool in = cluster->joined;
-    if (!in && ret_reason != NULL)
+    while (!cluster->joined && cluster->refused == NULL && !(stopping != NULL && atomic_load(stopping)))
+        (void)clock_wait(&cluster->changed, &journal->queue_lock, clock_boot_us() + STOP_POLL_US);
+    bool in = cluster->joined, refused = cluster->refused != NULL;
+    if (!in && refused && ret_reason != NULL)
         *ret_reason = mem_strdup(cluster->refused, strlen(cluster->refused));
     pthread_mutex_unlock(&journal->queue_lock);
-    return in ? 0 : TL_ERR_BUSY;
+    return in ? 0 : refused ? TL_ERR_BUSY : TL_ERR_STOPPED;
 }
 
 /*
@@ -403,7 +415,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
     pthread_mutex_unlock(&journal->core_lock);
     journal__publish(journal);
     cluster__publish_applied(journal);
-    r = begin_threads(journal) ? await_join(journal, ret_reason) : tl_trace(TL_ERR_IO);
+    r = begin_threads(journal) ? await_join(journal, options->cluster->stopping, ret_reason) : tl_trace(TL_ERR_IO);
     if (r < 0) {
         journal_close(journal);
         return r;

@@ -82,6 +82,7 @@ struct cluster {
     bool joined;                        /* JOIN was applied */
     _Atomic uint16_t host;              /* the number that JOIN assigned, until it is forgotten */
     uint64_t number;                    /* of the newest entry in this life */
+    bool has_joined;                    /* the keeper's: the log had this host, by the last attempt that it knows of */
     bool was_joined;                    /* joined in this life or an earlier one */
     char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
     struct list inflight;               /* inflight_entry by link, oldest first */
@@ -191,8 +192,9 @@ _Noreturn void cluster__end_different(const struct cluster *cluster, const char 
 
 /*
  * Begins a new life, reads the skipped entries in it, and submits its JOIN. Called by the keeper's thread.
- * Returns: whether that succeeded; if not, it is to be repeated later.
+ * Returns: 0; otherwise it is to be repeated later: CMDLOG_EXISTS: a host of this name is a member; the
+ * codes of cmdlog_join(), cmdlog_list_skips() and cmdlog_submit().
  */
-bool cluster__join(struct journal *journal);
+int cluster__join(struct journal *journal) TL_MUST_USE;
 
 #endif

@@ -22,8 +22,10 @@ enum { EXIT_DIFFERS = 71 };
 /* --- Joining ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Expels the previous life of this data directory, whose process has ended: its lease need not run
- * out first.
+ * Expels the previous life of this data directory, which is over: its lease need not run out first.
+ * A process does this before it has joined, since the one before it has ended, and after an attempt
+ * of unknown outcome, which may have begun a life. Otherwise the life is of another process with a
+ * copy of the directory: of two that expelled each other neither would serve.
  */
 static void expel_previous_life(struct cluster *cluster)
 {
@@ -64,18 +66,21 @@ static int submit_join(struct journal *journal, uint64_t life)
     return r;
 }
 
-bool cluster__join(struct journal *journal)
+int cluster__join(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     uint64_t life;
     int r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
-    if (r == CMDLOG_EXISTS) {
+    if (r == CMDLOG_EXISTS && !cluster->has_joined) {
         expel_previous_life(cluster);
         r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
     }
+    cluster->has_joined = r == 0 || (r == CMDLOG_EXISTS && cluster->has_joined);
     struct cmdlog_skips *skips;
-    if (r != 0 || cmdlog_list_skips(cluster->log, clock_boot_us() + JOIN_US, &skips) != 0)
-        return false; /* the next attempt begins another life */
+    if (r == 0)
+        r = cmdlog_list_skips(cluster->log, clock_boot_us() + JOIN_US, &skips);
+    if (r != 0)
+        return r; /* the next attempt begins another life */
     pthread_mutex_lock(&journal->queue_lock);
     mem_free(cluster->skips_read);
     cluster->skips_read = skips;
@@ -83,13 +88,14 @@ bool cluster__join(struct journal *journal)
     cluster->life = life;
     cluster->joining = true;
     pthread_mutex_unlock(&journal->queue_lock);
-    if (submit_join(journal, life) == 0)
-        return true;
+    r = submit_join(journal, life);
+    if (r == 0)
+        return 0;
     pthread_mutex_lock(&journal->queue_lock);
     cluster->life = 0; /* the next attempt begins another */
     cluster->joining = false;
     pthread_mutex_unlock(&journal->queue_lock);
-    return false;
+    return r;
 }
 
 /* --- The core's list of hosts ------------------------------------------------------------------------------------- */

@@ -14,6 +14,8 @@
 #ifndef TL_JOURNAL_JOURNAL_H
 #define TL_JOURNAL_JOURNAL_H
 
+#include <stdatomic.h>
+
 #include "core/step/core.h"
 #include "journal/query_txn.h"
 #include "metrics/metrics.h"
@@ -45,6 +47,7 @@ struct journal_cluster {
     uint64_t timeout_us; /* limit of the time until a command is ordered; 0: 30 s */
     /* Distance of this host's clock from the median beyond which it proposes that; 0: 500 ms */
     uint64_t clock_skew_us;
+    const atomic_bool *stopping; /* journal_open_cluster() gives up when it is set; NULL: never */
 };
 
 struct journal_options {
@@ -90,8 +93,8 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
  * Blocks without a time limit until this host has joined and has applied everything ordered before.
  * Ignores feed_off and machine_lost.
  * Returns: as journal_open_local(); TL_ERR_BUSY: the cluster refuses this host, with *ret_reason
- *          (mem_free; may be NULL); TL_ERR_CORRUPT: the log was trimmed beyond `cmdlog_position`, with
- *          *ret_reason.
+ *          (mem_free; may be NULL); TL_ERR_STOPPED: `stopping` was set; TL_ERR_CORRUPT: the log was
+ *          trimmed beyond `cmdlog_position`, with *ret_reason.
  */
 int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options,
                          struct journal **ret_journal, char **ret_reason) TL_MUST_USE;

@@ -21,6 +21,8 @@ from waiting import until  # noqa: E402
 DIFFERS = 71  # exit status
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MAPPING_BYTES_MAX = 256 << 20  # larger ones are reserved by sanitizers, and are not heaps
+# Of another host, between the write that shows the difference and the last one of the host that differs. Each host sends one a second: both others report their states, and then this one does.
+HEARTBEATS_MAX = 4
 TEXT, FLIPPED = b"bit-flip-canary-@", b"bit-flip-canary-A"
 
 
@@ -77,6 +79,10 @@ class BitFlip(unittest.TestCase):
         self.assertIn(status, (200, 201), reply)
         return reply
 
+    def log_of(self, name, revision=0):
+        """Returns: a host's log key as of a revision of etcd; 0: the present one. Its `version` counts the host's entries: of one that is not the keeper, and has no client, the heartbeats."""
+        return self.etcd.key("%s/log/%s" % (self._testMethodName, name), revision=revision, keys_only=True)
+
     def flipped(self, names):
         """Returns: hosts, of which the last one has another document 1 in memory."""
         hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, port=free_port()) for name in names]
@@ -107,7 +113,10 @@ class BitFlip(unittest.TestCase):
     def test_host_with_flipped_bit_ends_and_copies_a_checkpoint(self):
         hosts = a, _, c = self.flipped(NAMES)
         self.must(a, "POST", "/w/_update/1?distribute_timestamps=fast", {"doc": {"n": 1}})
+        updated = self.log_of("a")["mod_revision"]
         self.assert_ends(c)
+        ended = self.log_of("c")["mod_revision"]
+        self.assertLessEqual(int(self.log_of("b", ended)["version"]) - int(self.log_of("b", updated)["version"]), HEARTBEATS_MAX)
         again = subprocess.run([PROGRAM, "serve", "--data", c.data, "--listen", "127.0.0.1:0", *c.options], capture_output=True, text=True, check=False)
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("start it with an empty directory", again.stderr)

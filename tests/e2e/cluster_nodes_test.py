@@ -59,6 +59,10 @@ class Nodes(unittest.TestCase):
         self.assertEqual(reply["_nodes"], {"total": len(reply["nodes"]), "successful": len(reply["nodes"]), "failed": 0})
         return {node["http"]["publish_address"]: id for id, node in reply["nodes"].items()}
 
+    def ephemeral_ids(self, host):
+        """Returns: by name."""
+        return {node["name"]: node["ephemeral_id"] for node in self.must(host, "GET", "/_cluster/state/nodes")["nodes"].values()}
+
     def test_every_host_names_all(self):
         a, b, _ = self.hosts
         addresses = ["127.0.0.1:%d" % host.port for host in self.hosts]
@@ -79,12 +83,19 @@ class Nodes(unittest.TestCase):
             self.assertEqual([(node["name"], node["master"]) for node in nodes], [("a", "*"), ("b", "-"), ("c", "-")])
             self.assertEqual([node["id"] for node in nodes], [ids[address] for address in addresses])
             self.assertEqual((master["id"], master["node"]), (ids[addresses[0]], "a"))
+            nodes = self.must(host, "GET", "/_cat/nodes?format=json&h=po,http")
+            self.assertEqual([(node["po"], node["http"]) for node in nodes], [(address.rsplit(":", 1)[1], address) for address in addresses])
             state = self.must(host, "GET", "/_cluster/state")
             self.assertEqual({node["transport_address"]: id for id, node in state["nodes"].items()}, ids)
             self.assertEqual(state["master_node"], master["id"])
             self.assertEqual(self.must(host, "GET", "/_cluster/stats")["nodes"]["count"]["total"], 3)
+        started = self.ephemeral_ids(a)
+        self.assertEqual([self.ephemeral_ids(host) for host in self.hosts], [started] * 3)
+        self.assertEqual(len(set(started.values())), 3)
         b.restart()
         until(lambda: self.sniffed(a) == ids, "the ids are the same after a restart")
+        until(lambda: {name for name, id in self.ephemeral_ids(a).items() if id != started[name]} == {"b"}, "but for the ephemeral one")
+        self.assertEqual(self.ephemeral_ids(b), self.ephemeral_ids(a))
 
     def test_health_and_hosts_report_missing_hosts(self):
         a, b, c = self.hosts
@@ -148,6 +159,9 @@ class Nodes(unittest.TestCase):
         rows = self.must(a, "GET", "/_cat/shards/w?format=json")
         self.assertEqual(sorted((row["shard"], row["prirep"], row["state"], row["node"]) for row in rows),
                          sorted((shard, "p" if name == "a" else "r", "STARTED", name) for shard in "01" for name in NAMES))
+        ids = {node["name"]: id for id, node in self.must(a, "GET", "/_cluster/state/nodes")["nodes"].items()}
+        for row in self.must(a, "GET", "/_cat/shards/w?format=json&h=node,id"):
+            self.assertEqual(row["id"], ids[row["node"]])
         self.must(a, "PUT", "/w/_settings", {"number_of_replicas": 3})
         self.assertEqual(self.health(a), ("yellow", 3))
         health = self.must(a, "GET", "/_cluster/health/w")

@@ -4,9 +4,11 @@
 death of a host affects no data of the others, and all hosts have equal states. Skipped without etcd.
 """
 import base64
+import http.client
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,8 +19,8 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import PROGRAM, Server  # noqa: E402
-from waiting import until  # noqa: E402
+from server import HANGS, PROGRAM, Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 NAMES = ["a", "b", "c"]
 
@@ -44,10 +46,14 @@ class Etcd:
     def start(self):
         """Starts it on free ports. Returns: whether it serves."""
         self.url = "%s://127.0.0.1:%d" % ("https" if self.context else "http", free_port())
-        peer = "http://127.0.0.1:%d" % free_port()
+        self.peer = "http://127.0.0.1:%d" % free_port()
+        return self.resume()
+
+    def resume(self):
+        """Starts it on the ports and the data that it had. Returns: whether it serves."""
         self.process = subprocess.Popen(
-            ["etcd", "--data-dir", os.path.join(self.data, "data"), "--listen-client-urls", self.url, "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
-             "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer, *self.options()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            ["etcd", "--data-dir", os.path.join(self.data, "data"), "--listen-client-urls", self.url, "--advertise-client-urls", self.url, "--listen-peer-urls", self.peer,
+             "--initial-advertise-peer-urls", self.peer, "--initial-cluster", "default=" + self.peer, *self.options()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while self.process.poll() is None:
             try:
                 with urllib.request.urlopen(self.url + "/health", context=self.context) as reply:
@@ -56,9 +62,21 @@ class Etcd:
                 time.sleep(0.02)
         return False
 
-    def close(self):
+    def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def ask(self, path, **body):
+        """By its JSON gateway."""
+        with urllib.request.urlopen(urllib.request.Request(self.url + "/v3/" + path, json.dumps(body).encode())) as reply:
+            return json.loads(reply.read())
+
+    def key(self, key, **options):
+        """Returns: a key, as etcd shows it; `options`: of etcd's RangeRequest."""
+        return self.ask("kv/range", key=base64.b64encode(key.encode()).decode(), **options)["kvs"][0]
+
+    def close(self):
+        self.kill()
         shutil.rmtree(self.data, ignore_errors=True)
 
 
@@ -124,6 +142,62 @@ class Creation(Hosts):
         starting.join()
         until(lambda: second.ask("GET", "/w/_doc/1")[0] == 200, "the document")
 
+    def starting(self, host, wanted):
+        """Starts a host that waits. Returns: the thread, when its log has the wanted text."""
+        thread = threading.Thread(target=host.start)
+        thread.start()
+        until(lambda: wanted in host.errors(), wanted)
+        return thread
+
+    def test_second_host_of_a_name_waits_until_the_first_has_left(self):
+        """With an empty directory, and with a copy of a directory."""
+        first = self.host("a")
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+        empty = self.not_started("a")
+        starting = self.starting(empty, "a live host has the name of this one, a;")
+        b = self.host("b")
+        starting.join(0)
+        until(lambda: "a host of the name a is" in empty.errors(), "it has copied a checkpoint of b")
+        self.assertEqual(self.must(first, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        first.stop()
+        starting.join()
+        self.assertEqual(self.must(empty, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        b.stop()
+        copied = b.data + ".copy"
+        self.addCleanup(shutil.rmtree, copied)
+        shutil.copytree(b.data, copied)
+        b.start()
+        copy = self.host("b", "--advertise", "127.0.0.1:%d" % b.port, data=copied)
+        until(lambda: "a host of the name b is" in b.errors(), "b waits for the copy, which was started later")
+        self.assertEqual(self.must(copy, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        self.assertEqual(b.ask("GET", "/w/_doc/1")[0], 503)
+        self.assertNotIn("joins again", copy.errors())
+
+    def test_start_that_waits_ends_by_a_signal(self):
+        """For etcd, for a checkpoint, and for another host of its name; with status 0, and no memory lost."""
+        first, other = self.host("a"), self.host("b")
+        other.stop()
+        named = Server("--cluster", self.cluster, "--node-name", "a", data=other.data, port=free_port())
+        empty = self.not_started("a")
+        away = Server("--cluster", "http://127.0.0.1:1/x", "--node-name", "a", port=free_port())
+        for host, wanted in ((named, "a host of the name a is"), (empty, "needs a checkpoint of another one"), (away, "cannot be reached; waiting for it")):
+            host.detects_leaks = True
+            refused = []
+
+            def start(host=host, refused=refused):
+                try:
+                    host.start()
+                except RuntimeError as error:
+                    refused.append(str(error))
+            thread = threading.Thread(target=start)
+            thread.start()
+            until(lambda host=host, wanted=wanted: wanted in host.errors(), wanted)
+            host.process.send_signal(signal.SIGTERM)
+            thread.join()
+            self.assertIn("(status 0)", refused[0])
+            self.assertIn("stopping before the start was complete: Terminated", refused[0])
+        self.must(first, "GET", "/_cluster/health")
+
     def directory_of_killed_host(self, number, state, has_store):
         """Returns: a directory as a host leaves it that was killed in a state of the creation of cluster `number`, with or without a store."""
         server = Server(replay=False)
@@ -177,9 +251,7 @@ class Cluster(Hosts):
 
     def checkpoint_of(self, name):
         """Returns: the revision at which the host has recorded its newest checkpoint in etcd."""
-        key = base64.b64encode(("cluster/checkpoint/" + name).encode()).decode()
-        with urllib.request.urlopen(urllib.request.Request(self.etcd.url + "/v3/kv/range", json.dumps({"key": key}).encode())) as reply:
-            return json.loads(reply.read())["kvs"][0]["mod_revision"]
+        return self.etcd.key("cluster/checkpoint/" + name)["mod_revision"]
 
     def test_host_makes_a_checkpoint_after_its_size_of_log(self):
         """--checkpoint 1m; the other hosts' is 64m."""
@@ -242,6 +314,56 @@ class Cluster(Hosts):
         for host in (a, b, c):
             until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == len(acknowledged), "all that was acknowledged")
         self.await_live(a)
+
+    def pause(self, host):
+        """Pauses the host's process, which is continued at the end of the test at the latest. Its threads stop one after the other."""
+        def states():
+            for task in os.listdir("/proc/%d/task" % host.process.pid):
+                with open("/proc/%d/task/%s/stat" % (host.process.pid, task), encoding="ascii") as stat:
+                    yield stat.read().rsplit(")", 1)[1].split()[0]
+        host.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(host.process.send_signal, signal.SIGCONT)
+        until(lambda: set(states()) == {"T"}, "all threads are paused")
+
+    def sent(self, host, method, path, body=None):
+        """Sends a request, which the host receives when it continues. Returns: a function that waits for the reply: (status, JSON)."""
+        connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=HANGS)
+        self.addCleanup(connection.close)
+        connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+
+        def reply():
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        return reply
+
+    def test_paused_host_answers_nothing_that_is_out_of_date(self):
+        """Another host writes meanwhile, `strict`, for longer than its lease, and shorter. Each acknowledged write has happened once."""
+        a, _, c = self.hosts
+        add, counted = {"script": {"source": "ctx._source.n += 1"}}, 0
+        self.must(a, "PUT", "/paused/_doc/1", {"v": 0, "n": 0})
+        self.pause(c)
+        written = self.sent(c, "POST", "/paused/_update/1", add)
+        self.must(a, "POST", "/paused/_update/1", {"doc": {"v": 1}})
+        self.assertFalse(self.listed(a)["c"]["live"])
+        read = self.sent(c, "GET", "/paused/_doc/1")  # after the write was acknowledged
+        c.process.send_signal(signal.SIGCONT)
+        status, reply = read()
+        self.assertIn((status, reply.get("_source", {}).get("v")), ((503, None), (200, 1)), reply)
+        counted += written()[0] == 200
+        self.await_live(a)
+        self.pause(c)
+        read, written = self.sent(c, "GET", "/paused/_doc/1"), self.sent(c, "POST", "/paused/_update/1", add)
+        waiting = Waiting(a, "POST", "/paused/_update/1", {"doc": {"v": 2}})
+        until(lambda: self.must(a, "GET", "/paused/_doc/1")["_source"]["v"] == 2, "it is written, but c has not applied it")
+        c.process.send_signal(signal.SIGCONT)
+        waiting.join()
+        self.assertEqual(waiting.status, 200, waiting.reply)
+        self.assertEqual(self.must(c, "GET", "/paused/_doc/1")["_source"]["v"], 2)
+        self.assertIn(read()[0], (200, 503))
+        counted += written()[0] == 200
+        self.await_live(a)
+        for host in self.hosts:
+            self.assertEqual(self.must(host, "GET", "/paused/_doc/1")["_source"]["n"], counted)
 
     def test_foreign_hosts_and_directories_are_refused(self):
         a = self.hosts[0]

@@ -182,11 +182,15 @@ class Scene(SceneCase):
         self.assertEqual((node["ip"], node["node.role"], node["master"]), ("127.0.0.1", "dim", "*"))
         self.assertTrue(0 < int(node["ram.percent"]) < 100 and float(node["load_1m"]) >= 0, node)
         self.assertEqual(self.rows("/_cat/master")[0]["node"], node["name"])
+        columns = [line.split()[0] for line in self.text("/_cat/nodes?help").splitlines()]
+        self.assertEqual(columns, "id ip port http_address version heap.percent ram.percent cpu load_1m load_5m load_15m node.role master name".split())
         documents = self.rows("/_cat/count/fs")[0]["count"]
         self.server.must("PUT", "/three", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
         shards = [(row["shard"], row["prirep"], row["state"], row["docs"], row["node"]) for row in self.rows("/_cat/shards/three")]
         self.assertEqual(shards, [(str(number), *copy) for number in range(3) for copy in (("p", "STARTED", "0", node["name"]),
                                                                                            ("r", "UNASSIGNED", None, None))])
+        id, = self.server.must("GET", "/_cluster/state/nodes")["nodes"]
+        self.assertEqual({row["id"] for row in self.rows("/_cat/shards/three?h=id")}, {id, None})
         self.assertEqual(self.rows("/_cat/shards/fs?h=docs,prirep&s=prirep")[0]["docs"], documents)
 
     def test_one_session(self):

@@ -60,9 +60,29 @@ static struct cat_cell load_cell(struct request *request, double load)
     return load < 0 ? (struct cat_cell){0} : cat_text(arena_printf(request->arena, "%.2f", load));
 }
 
-static const struct cat_column node_columns[] = {
+/* The indices of columns, in the order of Elasticsearch's; of those that are not known here none is shown. */
+enum {
+    NODE_ID,
+    NODE_IP,
+    NODE_PORT,
+    NODE_HTTP_ADDRESS,
+    NODE_VERSION,
+    NODE_HEAP_PERCENT,
+    NODE_RAM_PERCENT,
+    NODE_CPU,
+    NODE_LOAD, /* and the next two */
+    NODE_ROLE = NODE_LOAD + 3,
+    NODE_MASTER,
+    NODE_NAME,
+    NODE_COLUMNS
+};
+
+static const struct cat_column node_columns[NODE_COLUMNS] = {
     {"id", "id,nodeId", "unique node id", false, true},
     {"ip", "i", "ip address", false, false},
+    {"port", "po", "bound transport port", false, true},
+    {"http_address", "http", "bound http address", false, true},
+    {"version", "v", "es version", false, true},
     {"heap.percent", "hp,heapPercent", "used heap ratio", true, false},
     {"ram.percent", "rp,ramPercent", "used machine memory ratio", true, false},
     {"cpu", "cpu", "recent cpu usage", true, false},
@@ -73,7 +93,6 @@ static const struct cat_column node_columns[] = {
      false, false},
     {"master", "m", "*:current master", false, false},
     {"name", "n", "node name", false, false},
-    {"version", "v", "es version", false, true},
 };
 
 /* What this host knows of its own load; of others it knows none. */
@@ -81,9 +100,9 @@ static void fill_load(struct request *request, struct cat_cell *row)
 {
     struct host_load host = host_load_read();
     if (host.ram_percent >= 0)
-        row[3] = cat_number(host.ram_percent);
+        row[NODE_RAM_PERCENT] = cat_number(host.ram_percent);
     for (int i = 0; i < 3; i++)
-        row[5 + i] = load_cell(request, host.load[i]);
+        row[NODE_LOAD + i] = load_cell(request, host.load[i]);
 }
 
 /* As there: four characters, or the whole with ?full_id. */
@@ -97,21 +116,23 @@ int handle_cat_nodes(struct request *request)
     struct cat_table table;
     bool full = false;
     int r = request_bool(request, "full_id", &full);
-    if (r != 0 || (r = cat_table_begin(request, node_columns, COUNT_OF(node_columns))) != 0)
+    if (r != 0 || (r = cat_table_begin(request, node_columns, NODE_COLUMNS)) != 0)
         return r;
     const struct cluster_nodes *nodes = nodes_list(request);
-    cat_table_init(&table, node_columns, COUNT_OF(node_columns));
+    cat_table_init(&table, node_columns, NODE_COLUMNS);
     for (size_t i = 0; i < nodes->count; i++) {
         const struct cluster_node *node = &nodes->items[i];
         struct cat_cell *row = cat_table_row(&table, request->arena);
-        row[0] = cat_text(shown_id(node, full));
-        row[1] = cat_text(node_host(node));
+        row[NODE_ID] = cat_text(shown_id(node, full));
+        row[NODE_IP] = cat_text(node_host(node));
+        row[NODE_PORT] = cat_text(node_port(node));
+        row[NODE_HTTP_ADDRESS] = cat_text(node->address);
+        row[NODE_VERSION] = cat_text(SLICE_LIT("7.10.2"));
         if (node->self)
             fill_load(request, row);
-        row[8] = cat_text(SLICE_LIT("dim"));
-        row[9] = cat_text(slice_from(node->master ? "*" : "-"));
-        row[10] = cat_text(node->name);
-        row[11] = cat_text(SLICE_LIT("7.10.2"));
+        row[NODE_ROLE] = cat_text(SLICE_LIT("dim"));
+        row[NODE_MASTER] = cat_text(slice_from(node->master ? "*" : "-"));
+        row[NODE_NAME] = cat_text(node->name);
     }
     return cat_table_reply(request, &table);
 }
@@ -148,6 +169,7 @@ static const struct cat_column shard_columns[] = {
     {"docs", "d,dc", "number of docs in shard", true, false},
     {"store", "sto", "store size of shard (how much disk it uses)", true, false},
     {"ip", "", "ip of node where it lives", false, false},
+    {"id", "", "unique id of node where it lives", false, true},
     {"node", "n", "name of node where it lives", false, false},
 };
 
@@ -165,7 +187,8 @@ static void add_shard(struct request *request, const struct catalog_index *index
     row[4] = cat_number(shard == 0 ? (int64_t)catalog_index_documents(index) : 0);
     row[5] = cat_bytes(shard == 0 ? (int64_t)index_store_bytes(request, index) : 0);
     row[6] = cat_text(node_host(on));
-    row[7] = cat_text(on->name);
+    row[7] = cat_text(on->id);
+    row[8] = cat_text(on->name);
 }
 
 static int write_shards(struct request *request)

@@ -22,6 +22,8 @@ static void write_nodes(const struct cluster_nodes *nodes, struct json_writer *w
         json_begin(writer, '{');
         json_key(writer, "name");
         json_string(writer, nodes->items[i].name);
+        json_key(writer, "ephemeral_id");
+        json_string(writer, nodes->items[i].ephemeral_id);
         json_key(writer, "transport_address");
         json_string(writer, nodes->items[i].address);
         json_key(writer, "attributes");

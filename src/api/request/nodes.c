@@ -2,6 +2,8 @@
 /* Nodes; see nodes.h. */
 #include "api/request/nodes.h"
 
+#include <inttypes.h>
+
 #include "api/request/api_internal.h"
 #include "base/alloc.h"
 #include "json/filter.h"
@@ -24,11 +26,21 @@ static struct slice asked_address(struct request *request)
     return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
 }
 
+/* Another id at each start of a host, as Elasticsearch's: `start` differs between its starts. */
+static struct slice ephemeral_id(struct slice name, uint64_t start, struct arena *arena)
+{
+    char *id = arena_alloc(arena, ID_BYTES + 1);
+    id_of_name(arena_printf(arena, "%.*s/%" PRIu64, SLICE_ARG(name), start), id);
+    return slice_make(id, ID_BYTES);
+}
+
 /* This host, where the list does not have it: it is alone, or was forgotten while it was out. */
 static struct cluster_node own_node(struct request *request)
 {
+    struct slice name = request->api->options.node_name;
     return (struct cluster_node){.id = slice_from(request->api->node_id),
-                                 .name = request->api->options.node_name,
+                                 .ephemeral_id = ephemeral_id(name, request->api->started_us, request->arena),
+                                 .name = name,
                                  .address = asked_address(request),
                                  .number = journal_host_number(request->api->journal),
                                  .self = true,
@@ -40,6 +52,7 @@ static struct cluster_node node_of(const struct journal_host *host, struct arena
     char *id = arena_alloc(arena, ID_BYTES + 1);
     id_of_name(host->name, id);
     return (struct cluster_node){.id = slice_make(id, ID_BYTES),
+                                 .ephemeral_id = ephemeral_id(host->name, host->life, arena),
                                  .name = arena_copy(arena, host->name),
                                  .address = arena_copy(arena, host->address),
                                  .number = host->number,
@@ -89,12 +102,25 @@ const struct cluster_node *nodes_by_number(const struct cluster_nodes *nodes, ui
     return NULL;
 }
 
-struct slice node_host(const struct cluster_node *node)
+/* Returns: the length of the address up to its last colon, with it; 0: it has none. */
+static size_t before_port(const struct cluster_node *node)
 {
     size_t end = node->address.len;
     while (end > 0 && node->address.data[end - 1] != ':')
         end--;
+    return end;
+}
+
+struct slice node_host(const struct cluster_node *node)
+{
+    size_t end = before_port(node);
     return end == 0 ? node->address : slice_make(node->address.data, end - 1);
+}
+
+struct slice node_port(const struct cluster_node *node)
+{
+    size_t end = before_port(node);
+    return end == 0 ? SLICE_NONE : slice_from_offset(node->address, end);
 }
 
 /* The value of "ROLE:true" and "ROLE:false", of the roles that every node has. Returns: whether it is one. */

@@ -5,7 +5,8 @@
  * A node is a host that is live; the host that is asked is always one. The keeper is the elected master.
  *
  * Ids. A node's id has ID_BYTES characters and follows from its host's name, so that it survives
- * restarts and every host finds the same one. Alone a host has API_NODE_ID_ALONE. Ids of what lives
+ * restarts and every host finds the same one. Alone a host has API_NODE_ID_ALONE. Its ephemeral id
+ * follows from its life, or from the time of its start. Ids of what lives
  * on one host name that host: tasks by its node id ("NODE:7"), scrolls and points in time by its
  * number (searches.h).
  */
@@ -19,6 +20,7 @@
 
 struct cluster_node {
     struct slice id;
+    struct slice ephemeral_id;
     struct slice name;
     struct slice address; /* HOST:PORT, where clients reach it */
     uint16_t number;      /* of the host; 0: it is alone */
@@ -55,5 +57,7 @@ bool node_is_named(const struct cluster_node *node, struct slice list);
 
 /* Returns: the address without its port. */
 struct slice node_host(const struct cluster_node *node);
+/* Returns: the port of the address; empty: it has none. */
+struct slice node_port(const struct cluster_node *node);
 
 #endif

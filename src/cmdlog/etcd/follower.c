@@ -8,6 +8,7 @@
  */
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/etcd/messages.h"
 
@@ -253,8 +254,11 @@ static void discard_parts(struct host_stream *stream)
     stream->bytes = BUF_INIT(BUF_UNLIMITED);
 }
 
+/* Also logged, since a host that follows the log ends. */
 static int report_damage(struct etcd_cursor *cursor, const struct etcd_kv *kv, const char *how)
 {
+    log_error("the log in etcd is damaged: the entry of %.*s at revision %lu %s", SLICE_ARG(kv->key),
+              (unsigned long)kv->modified, how);
     etcd_client_set_error(cursor->log->client, "the log in etcd is damaged: the entry of %.*s at revision %lu %s",
                           SLICE_ARG(kv->key), (unsigned long)kv->modified, how);
     cursor->damaged = true;

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""An etcd that has lost entries, or all of them: hosts refuse to continue with a state that the log does not lead to, and say what to do (docs/cluster.md, "After a restore of etcd").
+
+Method: etcd's data directory is copied while etcd is stopped, and takes the place of a newer one. Each case has an etcd of its own. Skipped without etcd.
+"""
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster_test import Etcd, free_port  # noqa: E402
+from server import REPORTS, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class LostEntries(unittest.TestCase):
+    def setUp(self):
+        self.etcd = Etcd()
+        self.addCleanup(self.etcd.close)
+
+    def host(self, name, data=None):
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, data=data, port=free_port())
+        host.detects_leaks = True
+        self.addCleanup(host.close)
+        return host
+
+    def must(self, host, method, path, body=None):
+        status, reply = host.ask(method, path, body)
+        self.assertIn(status, (200, 201), reply)
+        return reply
+
+    def keep_etcd(self, name):
+        """Copies etcd's data, to be restored by this name."""
+        self.etcd.kill()
+        shutil.copytree(os.path.join(self.etcd.data, "data"), os.path.join(self.etcd.data, name))
+        self.assertTrue(self.etcd.resume())
+
+    def restore_etcd(self, name):
+        self.etcd.kill()
+        shutil.rmtree(os.path.join(self.etcd.data, "data"))
+        shutil.copytree(os.path.join(self.etcd.data, name), os.path.join(self.etcd.data, "data"))
+        self.assertTrue(self.etcd.resume())
+
+    def assert_refused(self, host, reason):
+        with self.assertRaisesRegex(RuntimeError, reason) as refusal:
+            host.start()
+        self.assertFalse([report for report in REPORTS if report in str(refusal.exception)], str(refusal.exception))
+
+    def test_host_refuses_log_that_ends_before_its_checkpoint(self):
+        """With the newer log it starts; so does a host whose checkpoint is not after the end of the older one, from which the first one copies its state if its directory is empty."""
+        a, b = self.host("a"), self.host("b")
+        a.start()
+        b.start()
+        self.must(a, "PUT", "/w/_doc/kept?distribute_timestamps=cluster", {"v": 1})
+        b.stop()
+        self.keep_etcd("older")
+        self.must(a, "PUT", "/w/_doc/lost", {"v": 1})
+        a.stop()
+        self.keep_etcd("newer")
+        self.restore_etcd("older")
+        self.assert_refused(a, r"the log of the cluster ends with entry [0-9]+, before entry [0-9]+, .*\"After a restore of etcd\"")
+        self.restore_etcd("newer")
+        a = self.host("a", data=a.data)
+        a.start()
+        self.must(a, "GET", "/w/_doc/lost")
+        a.stop()
+        self.restore_etcd("older")
+        b.start()
+        a = self.host("a")
+        a.start()
+        until(lambda: self.must(a, "GET", "/_cluster/health")["status"] == "green", "both hosts are live")
+        self.must(a, "GET", "/w/_doc/kept")
+        self.assertEqual(a.ask("GET", "/w/_doc/lost")[0], 404)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
