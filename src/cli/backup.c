@@ -78,7 +78,7 @@ int command_backup(int argc, char **argv)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     buf_lit(&path, "/_backup/");
     client_escape(&path, slice_from(o.name));
     buf_byte(&path, '\0');

@@ -226,7 +226,7 @@ int command_changes(int argc, char **argv)
     struct client client;
     uint64_t since;
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     long status = find_begin(&o, &client, &since);
     if (status == 200)
         status = print_all(&o, &client, since);

@@ -118,6 +118,12 @@ void client_init(struct client *client, const char *url)
     curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, client);
 }
 
+void client_init_tidelock(struct client *client, const char *url)
+{
+    client_init(client, url);
+    client->of_tidelock = true;
+}
+
 void client_deinit(struct client *client)
 {
     yyjson_doc_free(client->json);
@@ -204,6 +210,18 @@ static struct curl_slist *request_headers(const struct client *client)
     return curl_slist_append(headers, line);
 }
 
+/* Returns: the status of the reply; 0: it is of another program than client_init_tidelock() requires. */
+static long check_sender(struct client *client, long status)
+{
+    bool is_success = status >= 200 && status < 300;
+    if (!is_success || !client->of_tidelock || client->timestamp != 0)
+        return status;
+    snprintf(client->error, sizeof client->error,
+             "another program than Tidelock has answered; --url names the server, without a proxy that answers itself");
+    buf_clear(&client->body);
+    return 0;
+}
+
 bool client_is_too_large(const struct client *client)
 {
     return client->body.overflow;
@@ -252,6 +270,7 @@ long client_request(struct client *client, const char *method, const char *path,
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
         curl_slist_free_all(headers);
     }
+    status = check_sender(client, status);
     if (client->body.len > 0)
         client->json =
             yyjson_read(client->body.data, client->body.len, client->raw_numbers ? YYJSON_READ_NUMBER_AS_RAW : 0);

@@ -23,6 +23,7 @@ struct client {
     unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
     uint64_t after;     /* Tidelock-After of further requests; 0: none */
     bool in_transaction; /* client_set_transaction() has named one */
+    bool of_tidelock;    /* see client_init_tidelock() */
     /* Called each second while a reply is awaited; true ends the request without one. NULL: never. */
     bool (*gives_up)(const struct client *client);
     void *context;             /* of gives_up, and the caller's */
@@ -49,6 +50,11 @@ error_t client_option(int key, const char *text);
 
 /* Owns: the caller; client_deinit(). */
 void client_init(struct client *client, const char *url);
+/*
+ * The same for a server that must be a Tidelock. A success without Tidelock-Timestamp, which all
+ * responses of a Tidelock have, is of another program, and counts as no reply: nothing is done.
+ */
+void client_init_tidelock(struct client *client, const char *url);
 void client_deinit(struct client *client);
 /* Sends further requests to another server. */
 void client_set_url(struct client *client, const char *url);

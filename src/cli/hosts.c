@@ -122,7 +122,7 @@ int command_hosts(int argc, char **argv)
     struct hosts_options o = {.url = ARGUMENTS_URL_DEFAULT, .interval_us = TL_SECOND};
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     bool redraw = o.watch && !o.json && isatty(STDOUT_FILENO) == 1;
     if (redraw)
         fputs("\033[2J", stdout);

@@ -353,7 +353,7 @@ static int make_index(const struct import_options *o, bool *ret_made)
     struct client client;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
-    client_init(&client, o->url);
+    client_init_tidelock(&client, o->url);
     buf_byte(&path, '/');
     client_escape(&path, slice_from(o->index));
     buf_byte(&path, '\0');
@@ -420,7 +420,7 @@ int command_import(int argc, char **argv)
     batch->options = &o;
     batch->loader = loader;
     batch->looks = !made;
-    client_init(&batch->client, o.url);
+    client_init_tidelock(&batch->client, o.url);
     INSIST(getrandom(&batch->run, sizeof batch->run, 0) == sizeof batch->run);
     int r = load(&o, batch, &progress, &unreadable);
     client_deinit(&batch->client);

@@ -170,9 +170,11 @@ static void finish_job(struct loader *loader, struct job *job, CURLcode result)
     }
     yyjson_doc *reply = yyjson_read(job->reply.data != NULL ? job->reply.data : "", job->reply.len, 0);
     yyjson_val *root = yyjson_doc_get_root(reply);
-    if (status == 200) {
+    if (status == 200 && yyjson_arr_size(yyjson_obj_get(root, "items")) == job->count) {
         count_items(loader, job, root);
         free_job(job);
+    } else if (status == 200) {
+        retry(loader, job, "the answer to a batch does not name each document of it");
     } else {
         const char *reason = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(root, "error"), "reason"));
         bool passing = status == 429 || status == 502 || status == 503 || status == 504 || status == 507;

@@ -426,7 +426,7 @@ int command_lock(int argc, char **argv)
     struct client client;
     struct held held = {0};
     arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     int status = open_session(&client, &o, &held);
     if (status == 0)
         status = lock_and_run(&client, &o, &held);

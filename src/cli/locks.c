@@ -138,7 +138,7 @@ int command_locks(int argc, char **argv)
     struct client client;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     bool terminal = isatty(STDOUT_FILENO) == 1;
     bool redraw = terminal && o.watch && !o.json;
     write_path(&path, &o, terminal);

@@ -213,7 +213,7 @@ int command_ls(int argc, char **argv)
     struct client client;
     size_t printed = 0;
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     int status = list(&o, &client, &printed);
     if (status == 0 && printed == 0) {
         fprintf(stderr, "tidelock ls: '%s' has no directory '%s/'\n", escape_terminal(o.index),

@@ -76,7 +76,7 @@ int command_mv(int argc, char **argv)
     struct client client;
     char before = '?';
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     buf_byte(&path, '/');
     client_escape(&path, slice_from(o.words[0]));
     buf_lit(&path, "/_rename");

@@ -486,9 +486,9 @@ static int walk_all(struct verification *v, char **names, struct bucket *summed,
 static int look_again(struct verification *v)
 {
     int r = 0;
-    for (int look = 0; r == 0 && look < LOOKS && v->doubt_count > 0 && !replica_stopping(); look++) {
+    for (int look = 0; r == 0 && look < LOOKS && v->doubt_count > 0; look++) {
         usleep(LOOK_US);
-        r = compare(v);
+        r = replica_stopping() ? REPLICA_STOPPED : compare(v); /* these doubts are no findings yet */
     }
     return r;
 }

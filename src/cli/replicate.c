@@ -54,7 +54,7 @@ static const struct argp_option options[] = {
      "Compare both sides, and report each document of the target that is missing, extra, older, different or newer; "
      "nothing is changed, and a copy may run at the same time",
      1},
-    {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, and repair the differences", 1},
+    {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, send what differs again, and compare it", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
     {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
     {"take-over", OPTION_TAKE_OVER, NULL, 0,
@@ -89,7 +89,9 @@ static const char doc[] =
     "What the target refuses for good is told, and kept in its index .tidelock-replicate-refused. Ends with 75 when "
     "another one of this --name runs, or has run since, with 76 when "
     "the lock was lost. --verify ends with 0 when both sides are equal, with 1 when they are not; --repair with 0 when "
-    "they are equal after it, with 1 when some documents are not.\n\n"
+    "they are equal after it, with 1 when some documents are not. --once, --verify and --repair end with 130 or 143 "
+    "when ^C or SIGTERM stops "
+    "them before.\n\n"
     "Examples:\n"
     "  tidelock replicate --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --name live --prefix live- --index fs,logs-*\n"
@@ -100,11 +102,12 @@ static const char doc[] =
 #define LAST_ANSWERS_US (5 * TL_SECOND)
 
 static _Atomic bool stopping;       /* read by all lanes */
+static _Atomic int stop_signal;     /* the last one; 0: none */
 static _Atomic uint64_t stopped_us; /* when that was seen first, by clock_boot_us() */
 
 static void on_signal(int number)
 {
-    (void)number;
+    atomic_store(&stop_signal, number);
     atomic_store(&stopping, true);
 }
 
@@ -322,6 +325,19 @@ static int replicate(struct replica *replica)
 }
 
 /*
+ * Of a program that was asked to stop. That is the end of a copy that follows; with --once, --verify
+ * and --repair 0 would say that all was done. Returns: the exit status.
+ */
+static int end_stopped(const struct replica_options *o)
+{
+    enum { SIGNAL_STATUS = 128 }; /* as a shell has it */
+    if (!o->once && !o->verify && !o->repair)
+        return 0;
+    replica_print("a signal has stopped it before the end");
+    return SIGNAL_STATUS + atomic_load(&stop_signal);
+}
+
+/*
  * Refreshes the target after --once and --repair, and prints the summary. Returns: the exit status.
  */
 static int end(struct replica *replica, int r)
@@ -349,7 +365,9 @@ static int end(struct replica *replica, int r)
                       "another program has written them",
                       (unsigned long long)replica->newer);
     bool unequal = replica->unequal || replica->newer > 0;
-    return r == REPLICA_STOPPED ? 0 : r == 0 && (figures.refused > 0 || unequal) ? REPLICA_FAILED : r;
+    if (r == REPLICA_STOPPED)
+        return end_stopped(replica->options);
+    return r == 0 && (figures.refused > 0 || unequal) ? REPLICA_FAILED : r;
 }
 
 int command_replicate(int argc, char **argv)

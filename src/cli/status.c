@@ -192,7 +192,7 @@ int command_status(int argc, char **argv)
     struct status_options o = {.url = ARGUMENTS_URL_DEFAULT};
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     int status = o.json ? show_json(&client, o.url) : show_server(&client, o.url);
     if (status == 0 && !o.json) {
         show_table(&client, "Indices", "/_cat/indices?v&h=index,docs.count,store.size");

@@ -231,7 +231,7 @@ int command_tree(int argc, char **argv)
     struct tree_options o = {.url = ARGUMENTS_URL_DEFAULT, .depth = UINT64_MAX};
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
-    client_init(&client, o.url);
+    client_init_tidelock(&client, o.url);
     struct tree_walk walk = {.o = &o,
                              .client = &client,
                              .ask = {.index = o.index, .source = "type", .as_of = o.as_of},

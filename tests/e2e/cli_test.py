@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The program's commands as used from a shell: their output and exit statuses."""
+import contextlib
 import http.client
+import http.server
 import json
 import os
 import shutil
@@ -57,6 +59,39 @@ def make_tree(files=FILES):
     return root, count
 
 
+@contextlib.contextmanager
+def answering(body, **headers):
+    """Runs a server that answers each request with 200, the body and the headers. Yields: its URL."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self):
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(200)
+            for name, value in dict(headers, Content_Length=str(len(body))).items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = answer
+
+        def log_message(self, *_):
+            pass
+
+    class Listener(http.server.ThreadingHTTPServer):
+        daemon_threads = True
+
+    with Listener(("127.0.0.1", 0), Handler) as listener:
+        thread = threading.Thread(target=listener.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield "http://127.0.0.1:%d" % listener.server_address[1]
+        finally:
+            listener.shutdown()
+            thread.join()
+
+
 class Usage(unittest.TestCase):
     def test_help(self):
         expect(run("--help"), 0, "Usage: tidelock COMMAND", "serve", "import")
@@ -77,6 +112,15 @@ class Usage(unittest.TestCase):
             done = run(*command)
             expect(done, 69, "is a server running?")
             self.assertNotIn("s3cret", done.stdout + done.stderr, command)
+
+    def test_another_program_at_the_url(self):
+        """A page or an empty object of another server is not taken for the success of a command."""
+        for body in (b"<html>It works!</html>", b"{}"):
+            with answering(body) as url:
+                for command in (("status",), ("status", "--json"), ("locks",), ("hosts",), ("ls", "fs:/a"), ("tree", "fs"), ("mv", "fs", "/a", "/b"), ("changes",), ("backup", "monday"),
+                                ("import", "/etc/apt", "--index", "fs")):
+                    expect(run(*command, "--url", url), 69, "another program than Tidelock has answered; --url names the server")
+                expect(run("lock", "--url", url, "fs", "--", "true"), 69, "another program than Tidelock has answered")
 
     def test_number_alone_is_seconds(self):
         server = Server.of_class(self)
@@ -448,6 +492,11 @@ class Import(unittest.TestCase):
                 expect(run("import", root, "--index", "fs", "-q", server=server), 0)
             assert server.must("GET", "/_cat/count/fs?format=json")[0]["count"] == str(count), (out, errors)
         shutil.rmtree(root)
+
+    def test_import_with_incomplete_answers(self):
+        """Documents that the answer to their batch does not name are not counted as loaded."""
+        with answering(b'{"errors":false,"items":[{"create":{"status":201}}]}', Tidelock_Timestamp="5") as url:
+            expect(run("import", "/etc/apt", "--index", "fs", "--tries", "1", "--url", url), 1, "0 documents created in 'fs'", "does not name each document of it")
 
     def test_import_errors(self):
         server = Server.of_class(self)

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from replicate_test import Copy  # noqa: E402
 from proxy import Meddler  # noqa: E402
 
-REASONS = {0, 1, 69, 75, 76}
+REASONS = {0, 1, 69, 75, 76, 143}
 FIRST, COUNT = (int(number) for number in os.environ.get("TIDELOCK_SEEDS", "1,20" if os.environ.get("TIDELOCK_TEST_LONG") else "1,2").split(","))
 ALL = "TIDELOCK_SEEDS" in os.environ
 

@@ -1270,6 +1270,28 @@ class Verify(Copy):
         self.assertEqual(run.stderr.count("the target refuses fs/1: "), 1, run.stderr)
         self.assertNotIn("after the repair", run.stderr)
 
+    def test_a_signal_before_the_end_is_not_success(self):
+        """Neither is it a finding: documents that differ are reported when they differ for some seconds."""
+        self.fill(20)
+        self.once()
+        self.target.must("DELETE", "/fs/_doc/1")
+        for option, call in (("--verify", "/_mget"), ("--repair", "/_mget"), ("--once", "/_bulk")):
+            reached = threading.Event()
+
+            def judge(method, path, body, call=call, reached=reached):
+                if path.startswith(call):
+                    reached.set()
+                return "drop" if path.startswith("/_bulk") else "pass"
+            with self.subTest(option), Meddler(self.target.port, judge) as meddler:
+                self.source.must("PUT", "/fs/_doc/2", {"t": option})
+                process = subprocess.Popen(self.command(option, to=meddler.url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.addCleanup(process.kill)
+                until(reached.is_set, "the copy has asked for " + call)
+                process.send_signal(signal.SIGTERM)
+                out, errors = process.communicate()
+                self.assertEqual((process.returncode, out), (143, ""), errors)
+                self.assertIn("a signal has stopped it before the end", errors)
+
     def test_nothing_there(self):
         self.fill(20)
         self.assertIn("of 20 documents 20 are missing", self.verify("--verify", expect=1))

@@ -177,7 +177,8 @@ class Told(unittest.TestCase):
             errors.seek(0)
             said = errors.read()
             self.assertEqual(process.returncode, 0, said)
-            self.assertEqual([line for line in said.splitlines() if "not equal" in line],
+            # A comparison without rests may begin and end while fs/came is on its way.
+            self.assertEqual([line for line in said.splitlines() if "not equal" in line and "fs/came" not in line],
                              ["tidelock replicate: fs/%s is not equal: the target has a version above the source's timestamp, and keeps it" % id for id in ("7", "9")])
             self.assertEqual(self.copies()["default"]["mended"], 0)
 

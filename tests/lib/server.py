@@ -34,7 +34,7 @@ HANGS = 300  # seconds; a server that takes longer to answer a request, or to en
 FOR_THE_PORT = 30  # seconds to wait until another process has released the port
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
-# Of which servers the log is replayed at the end: all; some: one in three is drawn for it, and another one for the search for leaks; none.
+# Of which servers the log is replayed at the end: all; some: one in three is drawn for it; none.
 REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")
 
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
@@ -54,10 +54,9 @@ class Server:
         self.process = None
         self.connection = None
         self.log = open(os.path.join(self.data + ".log"), "ab")
-        drawn = self.draw()
-        self.detects_leaks = REPLAYED != "some" or drawn == 1
+        drawn = self.draws()
         given = [option.split("=")[0] for option in options]
-        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn == 0)) and self.own_data and "--log-archive" not in given and "--cluster" not in given
+        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn)) and self.own_data and "--log-archive" not in given and "--cluster" not in given
         self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
         self.is_shared = False  # by the cases of a class: the last one does not end with stop()
 
@@ -91,16 +90,13 @@ class Server:
         if self.port_wanted == 0:
             self.reserved = ports.Port()
         port = self.port_wanted or self.reserved.number
-        environment = self.environment
-        if not self.detects_leaks:
-            environment = dict(environment, ASAN_OPTIONS=environment.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
         line, until = "", time.monotonic() + FOR_THE_PORT
         while not line:
             told = os.path.getsize(self.data + ".log")
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
                  *(["--log-archive", self.archive] if self.archive else [])],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=environment, text=True)
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
             line = self.process.stdout.readline()
             if not line:
                 self.process.wait()
@@ -160,11 +156,11 @@ class Server:
         return self.start()
 
     @classmethod
-    def draw(cls):
-        """Returns: 0, 1 or 2, for the next server; another one at each commit."""
+    def draws(cls):
+        """Returns: whether the next server is one of the third that is drawn; others at each commit."""
         cls.count += 1
         name = "%s %d %s" % (os.path.basename(sys.argv[0]), cls.count, os.environ.get("TIDELOCK_FIRST_SEED", ""))
-        return zlib.crc32(name.encode()) % 3
+        return zlib.crc32(name.encode()) % 3 == 0
 
     def replay(self):
         """Checks the data directory, and that the log, applied from its first entry on, makes the same state. Once, after an orderly end."""

@@ -23,9 +23,9 @@ int handle_cat(struct request *request)
     buf_lit(
         buf,
         "=^.^=\n/_cat/aliases\n/_cat/aliases/{alias}\n/_cat/copies\n/_cat/count\n/_cat/count/{index}\n/_cat/health\n"
-        "/_cat/indices\n/_cat/indices/{index}\n/_cat/locks\n/_cat/master\n/_cat/nodes\n/_cat/sessions\n"
-        "/_cat/shards\n/_cat/shards/{index}\n/_cat/templates\n"
-        "/_cat/templates/{name_pattern}\n/_cat/transactions\n");
+        "/_cat/hosts\n/_cat/indices\n/_cat/indices/{index}\n/_cat/locks\n/_cat/master\n/_cat/memory\n/_cat/nodes\n"
+        "/_cat/sessions\n/_cat/shards\n/_cat/shards/{index}\n/_cat/templates\n/_cat/templates/{name_pattern}\n"
+        "/_cat/transactions\n");
     return REQUEST_DONE;
 }
 

@@ -310,6 +310,25 @@ static void test_forms(void **state)
     api_box_expect(&box, "GET", "/_cat/indices/forms?h=i,dc&v", NULL, 200, "i     dc\nforms  1\n");
 }
 
+/* GET /_cat lists each table. */
+static void test_list_of_tables(void **state)
+{
+    static const char *const patterns[] = {
+#define X(methods, pattern, dialects, handler, params) pattern,
+#include "api/request/routes.def"
+#undef X
+    };
+    tl_cleanup(mem_freep) char *body = NULL;
+    (void)state;
+    assert_int_equal(api_box_ask(&box, "GET", "/_cat", NULL, &body), 200);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n%s\n", patterns[i]);
+        if (strncmp(patterns[i], "/_cat/", 6) == 0 && strchr(patterns[i], '{') == NULL && strstr(body, line) == NULL)
+            fail_msg("GET /_cat lacks %s", patterns[i]);
+    }
+}
+
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static void test_bulk(void **state)
@@ -538,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_media_types),
         cmocka_unit_test(test_media_types_of_old),
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_list_of_tables),
         cmocka_unit_test(test_bulk),
         cmocka_unit_test(test_large_bulk),
         cmocka_unit_test(test_atomic_bulk),
