@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/types.h"
 #include "cmdlog/etcd/client.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
@@ -895,7 +896,12 @@ static struct cmdlog_space space_at(unsigned percent, bool was_full, bool alarm)
     uint64_t size = (uint64_t)percent << 24;
     struct cmdlog_etcd log = {.status = {.size = size, .used = size, .quota = 100 << 24, .alarm_no_space = alarm},
                               .was_full = was_full};
-    return membership__space(&log);
+    mutex_init(&log.lock);
+    pthread_mutex_lock(&log.lock);
+    struct cmdlog_space space = membership__space(&log);
+    pthread_mutex_unlock(&log.lock);
+    pthread_mutex_destroy(&log.lock);
+    return space;
 }
 
 static void test_space_has_levels(void **state)
