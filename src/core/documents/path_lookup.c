@@ -529,6 +529,7 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
 {
     tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
+    REQUIRE(mapping_is_tree(mapping));
     struct path_search search = {.view = view, .path = path};
     size_t documents_read = 0;
     int r = path_lookup_init(view, index, mapping, &search.lookup);
