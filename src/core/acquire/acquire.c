@@ -216,6 +216,7 @@ static int continue_later(struct acquisition *at)
 {
     struct core *core = at->core;
     size_t count = acquisition__write(at)->item_count;
+    REQUIRE(at->txn != NULL && at->range.end < count);
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
     if (at->wait->pending_items == NULL) {
@@ -361,6 +362,7 @@ static bool postpone_blocked(struct acquisition *at, const bool *chosen, const b
  */
 static int first_try(struct acquisition *at, uint64_t deadline)
 {
+    REQUIRE(at->txn == NULL && at->wait == NULL);
     bool *blocked = arena_zalloc(&at->core->arena, at->targets.count + 1);
     size_t blocked_count = find_blocked(at, blocked);
     if (blocked_count == 0)

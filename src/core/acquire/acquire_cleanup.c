@@ -66,6 +66,7 @@ static void replace_alias(struct core *core, struct arena *arena, const struct w
 int acquire__run_cleanup(struct core *core, struct session *session, struct command *command)
 {
     struct acquisition at = {.core = core, .command = command, .session = session};
+    REQUIRE(core->open && command->write.cleanup && command->write.item_count == 1);
     make_result(command);
     int r = acquisition__find_targets(&at);
     if (r < 0)
@@ -122,6 +123,7 @@ static int request_deferred(struct acquisition *at, bool granted_before)
 int acquire__request_deferred(struct core *core, struct wait *wait, struct command *command)
 {
     struct acquisition at = {.core = core, .command = command, .wait = wait};
+    REQUIRE(core->open && wait->deferred != NULL && command->write.item_count == 1);
     make_result(command);
     return request_deferred(&at, false);
 }
@@ -129,6 +131,7 @@ int acquire__request_deferred(struct core *core, struct wait *wait, struct comma
 int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command)
 {
     struct acquisition at = {.core = core, .command = command, .wait = wait};
+    REQUIRE(core->open && wait->deferred != NULL && command->write.item_count == 1);
     make_result(command);
     int r = request_deferred(&at, true);
     return r == 0 ? run_only_item(&at) : r;

@@ -33,6 +33,7 @@ static bool has_changed(const struct write_result *result)
 static int move_each(struct acquisition *at, const bool *chosen)
 {
     const struct write_command *write = acquisition__write(at);
+    REQUIRE(at->core->owners->locks.grants_suspended > 0);
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         struct slice path = target->new_path;
@@ -163,6 +164,7 @@ static bool too_large(const struct core *core, const struct txn *txn)
 static void refuse_rest(struct acquisition *at, const struct problem *problem)
 {
     struct write_command *write = acquisition__write(at);
+    REQUIRE(at->txn != NULL && at->range.begin <= write->item_count);
     if (at->range.begin == 0) {
         at->command->problem = *problem;
         return;
@@ -206,6 +208,7 @@ int acquisition__run_in_txn(struct acquisition *at)
 {
     struct core *core = at->core;
     struct command *command = at->command;
+    REQUIRE(core->open && at->txn != NULL);
     struct overlay *overlay = txn__overlay(at->core, at->txn);
     size_t mark = overlay_savepoint(overlay);
     struct provisional_entries ahead = {.arena = &core->arena};
@@ -228,6 +231,7 @@ int acquisition__run_in_txn(struct acquisition *at)
 
 int acquisition__run(struct acquisition *at, const bool *chosen)
 {
+    REQUIRE(at->core->open && at->txn == NULL);
     struct write_path_check placing = {may_insert_at, at};
     struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed};
     int r = write_command__run(at->core, at->command, at->range, chosen, &how);

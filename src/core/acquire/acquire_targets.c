@@ -58,6 +58,7 @@ void acquisition__choose_range(struct acquisition *at)
         return;
     while (wait != NULL && wait->pending_items != NULL && !wait->pending_items[at->range.begin])
         at->range.begin++;
+    INSIST(at->range.begin < write->item_count || write->item_count == 0); /* a wait has items to run */
     at->range.end = at->range.begin;
     while (at->range.end < write->item_count && at->range.end - at->range.begin + bytes / SOURCE_BYTES_PER_COST < batch)
         bytes += source_bytes(&write->items[at->range.end++]);
@@ -95,6 +96,7 @@ static const bool *pending_items(const struct acquisition *at)
 int acquisition__find_targets(struct acquisition *at)
 {
     size_t kept = 0;
+    REQUIRE(at->core->open);
     acquisition__choose_range(at);
     struct write_choice choice = {at->range, pending_items(at), may_postpone(at)};
     int r = write__targets(at->core, at->command, &choice, overlay_of(at), &at->targets);
@@ -102,6 +104,7 @@ int acquisition__find_targets(struct acquisition *at)
         return tl_trace(r);
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
+        INSIST(target->item >= at->range.begin && target->item < at->range.end); /* acquire_internal.h, 2 */
         if (!acquisition__is_pending(at, target->item) || target->index.len == 0)
             continue;
         if (!token_is_valid(at, target) || has_self_conflict(at, target))
