@@ -259,5 +259,6 @@ cmdlog_position cmdlog_trim_bound(const struct cmdlog_known_hosts *known, uint64
         if (checkpoint->position < bound && lag <= catch_up)
             bound = checkpoint->position;
     }
+    ENSURE(bound <= newest->position); /* guarantee 5 */
     return bound;
 }

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "base/mutex.h"
 #include "cmdlog/cmdlog_file_internal.h"
 
 #define SEGMENT_BYTES_DEFAULT ((uint64_t)16 << 20)
@@ -127,6 +128,7 @@ static int take_spare(struct cmdlog_file *log, uint64_t *ret_number)
         *ret_number = log->spare_numbers[--log->spare_count];
     if (log->spares_reserved > 0)
         log->spares_reserved--;
+    INSIST(log->spares_reserved <= log->spare_count); /* guarantee 7 */
     pthread_mutex_unlock(&log->lock);
     return found ? 0 : make_spare(log, ret_number);
 }
@@ -250,6 +252,7 @@ struct payload {
 static void take_bytes(struct payload *payload, uint64_t len)
 {
     while (len > 0) {
+        INSIST(payload->count > 0);
         struct slice part = slice_from_offset(payload->parts[0], payload->skipped);
         if (part.len > len)
             part.len = (size_t)len;
@@ -273,6 +276,8 @@ static int write_record(struct cmdlog_file *log, struct record *record, struct p
     static const char zeros[RECORD_ALIGN];
     char header[RECORD_HEADER_BYTES];
     uint64_t whole = record_bytes(record->len);
+    INSIST(log->end.offset >= SEGMENT_HEADER_BYTES && log->end.offset % RECORD_ALIGN == 0); /* invariant 1 */
+    INSIST(log->end.offset + RECORD_HEADER_BYTES + record->len <= log->segment_bytes);
     record->prev_crc = log->end.prev_crc;
     pthread_mutex_lock(&log->lock);
     record->durable = log->durable;
@@ -394,8 +399,10 @@ struct sync_plan {
     struct cmdlog_segment segments[SYNCED_AT_ONCE];
 };
 
+/* Requires: the lock. */
 static struct sync_plan begin_sync(struct cmdlog_file *log)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     struct sync_plan plan = {.position = log->appended, .names = log->directory_unsynced};
     for (size_t i = 0; i < log->segment_count && plan.count < SYNCED_AT_ONCE; i++)
         if (log->segments[i].synced < log->segments[i].begun)
@@ -403,12 +410,18 @@ static struct sync_plan begin_sync(struct cmdlog_file *log)
     return plan;
 }
 
-/* Marks the planned writes as synced. Closes files that are full and synced, except the last. */
+/*
+ * Marks the planned writes as synced. Closes files that are full and synced, except the last.
+ * Requires: the lock.
+ */
 static void end_sync(struct cmdlog_file *log, const struct sync_plan *plan)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     for (size_t i = 0; i < plan->count; i++) {
         const struct cmdlog_segment *was = &plan->segments[i];
-        struct cmdlog_segment *segment = &log->segments[was->number - log->segments[0].number];
+        uint64_t at = was->number - log->segments[0].number;
+        INSIST(at < log->segment_count && log->segments[at].number == was->number); /* not trimmed: unsynced */
+        struct cmdlog_segment *segment = &log->segments[at];
         if (was->begun == was->done) /* else the sync may have missed a write */
             segment->synced = was->done;
         if (segment->synced < segment->begun || segment == &log->segments[log->segment_count - 1])
@@ -418,6 +431,7 @@ static void end_sync(struct cmdlog_file *log, const struct sync_plan *plan)
     }
     if (plan->position > log->durable)
         log->durable = plan->position;
+    ENSURE(log->durable <= log->appended);
 }
 
 /*
@@ -425,6 +439,7 @@ static void end_sync(struct cmdlog_file *log, const struct sync_plan *plan)
  */
 static int sync_round(struct cmdlog_file *log)
 {
+    REQUIRE(mutex_is_held(&log->sync_lock));
     struct cmdlog_disk *disk = log->disk;
     int r = 0;
     if (has_failed_sync(log))
@@ -456,10 +471,19 @@ static bool is_durable(struct cmdlog_file *log, cmdlog_position position)
     return durable;
 }
 
+static bool is_appended(struct cmdlog_file *log, cmdlog_position position)
+{
+    pthread_mutex_lock(&log->lock);
+    bool appended = log->appended >= position;
+    pthread_mutex_unlock(&log->lock);
+    return appended;
+}
+
 static int file_sync(struct cmdlog *base, cmdlog_position position)
 {
     struct cmdlog_file *log = file_of(base);
     int r = 0;
+    REQUIRE(is_appended(log, position)); /* else it would never be durable */
     pthread_mutex_lock(&log->sync_lock);
     while (r == 0 && !is_durable(log, position))
         r = sync_round(log);
@@ -528,6 +552,7 @@ struct file_cursor {
 /* Finds a segment by its number; NULL: not in the log. Requires: the lock. */
 static const struct cmdlog_segment *find_segment(const struct cmdlog_file *log, uint64_t number)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     uint64_t oldest = log->segment_count == 0 ? 0 : log->segments[0].number;
     return number < oldest || number - oldest >= log->segment_count ? NULL : &log->segments[number - oldest];
 }
@@ -660,6 +685,7 @@ static int file_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
             break;
     }
     *ret_entry = (struct cmdlog_entry){cursor->position - 1, bytes};
+    ENSURE(ret_entry->position >= cursor->wanted && ret_entry->position <= head.appended);
     return 0;
 }
 
@@ -692,6 +718,7 @@ static int read_history_crc(struct cmdlog *base, cmdlog_position position, uint3
  */
 static uint32_t first_history_crc(const struct cmdlog_file *log)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     return log->segment_count > 0 && log->segments[0].number == 1 ? log->segments[0].prev_crc : 0;
 }
 
@@ -719,6 +746,7 @@ static int file_lineage(struct cmdlog *base, cmdlog_position position, struct cm
  */
 static bool can_trim(const struct cmdlog_file *log, cmdlog_position before)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (log->segment_count < 2 || log->segments[0].synced != log->segments[0].begun)
         return false;
     const struct cmdlog_segment *following = &log->segments[1];
@@ -742,6 +770,8 @@ static uint64_t find_trimmable(struct cmdlog_file *log, cmdlog_position before)
 static void remove_oldest(struct cmdlog_file *log)
 {
     pthread_mutex_lock(&log->lock);
+    INSIST(log->segment_count > 1 && log->end.segment == log->segment_count - 1); /* the last is written to */
+    INSIST(log->segments[0].synced == log->segments[0].begun);
     int file = log->segments[0].file; /* open if its last sync found no segment after it */
     memmove(log->segments, log->segments + 1, --log->segment_count * sizeof *log->segments);
     log->end.segment--;
@@ -987,6 +1017,7 @@ static int file_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer,
 static void file_close(struct cmdlog *base)
 {
     struct cmdlog_file *log = file_of(base);
+    REQUIRE(log->spares_reserved == 0); /* no append is in progress */
     for (size_t i = 0; i < log->segment_count; i++)
         if (log->segments[i].file >= 0)
             log->disk->functions->close(log->disk, log->segments[i].file);
@@ -1051,8 +1082,8 @@ int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options 
     log->durable_file = -1;
     log->spare_next = 1;
     REQUIRE(log->segment_bytes % SEGMENT_HEADER_BYTES == 0 && log->segment_bytes >= 2 * SEGMENT_HEADER_BYTES);
-    pthread_mutex_init(&log->lock, NULL);
-    pthread_mutex_init(&log->sync_lock, NULL);
+    mutex_init(&log->lock);
+    mutex_init(&log->sync_lock);
     pthread_mutex_init(&log->trim_lock, NULL);
     *ret_reason = NULL;
     int r = open_files(log, ret_reason);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/list.h"
+#include "base/mutex.h"
 
 /* A host that was ever opened; never freed before the medium. */
 struct medium_host {
@@ -87,6 +88,12 @@ static cmdlog_position appended(const struct cmdlog_medium *medium)
     return medium->trimmed + medium->count;
 }
 
+/* Guarantees 2 and 5: only durable entries are trimmed, and only appended ones are durable. */
+static bool is_sound(const struct cmdlog_medium *medium)
+{
+    return medium->trimmed <= medium->durable && medium->durable <= appended(medium);
+}
+
 /* --- The medium --------------------------------------------------------------------------------------------------- */
 
 struct cmdlog_medium *cmdlog_medium_new(void)
@@ -94,7 +101,7 @@ struct cmdlog_medium *cmdlog_medium_new(void)
     static _Atomic uint64_t media;
     struct cmdlog_medium *medium = mem_zalloc(sizeof *medium);
     medium->identity = atomic_fetch_add(&media, 1) + 1;
-    pthread_mutex_init(&medium->lock, NULL);
+    mutex_init(&medium->lock);
     pthread_cond_init(&medium->changed, NULL);
     list_init(&medium->hosts);
     medium->hosts_version = 1;
@@ -144,6 +151,7 @@ void cmdlog_medium_crash(struct cmdlog_medium *medium, uint64_t kept)
     REQUIRE(medium->open_count == 0);
     while (appended(medium) > medium->durable && appended(medium) - medium->durable > kept)
         free_bytes(medium->entries[--medium->count].bytes);
+    ENSURE(is_sound(medium));
     medium->durable = appended(medium);
     medium->lose_reply = false;
 }
@@ -181,6 +189,7 @@ static struct slice join(const struct slice *parts, size_t count)
 /* Requires: the lock. */
 static void add_entry(struct cmdlog_medium *medium, const struct memory_entry *entry)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     if (medium->count == medium->capacity) {
         medium->capacity = 2 * medium->capacity + 16;
         medium->entries = mem_realloc(medium->entries, medium->capacity * sizeof *medium->entries);
@@ -254,9 +263,11 @@ static int memory_follow(struct cmdlog *log, cmdlog_position from, struct cmdlog
     return 0;
 }
 
+/* Requires: the lock. */
 static bool has_next(const struct memory_cursor *cursor)
 {
     const struct cmdlog_medium *medium = cursor->medium;
+    REQUIRE(mutex_is_held(&medium->lock));
     return cursor->next <= appended(medium) && cursor->next <= medium->visible_to &&
            (cursor->host == NULL || !cursor->host->partitioned);
 }
@@ -296,6 +307,7 @@ static void memory_unfollow(struct cmdlog_cursor *base)
 /* Requires: the lock. */
 static void trim_to(struct cmdlog_medium *medium, cmdlog_position before)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     size_t removed = 0;
     while (removed < medium->count && medium->trimmed + 1 + removed < before) {
         medium->trimmed_crc = medium->entries[removed].history_crc;
@@ -305,6 +317,7 @@ static void trim_to(struct cmdlog_medium *medium, cmdlog_position before)
     if (removed > 0)
         memmove(medium->entries, medium->entries + removed, medium->count * sizeof *medium->entries);
     medium->trimmed += removed;
+    ENSURE(is_sound(medium));
 }
 
 static int memory_trim(struct cmdlog *log, cmdlog_position before)
@@ -391,6 +404,7 @@ static void memory_close(struct cmdlog *log)
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
+    INSIST(medium->open_count > 0);
     medium->open_count--;
     pthread_mutex_unlock(&medium->lock);
     mem_free(log);
@@ -433,6 +447,7 @@ static struct cmdlog_memory *memory_of(struct cmdlog *log)
 /* Requires: the lock. */
 static struct medium_host *find_host(struct cmdlog_medium *medium, struct slice name)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     list_for_each(link, &medium->hosts)
     {
         struct medium_host *host = list_entry(link, struct medium_host, link);
@@ -456,8 +471,10 @@ static struct medium_host *host_of(struct cmdlog_medium *medium, struct slice na
     return host;
 }
 
+/* Requires: the lock. */
 static void hosts_changed(struct cmdlog_medium *medium)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     medium->hosts_version++;
     pthread_cond_broadcast(&medium->changed);
 }
@@ -575,8 +592,10 @@ static struct slice copy_into(char **tail, struct slice bytes)
     return kept;
 }
 
+/* Requires: the lock. */
 static struct cmdlog_hosts *list_in(struct cmdlog_medium *medium)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     size_t count = 0, bytes = 0;
     list_for_each(link, &medium->hosts)
     {
@@ -726,6 +745,7 @@ static int shared_create_genesis(struct cmdlog *base, struct slice bytes, uint64
 /* Requires: the lock. */
 static struct cmdlog_known_hosts *list_known(struct cmdlog_medium *medium)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     size_t count = 0, bytes = 0;
     list_for_each(link, &medium->hosts)
     {
@@ -804,6 +824,7 @@ static int shared_halt(struct cmdlog *base, cmdlog_position position, uint64_t u
 /* Collects the hosts that prevent a skip, with checkpoints (`applied`) or else. Requires: the lock. */
 static bool find_obstacles(struct cmdlog_medium *medium, cmdlog_position position, bool applied, struct buf *names)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     list_for_each(link, &medium->hosts)
     {
         struct medium_host *host = list_entry(link, struct medium_host, link);
@@ -819,6 +840,8 @@ static bool find_obstacles(struct cmdlog_medium *medium, cmdlog_position positio
 /* Inserts in rising order. Requires: the lock; it is not skipped yet. */
 static void add_skip(struct cmdlog_medium *medium, cmdlog_position position)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
+    REQUIRE(!cmdlog_is_skipped(medium->skips, position)); /* guarantee 16 */
     size_t count = medium->skips == NULL ? 0 : medium->skips->count, at = count;
     medium->skips =
         mem_realloc(medium->skips, sizeof *medium->skips + (count + 1) * sizeof medium->skips->positions[0]);

@@ -8,6 +8,7 @@ enum { WINDOW_BYTES = 256 << 10 };
 int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log,
                        const struct cmdlog_segment *segment, uint64_t offset, uint32_t prev_crc)
 {
+    REQUIRE(offset >= SEGMENT_HEADER_BYTES && offset % RECORD_ALIGN == 0);
     char name[CMDLOG_FILE_NAME_BYTES];
     char *window = reader->window;
     size_t window_capacity = reader->window_capacity;
@@ -43,6 +44,7 @@ void cmdlog_reader_close(struct cmdlog_reader *reader)
 /* Refills the window from the reader's offset on, with `len` bytes or more if there are so many. */
 static int load(struct cmdlog_reader *reader, uint64_t len)
 {
+    INSIST(reader->offset < reader->segment_bytes);
     size_t want = len > WINDOW_BYTES ? (size_t)len : WINDOW_BYTES;
     if (want > reader->segment_bytes - reader->offset)
         want = (size_t)(reader->segment_bytes - reader->offset);

@@ -227,6 +227,7 @@ static int rewrite_record(struct recovery *recovery, const struct cmdlog_reader 
         r = flush_rewrite(recovery, reader);
     if (recovery->rewrite.len == 0)
         recovery->rewrite_offset = offset;
+    INSIST(r < 0 || recovery->rewrite_offset + recovery->rewrite.len == offset);
     buf_slice(&recovery->rewrite, record);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -369,6 +370,7 @@ static int zero_rest(struct cmdlog_file *log, int file)
 /* Removes the segments after the end. */
 static int drop_later(struct cmdlog_file *log)
 {
+    REQUIRE(log->end.segment < log->segment_count);
     while (log->segment_count > log->end.segment + 1) {
         char name[CMDLOG_FILE_NAME_BYTES];
         cmdlog_segment_name(log->segments[--log->segment_count].number, name);
@@ -421,6 +423,7 @@ static int sync_earlier(struct cmdlog_file *log, size_t from)
 static int make_new(struct recovery *recovery)
 {
     struct cmdlog_file *log = recovery->log;
+    REQUIRE(log->segment_count == 0);
     if (log->checkpoints[0].position > 0)
         return refuse(recovery, TL_ERR_CORRUPT, "there is a checkpoint at entry %" PRIu64 ", but no segment",
                       log->checkpoints[0].position);
@@ -485,6 +488,7 @@ int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason)
     log->appended_crc = recovery.entry_crc;
     log->sealed = recovery.sealed && !recovery.in_entry;
     log->durable = log->read_only ? recovery.evidence : log->appended;
+    ENSURE(recovery.evidence <= log->appended && log->checkpoints[0].position <= log->appended); /* guarantee 3 */
     if (log->read_only)
         return 0;
     r = sync_earlier(log, scan_from);

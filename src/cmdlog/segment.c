@@ -40,6 +40,8 @@ uint64_t cmdlog_get_u64(const char *bytes)
  */
 void segment_header_encode(const struct segment_header *header, char bytes[SEGMENT_HEADER_BYTES])
 {
+    REQUIRE(header->number > 0 && header->position > 0); /* what a reader demands */
+    REQUIRE(header->bytes >= SEGMENT_HEADER_BYTES + RECORD_SPACE_MIN);
     memset(bytes, 0, SEGMENT_HEADER_BYTES);
     memcpy(bytes, magic, sizeof magic);
     cmdlog_put_u32(bytes + 12, SEGMENT_VERSION);
@@ -97,7 +99,9 @@ static uint32_t get_header_checksum(const char *bytes)
 void record_encode(uint32_t seed, struct record *record, const struct slice *parts, size_t count,
                    char bytes[RECORD_HEADER_BYTES])
 {
+    uint64_t len = 0;
     REQUIRE(record->kind > 0 && record->kind < RECORD_KIND_END);
+    REQUIRE(record->durable < record->position); /* invariant 6; a reader takes others as damage */
     memset(bytes, 0, RECORD_HEADER_BYTES);
     cmdlog_put_u32(bytes + 4, record->len);
     cmdlog_put_u64(bytes + 8, record->position);
@@ -106,8 +110,11 @@ void record_encode(uint32_t seed, struct record *record, const struct slice *par
     cmdlog_put_u64(bytes + 24, record->durable);
     put_header_checksum(bytes, header_checksum_of(seed, bytes));
     uint32_t sum = crc32c(seed, bytes + 4, RECORD_HEADER_BYTES - 4);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         sum = crc32c(sum, parts[i].data, parts[i].len);
+        len += parts[i].len;
+    }
+    REQUIRE(len == record->len);
     cmdlog_put_u32(bytes, sum);
     record->crc = sum;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The local journal: start, submission, end. README.md, invariants 1 to 5. */
-#include <errno.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/magic.h"
+#include "base/mutex.h"
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 
@@ -187,43 +187,21 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         command->on_done(command);
 }
 
-/*
- * In builds of developers a lock reports an attempt to lock it again, or to unlock the lock of
- * another thread. The thread sanitizer finds such calls itself, and takes an attempt for an error.
- */
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_ARE_CHECKED
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREADS_ARE_CHECKED
-#endif
-#endif
-
-#if defined(TIDELOCK_CHECK_COSTLY) && !defined(THREADS_ARE_CHECKED)
-enum { LOCKS_KNOW_THREAD = 1, LOCK_TYPE = PTHREAD_MUTEX_ERRORCHECK };
-#else
-enum { LOCKS_KNOW_THREAD = 0, LOCK_TYPE = PTHREAD_MUTEX_DEFAULT };
-#endif
-
 bool journal__holds(pthread_mutex_t *lock)
 {
-    return !LOCKS_KNOW_THREAD || pthread_mutex_lock(lock) == EDEADLK;
+    return mutex_is_held(lock);
 }
 
 static void init_locks(struct journal *journal)
 {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, LOCK_TYPE);
-    pthread_mutex_init(&journal->queue_lock, &attributes);
+    mutex_init(&journal->queue_lock);
     pthread_cond_init(&journal->queue_filled, NULL);
-    pthread_mutex_init(&journal->core_lock, &attributes);
+    mutex_init(&journal->core_lock);
     pthread_cond_init(&journal->saving_begun, NULL);
-    pthread_mutex_init(&journal->report_lock, &attributes);
-    pthread_mutex_init(&journal->publish_lock, &attributes);
+    mutex_init(&journal->report_lock);
+    mutex_init(&journal->publish_lock);
     pthread_cond_init(&journal->sync_changed, NULL);
-    pthread_mutex_init(&journal->pin_lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+    mutex_init(&journal->pin_lock);
 }
 
 static void deinit_locks(struct journal *journal)

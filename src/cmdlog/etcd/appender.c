@@ -15,6 +15,7 @@
  */
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/etcd/messages.h"
 
@@ -48,10 +49,13 @@ static void drop_old_entries(struct cmdlog_etcd *log)
     }
 }
 
+/* Requires: the lock. */
 static void finish_entry(struct cmdlog_etcd *log, struct submission *entry, int result, cmdlog_position position)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (entry->done)
         return;
+    INSIST(log->in_flight > 0);
     entry->done = true;
     entry->result = result;
     entry->position = position;
@@ -69,9 +73,13 @@ static void free_put(struct put *put)
     mem_free(put);
 }
 
-/* Records that a put is in the log. Answers arrive in any order; puts are finished by number. */
+/*
+ * Records that a put is in the log. Answers arrive in any order; puts are finished by number.
+ * Requires: the lock.
+ */
 static void put_committed(struct cmdlog_etcd *log, struct put *put, cmdlog_position position)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     channel_drop(&put->call);
     put->position = position;
     while (!list_empty(&log->puts) && put_at(log->puts.next)->position != 0) {
@@ -87,6 +95,7 @@ static void put_committed(struct cmdlog_etcd *log, struct put *put, cmdlog_posit
 
 void appender__settle(struct cmdlog_etcd *log, uint64_t version, cmdlog_position position)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     while (!list_empty(&log->puts)) {
         struct put *put = put_at(log->puts.next);
         /* The version may be a later life's, so even these entries may not be in the log. */
@@ -367,6 +376,7 @@ static size_t slice_part(const struct slice *parts, size_t count, size_t at, siz
         len -= here;
         at = 0;
     }
+    ENSURE(len == 0);
     return made;
 }
 
@@ -376,6 +386,7 @@ static void write_request(struct cmdlog_etcd *log, const struct envelope *envelo
     char head[ENVELOPE_BYTES];
     const struct etcd_range host = {.key = log->key_host, .keys_only = true},
                             own = {.key = log->key_log, .keys_only = true};
+    REQUIRE(envelope->life > 0 && envelope->part <= envelope->parts && envelope->number >= envelope->part);
     envelope_write(envelope, log->name, slices, count, head);
     buf_reserve(request, len + 512 + 4 * log->keys.len);
     grpc_frame_begin(request);
@@ -435,6 +446,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
     uint64_t submitted = clock_wall_us(), puts = (len + ENVELOPE_PART_BYTES - 1) / ENVELOPE_PART_BYTES;
+    REQUIRE(puts > 0 && puts <= ENVELOPE_PARTS_MAX); /* readers take more as damage */
     int r = wait_for_slot(log, len, until);
     if (r != 0)
         return r;
@@ -445,6 +457,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
     entry->waiters = waiters;
     list_append(&log->entries, &entry->link);
     log->in_flight++;
+    INSIST(log->in_flight <= CMDLOG_IN_FLIGHT_MAX);
     log->next_number = entry->last + 1;
     log->submitted_bytes += len;
     for (uint64_t i = 0; i < puts; i++) {
@@ -454,6 +467,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
         size_t made = slice_part(parts, count, at, part_len, slices);
         write_request(log, &envelope, slices, made, part_len, &put->request);
         put->call.request = buf_as_slice(&put->request);
+        INSIST(list_empty(&log->puts) || put_at(log->puts.prev)->number + 1 == put->number); /* guarantee 9 */
         list_append(&log->puts, &put->link);
     }
     mem_free(slices);
@@ -478,6 +492,7 @@ int appender__submit(struct cmdlog *base, const struct slice *parts, size_t coun
 static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, uint64_t until,
                             cmdlog_position *ret_position)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     while (!entry->done && !log->closing && clock_boot_us() < until)
         (void)clock_wait(&log->changed, &log->lock, until);
     if (entry->done && (entry->result == 0 || entry->result == CMDLOG_UNKNOWN))
@@ -537,6 +552,7 @@ void appender__deinit(struct cmdlog_etcd *log)
     free_puts(&log->settled);
     while (!list_empty(&log->entries)) {
         struct submission *entry = list_entry(log->entries.next, struct submission, link);
+        REQUIRE(entry->waiters == 0);
         list_remove(&entry->link);
         mem_free(entry);
     }

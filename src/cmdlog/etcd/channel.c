@@ -36,6 +36,7 @@ struct channel {
 
 void grpc_frame_begin(struct buf *buf)
 {
+    REQUIRE(buf->len == 0); /* grpc_frame_end() writes the length at the start */
     buf_append(buf, "\0\0\0\0\0", 5);
 }
 
@@ -207,6 +208,7 @@ static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *b
     struct grpc_call *call = call_of(session, stream);
     if (call == NULL)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* dropped; the stream will be reset */
+    INSIST(call->sent <= call->request.len);
     size_t left = call->request.len - call->sent, now = left < len ? left : len;
     (void)source;
     (void)context;
@@ -379,6 +381,7 @@ static int write_out(struct channel *channel)
         if (sent == 0)
             return 0;
         channel->out_sent += (size_t)sent;
+        INSIST(channel->out_sent <= channel->out.len);
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "base/types.h"
 #include "cmdlog/etcd/messages.h"
@@ -267,6 +268,8 @@ static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64
 /* Requires: the lock. */
 static void finish_request(struct pending_request *pending, int result)
 {
+    REQUIRE(mutex_is_held(&pending->client->lock));
+    INSIST(!pending->done); /* its thread has returned */
     pending->done = true;
     pending->result = result;
     if (list_linked(&pending->link))
@@ -564,7 +567,7 @@ int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struc
 {
     struct etcd_client *client = mem_zalloc(sizeof *client);
     client->files = *files;
-    pthread_mutex_init(&client->lock, NULL);
+    mutex_init(&client->lock);
     pthread_mutex_init(&client->error_lock, NULL);
     client->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     client->last_error = BUF_INIT(ERROR_TEXT_MAX);

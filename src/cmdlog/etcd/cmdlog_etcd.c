@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "base/types.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 
@@ -19,6 +20,7 @@ void cmdlog_etcd__key(struct buf *buf, const struct cmdlog_etcd *log, const char
 
 void cmdlog_etcd__observe(struct cmdlog_etcd *log, cmdlog_position position)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     log->newest = position > log->newest ? position : log->newest;
 }
 
@@ -198,7 +200,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     log->name_text = mem_strdup(options->name.data, options->name.len);
     log->files = (struct etcd_tls_files){copy_text(options->ca), copy_text(options->cert), copy_text(options->key)};
     log->name = slice_make(log->name_text, options->name.len);
-    pthread_mutex_init(&log->lock, NULL);
+    mutex_init(&log->lock);
     pthread_cond_init(&log->changed, NULL);
     list_init(&log->tasks);
     int r = etcd_client_read_prefix(slice_make(log->url, options->url.len), &log->prefix, ret_reason);

@@ -180,6 +180,7 @@ static struct watch_message *dequeue(struct etcd_cursor *cursor, bool *ret_empti
     if (!list_empty(&cursor->messages)) {
         message = list_entry(cursor->messages.next, struct watch_message, link);
         list_remove(&message->link);
+        INSIST(cursor->queued_bytes >= message->len);
         *ret_emptied = cursor->queued_bytes > QUEUE_BYTES && cursor->queued_bytes - message->len <= QUEUE_BYTES;
         cursor->queued_bytes -= message->len;
     }
@@ -291,6 +292,7 @@ int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t rev
 static int fetch_parts(struct etcd_cursor *cursor, struct host_stream *stream, const struct etcd_kv *kv,
                        const struct envelope *envelope)
 {
+    REQUIRE(envelope->part > 1 && stream->version == 0);
     uint64_t until = clock_boot_us() + FETCH_US, revision = kv->modified;
     struct buf *replies = mem_zalloc(envelope->part * sizeof *replies);
     struct slice *bytes = mem_zalloc(envelope->part * sizeof *bytes);
@@ -403,6 +405,7 @@ int follower__next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
         cmdlog_etcd__observe(cursor->log, cursor->position);
         pthread_mutex_unlock(&cursor->log->lock);
     }
+    ENSURE(r != 0 || cursor->trimmed || ret_entry->position > before); /* guarantee 1 */
     cursor->damaged = cursor->damaged || r < 0;
     return cursor->trimmed ? CMDLOG_TRIMMED : r;
 }

@@ -4,7 +4,9 @@
  */
 #include <sys/random.h>
 
+#include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/types.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/etcd/messages.h"
@@ -26,6 +28,7 @@ static uint64_t lease_end(uint64_t asked, uint64_t ttl_us)
 
 void membership__record_end(struct cmdlog_etcd *log)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     log->life = 0;
     log->lease_id = 0;
     log->lease_until = 0;
@@ -277,17 +280,20 @@ static bool has_room(const struct cmdlog_etcd *log, const struct cmdlog_space *s
 
 bool membership__has_room(const struct cmdlog_etcd *log, uint64_t bytes)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     struct cmdlog_space space = membership__space(log);
     return has_room(log, &space, bytes);
 }
 
 struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     const struct etcd_status *status = &log->status;
     bool reported = status->quota > 0 && status->quota < QUOTA_MAX;
     struct cmdlog_space space = {0};
     if (status->size == 0)
         return space;
+    INSIST(log->uncounted_from <= log->submitted_bytes);
     uint64_t uncounted = log->submitted_bytes - log->uncounted_from;
     space.size = status->size + uncounted;
     space.used = (status->used > 0 ? status->used : status->size) + uncounted;

@@ -65,6 +65,7 @@ void proto_end(struct buf *buf, size_t begun)
 {
     if (buf->overflow)
         return;
+    REQUIRE(begun >= LENGTH_BYTES && begun <= buf->len);
     size_t len = buf->len - begun;
     REQUIRE(len < (size_t)1 << 7 * LENGTH_BYTES);
     char bytes[LENGTH_BYTES];

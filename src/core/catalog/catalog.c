@@ -35,7 +35,9 @@ struct catalog_counters *catalog__counters_ref(struct catalog_counters *counters
 /* Returns: whether this was the last reference. */
 static bool drop_ref(atomic_size_t *refs)
 {
-    return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+    size_t before = atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel);
+    INSIST(before > 0);
+    return before == 1;
 }
 
 void catalog__counters_unref(struct catalog_counters *counters)
@@ -324,6 +326,7 @@ static const struct catalog_node *node_by_number(const struct catalog *catalog, 
 static struct alias_table *table_of_changed(const struct catalog *catalog)
 {
     const struct alias_changes *changes = &catalog->alias_changes;
+    REQUIRE(changes->count <= ALIAS_CHANGES_MAX);
     size_t total = 0;
 
     for (size_t i = 0; i < changes->count; i++) {
@@ -375,6 +378,7 @@ static void renew_aliases(const struct catalog *catalog)
 
     if (catalog->alias_changes.count == 0)
         return;
+    INSIST(atomic_load_explicit(&catalog->refs, memory_order_relaxed) == 1);
     struct alias_table *table =
         catalog->alias_changes.count > ALIAS_CHANGES_MAX ? table_of_all(catalog) : table_with_changes(catalog);
     alias_table_unref(own_catalog->aliases);
@@ -536,7 +540,8 @@ struct catalog *catalog__new(void)
 struct catalog *catalog_ref(struct catalog *catalog)
 {
     renew_aliases(catalog);
-    atomic_fetch_add_explicit(&catalog->refs, 1, memory_order_relaxed);
+    size_t before = atomic_fetch_add_explicit(&catalog->refs, 1, memory_order_relaxed);
+    REQUIRE(before > 0);
     return catalog;
 }
 
@@ -696,12 +701,14 @@ static void grow(struct catalog *catalog)
 
 static void insert_at(struct catalog_node **nodes, size_t count, size_t position, struct catalog_node *node)
 {
+    REQUIRE(position <= count);
     memmove(nodes + position + 1, nodes + position, (count - position) * sizeof(struct catalog_node *));
     nodes[position] = node;
 }
 
 static void remove_at(struct catalog_node **nodes, size_t count, size_t position)
 {
+    REQUIRE(position < count);
     memmove(nodes + position, nodes + position + 1, (count - position - 1) * sizeof(struct catalog_node *));
 }
 
@@ -734,6 +741,7 @@ static void put_node(struct catalog *catalog, struct catalog_node *node)
 static struct catalog *own(struct catalog **catalog)
 {
     if (atomic_load_explicit(&(*catalog)->refs, memory_order_acquire) != 1) {
+        REQUIRE((*catalog)->alias_changes.count == 0); /* renewed when the second reference was taken */
         struct catalog *copy = share_all(*catalog);
         catalog_unref(*catalog);
         *catalog = copy;
@@ -770,7 +778,9 @@ void catalog__remove_index(struct catalog **catalog, uint32_t number)
     struct catalog_node *node = own_catalog->by_number[by_number];
     if (node->index.alias_count > 0)
         alias_changes_add(&own_catalog->alias_changes, number);
-    remove_at(own_catalog->by_name, own_catalog->count, position_by_name(own_catalog, node->index.name));
+    size_t by_name = position_by_name(own_catalog, node->index.name);
+    INSIST(by_name < own_catalog->count && own_catalog->by_name[by_name] == node);
+    remove_at(own_catalog->by_name, own_catalog->count, by_name);
     remove_at(own_catalog->by_number, own_catalog->count, by_number);
     own_catalog->count--;
     node_unref(node);
@@ -789,9 +799,52 @@ void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struc
 void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),
                               void *context)
 {
+    REQUIRE(atomic_load_explicit(&catalog->refs, memory_order_relaxed) == 1);
     for (size_t i = 0; i < catalog->count; i++) {
         struct catalog_index *index = &catalog->by_name[i]->index;
         REQUIRE(index->counters == NULL);
         index->counters = catalog__counters_ref(counters_of(context, index->number));
     }
+}
+
+/* --- Checks ------------------------------------------------------------------------------------------------------- */
+
+static void check_indices(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct catalog_index *index = &catalog->by_name[i]->index;
+        INSIST(i == 0 || slice_compare(catalog->by_name[i - 1]->index.name, index->name) < 0);
+        INSIST(i == 0 || catalog->by_number[i - 1]->index.number < catalog->by_number[i]->index.number);
+        INSIST(node_by_number(catalog, index->number) == catalog->by_name[i]);
+        INSIST(index->mapping == catalog->by_name[i]->mapping);
+        for (size_t j = 1; j < index->alias_count; j++)
+            INSIST(slice_compare(index->aliases[j - 1].name, index->aliases[j].name) < 0);
+    }
+}
+
+static void check_aliases(const struct catalog *catalog)
+{
+    const struct alias_table *table = catalog->aliases;
+    size_t total = 0;
+    for (size_t i = 0; i < catalog->count; i++)
+        total += catalog->by_name[i]->index.alias_count;
+    INSIST(table->count == total);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct alias_use *use = &table->uses[i];
+        const struct catalog_index *index = catalog_index_by_number(catalog, use->number);
+        INSIST(i == 0 || compare_uses(&table->uses[i - 1], use) < 0);
+        INSIST(index != NULL && slice_equal(index->name, use->index));
+        INSIST(catalog_index_alias(index, use->alias) != NULL);
+    }
+}
+
+void catalog__check(const struct catalog *catalog)
+{
+    check_indices(catalog);
+    renew_aliases(catalog);
+    check_aliases(catalog);
+    for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++)
+        for (size_t i = 1; i < catalog_object_count(catalog, (enum catalog_kind)kind); i++)
+            INSIST(slice_compare(catalog->objects[kind]->nodes[i - 1]->object.name,
+                                 catalog->objects[kind]->nodes[i]->object.name) < 0);
 }

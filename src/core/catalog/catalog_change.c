@@ -18,6 +18,12 @@ static void begin(struct core *core)
     core->routed_count = core->routed_capacity = 0;
 }
 
+#ifdef TIDELOCK_CHECK_COSTLY /* builds of developers, in which the tests run */
+enum { CHECKS_CATALOG = 1 };
+#else
+enum { CHECKS_CATALOG = 0 };
+#endif
+
 /* Sets may_have_routings of the indices in which the unit wrote a routing. */
 static void finish(struct core *core)
 {
@@ -31,6 +37,9 @@ static void finish(struct core *core)
         core->catalog_changed = true;
     }
     core->routed_count = 0;
+    /* Of a large catalog not after each change, so that many changes cost no more than they do. */
+    if (CHECKS_CATALOG && core->catalog_changed && core->ts % (1 + catalog_index_count(core->catalog) / 64) == 0)
+        catalog__check(core->catalog);
 }
 
 static void record(struct core *core)
@@ -50,6 +59,7 @@ static void rollback(struct core *core)
 
 static void end(struct core *core)
 {
+    INSIST(core->routed_count == 0 && core->counters.dirty_count == 0); /* committed or rolled back */
     catalog_unref(core->catalog_before);
     core->catalog_before = NULL;
 }

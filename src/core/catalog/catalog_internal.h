@@ -137,6 +137,13 @@ void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, stru
 void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),
                               void *context);
 
+/*
+ * Checks that indices, aliases and objects are in order, and that the tables agree; aborts if not.
+ * Takes time linear in their number: for builds of developers, at the end of a unit that has changed
+ * the catalog.
+ */
+void catalog__check(const struct catalog *catalog);
+
 /* Returns: a hash of the whole catalog in its stored form. */
 uint64_t catalog__digest(const struct catalog *catalog);
 

@@ -4,6 +4,7 @@
  * new field writes only a mapping, and a view of an earlier timestamp loads the catalog of that
  * timestamp.
  */
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/settings.h"
@@ -178,9 +179,12 @@ void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struc
 
 void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch)
 {
+    const struct catalog_index *existing = catalog_index(*catalog, spec->name);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     char key[INDEX_KEY_BYTES];
 
+    REQUIRE(existing == NULL || existing->number == spec->number); /* names are unique */
+    REQUIRE(spec->alias_count <= CATALOG_ALIASES_MAX);             /* else it could not be loaded */
     catalog__set_index(catalog, spec);
     encode_index(&value, catalog_index_by_number(*catalog, spec->number));
     store_batch_put(batch, SPACE_CATALOG, index_key(key, 'i', spec->number), buf_as_slice(&value));

@@ -206,6 +206,7 @@ bool counters__commit(struct counters *counters, struct store_batch *batch, tl_t
 
     for (size_t i = 0; i < counters->dirty_count; i++) {
         struct counter *counter = counters->dirty[i];
+        INSIST(counter->dirty && counter->next_seq_no >= counter->next_seq_no_before);
         for (size_t j = 0; j < counter->type_count; j++)
             if (counter->types[j].dirty)
                 commit_type(counter, (uint16_t)j, batch, ts);
@@ -230,6 +231,7 @@ void counters__rollback(struct counters *counters)
 {
     for (size_t i = 0; i < counters->dirty_count; i++) {
         struct counter *counter = counters->dirty[i];
+        INSIST(counter->dirty);
         for (size_t j = 0; j < counter->type_count; j++) {
             struct counter_type *type = &counter->types[j];
             if (type->dirty)

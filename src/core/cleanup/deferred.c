@@ -30,6 +30,8 @@ static struct slice duplicate(struct slice text)
 
 struct deferred *deferred__make(struct core *core, const struct deferred *like)
 {
+    const struct list *all = &core->owners->deferred;
+    REQUIRE(list_empty(all) || list_entry(all->prev, struct deferred, of_all)->number < like->number);
     struct deferred *deferred = mem_zalloc(sizeof *deferred);
     deferred->number = like->number;
     deferred->removal = like->removal;
@@ -295,6 +297,7 @@ void deferred__set_aside(struct core *core, struct deferred *deferred)
 
 int deferred__retry(struct core *core, struct deferred *deferred)
 {
+    REQUIRE(deferred->set_aside);
     deferred->set_aside = false;
     note_change(core, deferred);
     return request_locks(core, deferred);

@@ -505,6 +505,7 @@ static void finish_actions(struct core *core, struct session *session)
 
 static void free_actions(struct core *core, struct session *session)
 {
+    INSIST(core->owners->action_bytes >= session->on_expire.len);
     core->owners->action_bytes -= session->on_expire.len;
     mem_free((char *)(uintptr_t)session->on_expire.data);
     session->on_expire = SLICE_NONE;
@@ -635,6 +636,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
  */
 static int continue_cleanup(struct core *core, struct session *session, size_t *left)
 {
+    REQUIRE(core->owners->locks.grants_suspended > 0); /* no request sees a part of the locks released */
     session__touch(core, session);
     if (!list_empty(&session->waits))
         return 1;
@@ -712,6 +714,7 @@ int session__terminate(struct core *core, struct session *session, enum session_
 /* Returns: the first session in owners->sessions_to_clean. Requires: there is one. */
 static struct session *first_to_clean(const struct core *core)
 {
+    REQUIRE(!list_empty(&core->owners->sessions_to_clean));
     return list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
 }
 

@@ -489,3 +489,20 @@ int command_decode(struct slice bytes, struct command **ret_command)
     *ret_command = command;
     return 0;
 }
+
+void codec_command(struct codec *codec, struct command **command)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct slice slice = SLICE_NONE;
+
+    if (codec_reads(codec)) {
+        *command = NULL;
+        codec_bytes(codec, &slice);
+        codec_require(codec, codec->bad || command_decode(slice, command) == 0);
+        return;
+    }
+    command_encode(*command, &bytes);
+    slice = buf_as_slice(&bytes);
+    codec_bytes(codec, &slice);
+    buf_deinit(&bytes);
+}

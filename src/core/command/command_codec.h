@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "core/command/command.h"
 
+struct codec;
+
 /*
  * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a
  * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions. 6 added the
@@ -43,5 +45,11 @@ enum command_type command_read_type(struct slice bytes);
  * Returns: 0; COMMAND_CODEC_NEWER; TL_ERR_CORRUPT. Owns: the caller; command_free().
  */
 int command_decode(struct slice bytes, struct command **ret_command) TL_MUST_USE;
+
+/*
+ * Codes a command, in its own byte form, as a part of other state.
+ * Owns: the caller owns a decoded one; NULL: the codec has failed.
+ */
+void codec_command(struct codec *codec, struct command **command);
 
 #endif

@@ -154,3 +154,14 @@ int action_decode_all(struct slice bytes, struct arena *arena, struct write_item
     *ret_count = (size_t)count;
     return 0;
 }
+
+bool action_all_valid(struct slice bytes, size_t exactly)
+{
+    struct arena arena = ARENA_INIT;
+    struct write_item *items;
+    size_t count;
+    bool sound = action_decode_all(bytes, &arena, &items, &count) == 0 && (exactly == SIZE_MAX || count == exactly);
+
+    arena_deinit(&arena);
+    return sound;
+}

@@ -21,6 +21,8 @@ void action_encode_all(struct buf *buf, const struct write_item *items, size_t c
  */
 int action_decode_all(struct slice bytes, struct arena *arena, struct write_item **ret_items,
                       size_t *ret_count) TL_MUST_USE;
+/* Returns: whether `bytes` decode to `exactly` so many items; SIZE_MAX: to any number. */
+bool action_all_valid(struct slice bytes, size_t exactly);
 
 /* Appends a slice with its length. An absent slice (data NULL) is decoded as absent. */
 void action_put_slice(struct buf *buf, struct slice bytes);

@@ -12,6 +12,7 @@
  */
 #include "core/documents/doc.h"
 
+#include "base/check.h"
 #include "core/documents/session_tombstone.h"
 
 enum {
@@ -63,6 +64,8 @@ static void encode_text(struct buf *buf, struct slice text)
 
 static void encode_path_info(struct buf *buf, const struct doc *doc)
 {
+    REQUIRE(!doc->deleted && doc->origin.len > 0 && doc->path_offset <= doc->source.len);
+    REQUIRE(doc->path_len <= doc->source.len - doc->path_offset);
     bool as_written = slice_equal(doc->origin, slice_make(doc->source.data + doc->path_offset, doc->path_len));
 
     buf_varint(buf, doc->path_offset);
@@ -80,6 +83,7 @@ void doc_encode(struct buf *buf, const struct doc *doc)
                      (doc->single_fields.len != 0 ? DOC_SINGLE_FIELDS : 0u) |
                      (doc->path_tracked ? DOC_PATH_TRACKED : 0u);
 
+    REQUIRE(doc->version >= 0 && doc->seq_no >= 0 && doc->single_fields.len % 2 == 0); /* as read back */
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
     buf_varint(buf, (uint64_t)doc->version);

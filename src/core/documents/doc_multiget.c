@@ -27,7 +27,7 @@ struct doc_multiget {
 
 struct doc_multiget *doc_multiget_new(const struct view *view, struct slice first, struct slice last)
 {
-    REQUIRE(view->overlay == NULL);
+    REQUIRE(view->overlay == NULL && slice_compare(first, last) <= 0);
     struct doc_multiget *multiget = mem_zalloc(sizeof(*multiget));
 
     multiget->first = multiget->last = multiget->low = BUF_INIT(DOC_KEY_BYTES_MAX + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applies renames to stored documents; core/tree/README.md, "Contract, reader by reader". */
 #include "base/alloc.h"
+#include "base/check.h"
 #include "core/documents/doc.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
@@ -42,6 +43,7 @@ static void replace_path(struct doc *doc, struct slice path)
 
     buf_json_string(&quoted, path);
     size_t tail = doc->path_offset + doc->path_len, len = quoted.len - 2;
+    INSIST(doc->path_len <= tail && tail <= doc->stored.len);
     size_t size = doc->stored.len - doc->path_len + len;
     struct rewritten_source *rewritten = mem_alloc(sizeof *rewritten + size + 1);
     memcpy(rewritten->bytes, doc->stored.data, doc->path_offset);
@@ -78,6 +80,7 @@ int doc_apply_renames_as_of(const struct view *view, const struct omap *pending,
     struct slice path;
     tl_ts last_rename;
 
+    REQUIRE(as_of < TL_TS_MAX);
     if (!doc->path_tracked)
         return 0;
     int r = tree_last_rename(&tree, &last_rename, &tree.delimiter);

@@ -159,6 +159,7 @@ static int take_document(struct purge_state *purge, struct slice key, const stru
     if (r < 0)
         return tl_trace(r);
     bool hidden = hidden_ts != TL_TS_MAX;
+    INSIST(purge->count < purge->max);
     purge->count++;
     if (purge->defer(purge->context, &item, hidden))
         return 1;
@@ -266,7 +267,7 @@ static int run_deletions(struct core *core, const struct deletions *deletions, b
 int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *defer, void *context,
                            size_t *removed, bool *ret_more)
 {
-    REQUIRE(core->open && defer != NULL);
+    REQUIRE(core->open && session.len > 0 && defer != NULL);
     struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context};
     int r = collect_batch(&purge, max);
 

@@ -156,8 +156,8 @@ struct path_search {
     size_t *reads_left;        /* entries and directory entries that may still be read; NULL: no limit */
     struct arena *keys;        /* for those of the documents found; NULL: not wanted */
     struct slice document_key, below_key;
-    struct arena arena;        /* of the search */
-    struct slice skip;         /* a relocated directory: the scan skips the origins below it; data NULL: none */
+    struct arena arena; /* of the search */
+    struct slice skip;  /* a relocated directory: the scan skips the origins below it; data NULL: none */
     int r;
 };
 
@@ -173,6 +173,23 @@ static int path_of(const struct path_search *search, const struct doc *doc, stru
     if (r == TREE_NOT_FOUND)
         *ret_path = SLICE_NONE;
     return r < 0 ? tl_trace(r) : 0;
+}
+
+/*
+ * Reads the document of an entry.
+ * Returns: 1, it is path-tracked and still has the entry; release it; 0: no; fatal codes.
+ */
+static int read_document(const struct path_search *search, uint16_t field, const struct entry_hit *hit,
+                         struct doc *ret_doc)
+{
+    int r = doc_get_key(search->view, search->lookup.tree.index, hit->document_key, ret_doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (ret_doc->path_tracked && doc_entry_batch(ret_doc, field) == hit->batch)
+        return 1;
+    doc_release(ret_doc);
+    return 0;
 }
 
 /*
@@ -230,19 +247,17 @@ static int check_entry(struct path_search *search, uint16_t field, const struct 
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct slice path;
     struct doc doc;
-    int r = doc_get_key(search->view, search->lookup.tree.index, hit->document_key, &doc);
+    int r = read_document(search, field, hit, &doc);
 
-    if (r != 0)
+    if (r <= 0)
         return r < 0 ? tl_trace(r) : 0;
-    if (doc.path_tracked && doc_entry_batch(&doc, field) == hit->batch) {
-        r = path_of(search, &doc, &arena, &path);
-        if (r == 0 && slice_equal(path, search->path))
-            found(search, &search->at, &search->document_key, hit->document_key);
-        else if (r == 0 && path.data != NULL && tree_within(path, search->path, search->lookup.tree.delimiter))
-            found(search, &search->below, &search->below_key, hit->document_key);
-        else if (r == 0 && ++search->misses > 0 && above > 0 && above < doc.origin.len)
-            r = find_skip(search, doc.origin, above);
-    }
+    r = path_of(search, &doc, &arena, &path);
+    if (r == 0 && slice_equal(path, search->path))
+        found(search, &search->at, &search->document_key, hit->document_key);
+    else if (r == 0 && path.data != NULL && tree_within(path, search->path, search->lookup.tree.delimiter))
+        found(search, &search->below, &search->below_key, hit->document_key);
+    else if (r == 0 && ++search->misses > 0 && above > 0 && above < doc.origin.len)
+        r = find_skip(search, doc.origin, above);
     doc_release(&doc);
     return r;
 }
@@ -400,132 +415,90 @@ int path_lookup_verify(const struct view *view, uint32_t index, const struct map
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* --- Highest sequence number -------------------------------------------------------------------------------------- */
+/* --- Highest sequence number, longest path ------------------------------------------------------------------------ */
 
-struct seq_no_search {
+/* A search that reads all documents of the ranges, up to a limit. */
+struct survey {
     struct path_search search;
-    size_t documents_read;
-    int64_t seq_no;
+    size_t read, read_max; /* documents, and with `counts_ranges` the ranges */
+    bool counts_ranges;
+    int64_t seq_no;      /* highest of the documents at the path; -1: none */
+    size_t longest_path; /* of the documents at or below it */
 };
 
-static int check_seq_no(struct seq_no_search *max, uint16_t field, const struct entry_hit *hit)
+static int survey_entry(struct survey *survey, uint16_t field, const struct entry_hit *hit)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    const struct path_search *search = &max->search;
+    const struct path_search *search = &survey->search;
     struct slice path;
     struct doc doc;
-    int r = doc_get_key(search->view, search->lookup.tree.index, hit->document_key, &doc);
+    int r = read_document(search, field, hit, &doc);
 
-    if (r != 0)
+    if (r <= 0)
         return r < 0 ? tl_trace(r) : 0;
-    if (doc.path_tracked && doc_entry_batch(&doc, field) == hit->batch) {
-        r = max->documents_read++ >= PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX ? PATH_LOOKUP_INCOMPLETE
-                                                                      : path_of(search, &doc, &arena, &path);
-        if (r == 0 && slice_equal(path, search->path) && doc.seq_no > max->seq_no)
-            max->seq_no = doc.seq_no;
-    }
+    r = survey->read++ >= survey->read_max ? PATH_LOOKUP_INCOMPLETE : path_of(search, &doc, &arena, &path);
+    if (r == 0 && slice_equal(path, search->path) && doc.seq_no > survey->seq_no)
+        survey->seq_no = doc.seq_no;
+    if (r == 0 && path.len > survey->longest_path && tree_within(path, search->path, search->lookup.tree.delimiter))
+        survey->longest_path = path.len;
     doc_release(&doc);
     return r;
 }
 
-static bool search_seq_no(void *context, const struct entry_range *range)
+static bool survey_range(void *context, const struct entry_range *range)
 {
-    struct seq_no_search *max = context;
+    struct survey *survey = context;
     struct entry_hit hit;
-    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(max->search.view, range);
-    int r = 0;
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(survey->search.view, range);
+    int r = survey->counts_ranges && survey->read++ >= survey->read_max ? PATH_LOOKUP_INCOMPLETE : 0;
 
     while (r == 0) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
-            r = check_seq_no(max, range->field, &hit);
+            r = survey_entry(survey, range->field, &hit);
         else if (r == ENTRY_SCAN_END)
             return true;
     }
-    max->search.r = r;
+    survey->search.r = r;
     return false;
+}
+
+/* Returns: 0; PATH_LOOKUP_INCOMPLETE: the limit was reached; fatal codes. */
+static int run_survey(struct survey *survey, uint32_t index, const struct mapping *mapping, bool below)
+{
+    REQUIRE(mapping_is_tree(mapping));
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct path_search *search = &survey->search;
+    int r = path_lookup_init(search->view, index, mapping, &search->lookup);
+
+    search->lookup.path = mapping_path_field(mapping); /* without renames, origins equal paths */
+    if (r == 0)
+        r = path_lookup_value(&search->lookup, search->path, below, &arena, survey_range, survey);
+    return r < 0 || search->r < 0 ? tl_trace(r < 0 ? r : search->r) : search->r;
 }
 
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                            int64_t *ret_seq_no)
 {
-    REQUIRE(mapping_is_tree(mapping));
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct seq_no_search max = {.search = {.view = view, .path = path}, .seq_no = -1};
-    struct path_lookup *lookup = &max.search.lookup;
-    int r = path_lookup_init(view, index, mapping, lookup);
+    struct survey survey = {
+        .search = {.view = view, .path = path}, .read_max = PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, .seq_no = -1};
+    int r = run_survey(&survey, index, mapping, false);
 
-    lookup->path = mapping_path_field(mapping); /* without renames, origins equal paths */
-    if (r == 0)
-        r = path_lookup_value(lookup, path, false, &arena, search_seq_no, &max);
-    if (r < 0 || max.search.r < 0)
-        return tl_trace(r < 0 ? r : max.search.r);
-    *ret_seq_no = max.seq_no;
-    return max.search.r;
-}
-
-/* --- Longest path ------------------------------------------------------------------------------------------------- */
-
-struct length_search {
-    struct path_search search;
-    size_t documents_read;
-    size_t bytes;
-};
-
-static int check_length(struct length_search *longest, uint16_t field, const struct entry_hit *hit)
-{
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    const struct path_search *search = &longest->search;
-    struct slice path;
-    struct doc doc;
-    int r = doc_get_key(search->view, search->lookup.tree.index, hit->document_key, &doc);
-
-    if (r != 0)
-        return r < 0 ? tl_trace(r) : 0;
-    if (doc.path_tracked && doc_entry_batch(&doc, field) == hit->batch) {
-        r = longest->documents_read++ >= PATH_LOOKUP_LONGEST_MAX ? PATH_LOOKUP_INCOMPLETE
-                                                                 : path_of(search, &doc, &arena, &path);
-        if (r == 0 && path.len > longest->bytes && tree_within(path, search->path, search->lookup.tree.delimiter))
-            longest->bytes = path.len;
-    }
-    doc_release(&doc);
+    if (r >= 0)
+        *ret_seq_no = survey.seq_no;
     return r;
-}
-
-static bool search_length(void *context, const struct entry_range *range)
-{
-    struct length_search *longest = context;
-    struct entry_hit hit;
-    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(longest->search.view, range);
-    int r = longest->documents_read++ >= PATH_LOOKUP_LONGEST_MAX ? PATH_LOOKUP_INCOMPLETE : 0;
-
-    while (r == 0) {
-        r = entry_scan_next(scan, &hit);
-        if (r == 0)
-            r = check_length(longest, range->field, &hit);
-        else if (r == ENTRY_SCAN_END)
-            return true;
-    }
-    longest->search.r = r;
-    return false;
 }
 
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                              size_t *ret_longest)
 {
-    REQUIRE(mapping_is_tree(mapping));
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct length_search longest = {.search = {.view = view, .path = path}};
-    struct path_lookup *lookup = &longest.search.lookup;
-    int r = path_lookup_init(view, index, mapping, lookup);
+    struct survey survey = {
+        .search = {.view = view, .path = path}, .read_max = PATH_LOOKUP_LONGEST_MAX, .counts_ranges = true};
+    int r = run_survey(&survey, index, mapping, true);
 
-    lookup->path = mapping_path_field(mapping); /* without renames, origins equal paths */
-    if (r == 0)
-        r = path_lookup_value(lookup, path, true, &arena, search_length, &longest);
-    if (r < 0 || longest.search.r < 0)
-        return tl_trace(r < 0 ? r : longest.search.r);
-    *ret_longest = longest.bytes;
-    return longest.search.r;
+    if (r >= 0)
+        *ret_longest = survey.longest_path;
+    return r;
 }
 
 /* --- Highest version ---------------------------------------------------------------------------------------------- */
@@ -556,6 +529,7 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
 {
     tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
+    REQUIRE(mapping_is_tree(mapping));
     struct path_search search = {.view = view, .path = path};
     size_t documents_read = 0;
     int r = path_lookup_init(view, index, mapping, &search.lookup);

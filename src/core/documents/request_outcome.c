@@ -34,6 +34,7 @@ static void codec_head(struct codec *codec, struct record_head *head)
 /* The part that both keys of a record end with. */
 static void put_name(struct buf *buf, const struct write_request *request)
 {
+    REQUIRE(request->id.len <= WRITE_REQUEST_ID_BYTES_MAX && request->part <= UINT32_MAX);
     buf_slice(buf, request->id);
     buf_u32be(buf, (uint32_t)request->part);
 }

@@ -58,6 +58,7 @@ void result_codec__result(struct codec *codec, struct write_result *result)
 {
     uint64_t shards = result->shard_count;
 
+    REQUIRE(codec_reads(codec) || codec->version >= 5); /* older forms lack `postponed` */
     result->outcome = (enum write_outcome)codec_enum(codec, result->outcome, WRITE_OUTCOME_COUNT);
     result->conflict = (enum conflict_kind)codec_enum(codec, result->conflict, CONFLICT_KIND_COUNT);
     codec_bool(codec, &result->script_long);

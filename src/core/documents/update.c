@@ -5,6 +5,7 @@
  */
 #include "core/documents/update.h"
 
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "json/merge.h"
 #include "mapping/mapping.h"
@@ -236,6 +237,7 @@ static int refuse_source_missing(struct update *update, struct problem *ret_prob
 
 int update_run(struct update *update, struct problem *ret_problem)
 {
+    REQUIRE(update->old == NULL || !update->old->deleted);
     if (update->old == NULL)
         return make_new(update, ret_problem);
     int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,

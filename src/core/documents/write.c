@@ -117,6 +117,8 @@ static void queue_tombstone(struct write_executor *exec, const struct doc *tombs
 
 int write_executor__record(struct write_executor *exec, struct write_item_state *at, const struct doc *doc)
 {
+    REQUIRE(at->type != NULL && at->key.len >= DOC_KEY_PREFIX_BYTES);
+    REQUIRE(doc->ts == exec->core->ts); /* a commit of an overlay sets another */
     buf_clear(&exec->record);
     doc_encode(&exec->record, doc);
     update_ephemeral_index(exec, at, doc); /* first: it reads at->old, which an overlay replaces */
@@ -326,6 +328,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     int r;
 
     REQUIRE(core->open);
+    REQUIRE(run->overlay == NULL ? run->provisional == NULL : !run->purge); /* the unit purges, no transaction */
     core->indivisible |= run->atomic && run->overlay == NULL;
     r = run_items(&exec, &failed);
     if (r == 0)

@@ -75,6 +75,7 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
     for (size_t i = 0; i < command->write.item_count; i++)
         if (chosen[i])
             command->write.results[i] = run->results[next++];
+    ENSURE(next == run->count);
 }
 
 int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,

@@ -14,6 +14,7 @@
  */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "core/catalog/counter.h"
 #include "core/documents/provisional.h"
 #include "core/documents/path_lookup.h"
@@ -307,6 +308,7 @@ static bool same_entries(const struct doc *old, const struct doc *doc)
 int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at,
                                    const struct document *document, struct doc *doc)
 {
+    REQUIRE(doc->ts == exec->core->ts && doc->source.data != NULL);
     bool twice = exec->batch != 0 && at->has_old && at->old.ts == doc->ts;
     write_executor__count_source(exec, doc->source, document->value_count);
     uint64_t batch = twice ? 0 : exec->batch;

@@ -4,6 +4,7 @@
  * Elasticsearch's, since it decides which of several errors a client sees: index, routing, source
  * and mapping, version.
  */
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/cluster_settings.h"
@@ -369,6 +370,7 @@ static bool reuse_parsed(const struct write_executor *exec, const struct write_i
     const struct write_run *run = exec->run;
     const struct write_parsed *parsed = run->parsed == NULL ? NULL : &run->parsed[at->item - run->items];
 
+    INSIST(at->item >= run->items && (size_t)(at->item - run->items) < run->count);
     if (parsed == NULL || parsed->mapping != at->index->mapping || parsed->type != at->type)
         return false;
     *ret_document = parsed->document;

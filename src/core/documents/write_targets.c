@@ -9,6 +9,7 @@
  * the scratch arena and is released after each item: documents may have megabytes, and a command
  * thousands of items.
  */
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
 #include "core/documents/doc.h"
@@ -38,6 +39,7 @@ static const struct write_target *previous_target(struct target_finder *finder, 
 {
     const struct write_targets *before = &finder->previous;
 
+    REQUIRE(finder->previous_at == 0 || before->items[finder->previous_at - 1].item < item);
     while (finder->previous_at < before->count && before->items[finder->previous_at].item < item)
         finder->previous_at++;
     bool found = finder->previous_at < before->count && before->items[finder->previous_at].item == item;
@@ -59,6 +61,7 @@ static struct slice keep_path(struct core *core, struct slice path, struct slice
 static struct slice tracked_path(const struct doc *doc)
 {
     size_t len = doc->path_len + doc->source.len - doc->stored.len; /* a rename replaces the path alone */
+    INSIST(doc->path_offset <= doc->source.len && len <= doc->source.len - doc->path_offset);
     struct slice raw = slice_make(doc->source.data + doc->path_offset, len);
 
     return slice_find_byte(raw, '\\') == len ? raw : SLICE_NONE;
@@ -294,6 +297,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
 {
     const struct write_range range = choice->range;
     struct write_command *write = &command->write;
+    REQUIRE(core->open && range.begin <= range.end && range.end <= write->item_count);
     uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */
     struct target_finder finder = make_finder(core, command, range, overlay);
     struct write_targets targets = {

@@ -105,6 +105,8 @@ void owners__check(struct core *core)
     owners->check_paid += PAID_BY_STEP;
     if (owners->check_paid < owners->check_cost)
         return;
+    INSIST(list_empty(&owners->locks.granted) && list_empty(&owners->locks.victims)); /* acquire/grants.h, 1 */
+    INSIST(owners->locks.grants_suspended == 0);
     lock_table_check(&owners->locks);
     lock_codec_check_chunks(&owners->locks);
     INSIST(piece_codec__chunks_are_saved(core));

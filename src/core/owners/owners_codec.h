@@ -2,12 +2,13 @@
 /*
  * Encodes and decodes the owners for a checkpoint: declarations shared by the files that do.
  * core/README.md, "Checkpoints", has the format. One function does both directions; errors are in
- * the codec.
+ * the codec. Calls have one direction:
+ *
+ *     owners_codec.c ─▶ piece_codec.c ─▶ session_codec.c, wait_codec.c
  */
 #ifndef TL_CORE_OWNERS_CODEC_H
 #define TL_CORE_OWNERS_CODEC_H
 
-#include "core/session/deadline.h"
 #include "core/command/section.h"
 
 struct core;
@@ -15,14 +16,6 @@ struct command;
 struct deferred;
 struct session;
 struct wait;
-
-/* Whether a deadline is set, and then its time and number. When decoding, sets it in `all`. */
-void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline);
-/*
- * A command as its encoded bytes.
- * Owns: the caller owns a decoded one; NULL: the codec has failed.
- */
-void codec_command(struct codec *codec, struct command **command);
 
 /* All deferred cleanup, in order of number. */
 struct deferred_array {
@@ -38,8 +31,11 @@ struct piece_reader {
     size_t spec_capacity;
 };
 
-/* owners_codec.c. A session in a piece: all but its lease. `session`: NULL when reading. */
-void codec_session_in_piece(struct codec *codec, struct core *core, struct session *session);
+/*
+ * session_codec.c. A session, which is NULL when reading. `in_piece`: without its lease, which each
+ * keepalive changes.
+ */
+void codec_session_fields(struct codec *codec, struct core *core, struct session *session, bool in_piece);
 /*
  * wait_codec.c. A wait in a piece, with the specs of its lock request if that waits. `wait`: NULL
  * when reading.

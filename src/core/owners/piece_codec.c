@@ -84,7 +84,7 @@ static struct slice encode_members(struct core *core, enum save_piece_kind kind,
     {
         struct save_member *member = list_entry(link, struct save_member, of_chunk);
         if (kind == PIECE_SESSIONS)
-            codec_session_in_piece(&codec, core, container_of(member, struct session, saved));
+            codec_session_fields(&codec, core, container_of(member, struct session, saved), true);
         else
             codec_wait_in_piece(&codec, core, container_of(member, struct wait, saved), NULL);
     }
@@ -415,7 +415,7 @@ static bool read_members(struct core *core, enum save_piece_kind kind, struct sl
     codec.version = version;
     while (!codec.bad && codec.in.len > 0)
         if (kind == PIECE_SESSIONS)
-            codec_session_in_piece(&codec, core, NULL);
+            codec_session_fields(&codec, core, NULL, true);
         else
             codec_wait_in_piece(&codec, core, NULL, reader);
     save_chunk__saved(chunks, chunk, piece, (uint32_t)bytes.len, crc);
@@ -445,8 +445,7 @@ static void codec_members(struct codec *codec, struct core *core, enum save_piec
     buf_deinit(&bytes);
 }
 
-void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece_kind kind,
-                               struct piece_reader *reader)
+void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece_kind kind, struct piece_reader *reader)
 {
     const struct save_chunks *chunks = chunks_of(core, kind);
     size_t count = 0;

@@ -31,7 +31,7 @@ bool piece_codec__read(void *core, uint64_t piece, uint32_t len, uint32_t crc, s
  * pieces. `reader`: unused when writing. Requires: as piece_codec__overlay().
  */
 void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece_kind kind,
-                               struct piece_reader *reader);
+                         struct piece_reader *reader);
 /*
  * Returns: whether each chunk of sessions and of waits that has not changed is as its piece has it.
  * Takes time linear in their number.

@@ -3,6 +3,7 @@
 #include "core/session/deadline.h"
 
 #include "base/check.h"
+#include "core/command/codec.h"
 
 static bool due_before(const struct heap_node *a, const struct heap_node *b)
 {
@@ -53,4 +54,23 @@ uint64_t deadlines_first(const struct deadlines *deadlines)
 {
     struct heap_node *first = heap_first(&deadlines->heap);
     return first == NULL ? TL_TS_MAX : container_of(first, struct deadline, node)->at;
+}
+
+void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline)
+{
+    bool set = !codec_reads(codec) && deadline->at < TL_TS_MAX;
+    uint64_t at = deadline->at, number = deadline->number;
+
+    codec_bool(codec, &set);
+    if (!set) {
+        deadline->at = TL_TS_MAX;
+        return;
+    }
+    codec_number(codec, &at);
+    codec_number(codec, &number);
+    if (!codec_reads(codec))
+        return;
+    codec_require(codec, at < TL_TS_MAX && number != 0 && number <= all->last_number);
+    if (!codec->bad)
+        deadline_restore(all, deadline, at, number);
 }

@@ -6,6 +6,8 @@
 #include "base/heap.h"
 #include "core/unit/unit.h"
 
+struct codec;
+
 struct deadline {
     struct heap_node node;
     uint64_t at;     /* us, by the clock of commands; TL_TS_MAX: not set */
@@ -44,5 +46,11 @@ static inline tl_ts deadline_ts(const struct core *core, uint64_t at)
 struct deadline *deadlines_due(const struct deadlines *deadlines, uint64_t now);
 /* Returns: the time of the earliest deadline; TL_TS_MAX: none is set. */
 uint64_t deadlines_first(const struct deadlines *deadlines);
+
+/*
+ * Codes whether a deadline is set, and then its time and number. When decoding, sets it in `all`.
+ * Requires: all->last_number was decoded before.
+ */
+void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline);
 
 #endif

@@ -233,6 +233,7 @@ static int find_paths(struct core *core, const struct txn *txn, struct locked_do
 static void move_documents(struct core *core, const struct locked_documents *documents)
 {
     struct lock_table *locks = &core->owners->locks;
+    REQUIRE(locks->grants_suspended > 0);
     for (size_t i = 0; i < documents->count; i++)
         if (!lock_table_document_is_at(locks, &documents->names[i]))
             lock_table_move_document(locks, &documents->names[i], documents->names[i].path);
@@ -432,4 +433,5 @@ void txn__end_abandoned(struct core *core, size_t *left)
         cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
         txn__abort(core, txn, "%s", txn__abandon_text(txn->abandon_reason));
     }
+    ENSURE(*left == 0 || core->owners->abandoned_count == 0);
 }

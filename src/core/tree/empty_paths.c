@@ -32,6 +32,7 @@ static size_t find(const struct empty_paths *paths, uint32_t index, struct slice
 
 static void drop(struct empty_paths *paths, size_t i)
 {
+    REQUIRE(i < paths->count);
     mem_free((void *)(uintptr_t)paths->items[i].path.data);
     paths->items[i] = paths->items[--paths->count];
 }
@@ -44,6 +45,7 @@ static void put(struct empty_paths *paths, const struct empty_path *element)
     if (paths->count == EMPTY_PATHS_MAX)
         drop(paths, paths->next_replaced++);
     paths->next_replaced %= EMPTY_PATHS_MAX;
+    INSIST(paths->count < EMPTY_PATHS_MAX);
     struct empty_path *put = &paths->items[paths->count++];
     *put = *element;
     put->path = slice_make(mem_dup(element->path.data, element->path.len), element->path.len);

@@ -3,6 +3,7 @@
 #include "core/tree/tree.h"
 
 #include "base/buf.h"
+#include "base/check.h"
 
 /* --- Paths -------------------------------------------------------------------------------------------------------- */
 
@@ -23,6 +24,7 @@ size_t tree_parent_length(struct slice path, char delimiter)
 
 size_t tree__next_end(struct slice path, size_t from, char delimiter)
 {
+    REQUIRE(from < path.len);
     return from + 1 + slice_find_byte(slice_from_offset(path, from + 1), delimiter);
 }
 
@@ -112,6 +114,7 @@ int tree__read_history(const struct tree *tree, struct slice origin, struct aren
 static int relocation_as_of(const struct tree *tree, struct slice origin, struct arena *arena,
                             struct tree_relocation *ret_relocation)
 {
+    REQUIRE(tree->as_of > 0);
     struct slice history, item, found = SLICE_NONE;
     tl_ts ts;
     int r = tree__read_history(tree, origin, arena, &history);
@@ -277,6 +280,7 @@ int tree_locate(const struct tree *tree, struct slice origin, struct arena *aren
             key = tree_relocation_key(&buf, tree->index, relocation.dirent);
         }
         size_t above = tree_parent_length(slice_make(path.data, len), tree->delimiter);
+        INSIST(above < len && key.len > len); /* each step is one name further up */
         key.len -= len - above; /* the directory's key is a prefix of the key */
         len = above;
     }
@@ -304,6 +308,7 @@ enum { DIRENT_BATCH = 256 };
 static int read_dirents(const struct tree *tree, struct slice prefix, struct slice after, size_t most,
                         struct arena *arena, struct relocated_dirent **ret_dirents, size_t *ret_count)
 {
+    REQUIRE(tree->pending == NULL || tree->pending->count == 0); /* an iterator does not see them */
     tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
     struct relocated_dirent *dirents = NULL;

@@ -94,6 +94,7 @@ void tree_dirent_bounds(struct buf *lower, struct buf *upper, uint32_t index, st
     tree_dirent_key(upper, index, prefix);
     while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the key letter at the latest */
         buf_truncate(upper, upper->len - 1);
+    INSIST(upper->len > LETTER_AT);
     buf_increment_last(upper);
 }
 
@@ -113,6 +114,7 @@ static void append_nibbles(struct buf *buf, uint64_t number, int count)
 
 void tree_new_origin(struct buf *buf, tl_ts ts, uint32_t number)
 {
+    REQUIRE(ts != TREE_TS_OPEN); /* the unit's, so that no two are equal (README.md, 3) */
     buf_byte(buf, (char)SYNTHETIC_ORIGIN);
     append_nibbles(buf, ts, 16);
     append_nibbles(buf, number, 8);

@@ -12,6 +12,8 @@
 static void put(struct tree_writer *writer, bool own, struct slice key, struct slice value)
 {
     REQUIRE(!own || writer->overlay != NULL);
+    REQUIRE(own || !tree_record_is_open(key, value)); /* the batch is committed as it is */
+    REQUIRE(writer->pending == writer->tree.pending); /* later reads of the unit see the record */
     if (own) {
         if (value.len > 0)
             overlay_put(writer->overlay, SPACE_TREE, key, value);
@@ -194,6 +196,7 @@ static int create_synthetic(struct tree_writer *writer, struct slice dirent, str
 
     if (r != 0)
         return r;
+    INSIST(*writer->origins_created < UINT32_MAX); /* invariant 3 */
     tree_new_origin(&origin, writer->ts, (*writer->origins_created)++);
     put_dirent(writer, own, dirent, buf_as_slice(&origin));
     put_relocation(writer, own, buf_as_slice(&origin), &relocation);
@@ -353,11 +356,30 @@ static void put_last_rename(struct tree_writer *writer, tl_ts ts)
     put(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index), buf_as_slice(&last_rename));
 }
 
+#ifdef TIDELOCK_CHECK_COSTLY /* builds of developers, in which the tests run */
+enum { CHECKS_RENAMES = 1 };
+#else
+enum { CHECKS_RENAMES = 0 };
+#endif
+
+/* Whether an origin is at a path, and the path resolves to it (invariants 1 and 2), with this total. */
+static bool is_at(const struct tree *tree, struct slice origin, struct slice path, int64_t total, struct arena *arena)
+{
+    struct tree_totals totals = {0};
+    struct slice located, resolved;
+    int r = tree_locate(tree, origin, arena, &located, &totals);
+
+    if (r == 0)
+        r = tree_resolve(tree, path, arena, &resolved);
+    return r < 0 || (r == 0 && totals.renames == total && slice_equal(located, path) && slice_equal(resolved, origin));
+}
+
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct dirent_location source, target;
     struct slice origin;
+    int64_t total = 0;
 
     REQUIRE((writer->overlay != NULL) == (ts == TREE_TS_OPEN) && from.len > 0 && to.len > 0);
     if (tree_within(to, from, writer->tree.delimiter))
@@ -367,10 +389,14 @@ int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, 
         r = tree__origin_at(&writer->tree, source.dirent, &arena, &origin);
     if (r == 0)
         r = fatal(find_dirent(writer, to, true, &arena, &target));
+    if (r == 0 && CHECKS_RENAMES)
+        r = total_of(&writer->tree, origin, &arena, &total);
     if (r == 0)
         r = move(writer, origin, &source, &target, seq_no, ts, &arena);
     if (r == 0)
         put_last_rename(writer, ts);
+    if (r == 0 && CHECKS_RENAMES)
+        ENSURE(is_at(&writer->tree, origin, to, total + 1, &arena)); /* invariants 1, 2 and 5 */
     return r;
 }
 

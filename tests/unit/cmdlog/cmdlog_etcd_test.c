@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/types.h"
 #include "cmdlog/etcd/client.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
@@ -929,7 +930,12 @@ static struct cmdlog_space space_at(unsigned percent, bool was_full, bool alarm)
     uint64_t size = (uint64_t)percent << 24;
     struct cmdlog_etcd log = {.status = {.size = size, .used = size, .quota = 100 << 24, .alarm_no_space = alarm},
                               .was_full = was_full};
-    return membership__space(&log);
+    mutex_init(&log.lock);
+    pthread_mutex_lock(&log.lock);
+    struct cmdlog_space space = membership__space(&log);
+    pthread_mutex_unlock(&log.lock);
+    pthread_mutex_destroy(&log.lock);
+    return space;
 }
 
 static void test_space_has_levels(void **state)
@@ -958,6 +964,8 @@ static void test_large_file_that_is_empty_has_space(void **state)
     struct cmdlog_etcd log = {.status = {.size = QUOTA - (QUOTA >> 4) + 1000, .used = 1 << 20, .quota = QUOTA},
                               .was_full = true};
     (void)state;
+    mutex_init(&log.lock);
+    pthread_mutex_lock(&log.lock);
     assert_false(membership__space(&log).tight);
     assert_true(membership__has_room(&log, LARGEST));
     log.status.size = QUOTA - ENVELOPE_PART_BYTES / 2;
@@ -971,6 +979,8 @@ static void test_large_file_that_is_empty_has_space(void **state)
     log.status.used = log.status.size; /* no free space: the file grows by each entry */
     log.submitted_bytes = ENVELOPE_PART_BYTES / 2;
     assert_false(membership__has_room(&log, 1000));
+    pthread_mutex_unlock(&log.lock);
+    pthread_mutex_destroy(&log.lock);
 }
 
 static void test_status_reports_alarm(void **state)

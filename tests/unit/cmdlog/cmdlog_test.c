@@ -4,6 +4,7 @@
  * cases; and that no flipped bit or misplaced sector of a small log yields a wrong entry. Random
  * crashes are in tests/sim/cmdlog_sim.c.
  */
+#include "../../lib/dies.h"
 #include "../../lib/unit.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/crc32c.h"
 #include "cmdlog/cmdlog_file.h"
 #include "cmdlog/cmdlog_memory.h"
+#include "cmdlog/segment.h"
 
 enum { SEGMENT = 2048 };
 
@@ -841,6 +843,39 @@ static void test_trim_bound_follows_retention_rule(void **state)
     mem_free(known);
 }
 
+static void sync_second(void *log)
+{
+    (void)!cmdlog_sync(log, 2);
+}
+
+static void encode(void *record)
+{
+    char bytes[RECORD_HEADER_BYTES];
+    struct slice payload = SLICE_LIT("four");
+    record_encode(0, record, &payload, 1, bytes);
+}
+
+/*
+ * Goal: the log cannot be asked to wait for an entry that was never appended, and cannot write a
+ * record that a reader takes for damage.
+ */
+static void test_wrong_calls_end_the_process(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(1);
+    struct cmdlog *log = open_file(sim);
+    struct record record = {.len = 5, .position = 7, .kind = RECORD_WHOLE, .durable = 6};
+    (void)state;
+    append(log, 1, 10);
+    assert_dies(sync_second, log, "REQUIRE(is_appended(log, position)) failed at ");
+    assert_dies(encode, &record, "REQUIRE(len == record->len) failed at ");
+    record.len = 4;
+    encode(&record);
+    record.durable = 7;
+    assert_dies(encode, &record, "REQUIRE(record->durable < record->position) failed at ");
+    cmdlog_close(log);
+    disk_sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -863,6 +898,7 @@ int main(void)
         cmocka_unit_test(test_misplaced_sector_is_detected),
         cmocka_unit_test(test_log_in_directory_survives_reopen),
         cmocka_unit_test(test_memory_log_injects_faults),
+        cmocka_unit_test(test_wrong_calls_end_the_process),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
  *
  * usage: store_checkpoint_test FORMAT2
  */
+#include "../../lib/rocks_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
@@ -17,64 +18,8 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct fixture {
-    char directory[64];
-    struct store *store;
-};
-
-static int setup(void **state)
-{
-    struct fixture *f = mem_zalloc(sizeof *f);
-    strcpy(f->directory, "/tmp/store_checkpoint_test.XXXXXX");
-    *state = f;
-    return mkdtemp(f->directory) == NULL;
-}
-
-static void remove_tree(const char *path)
-{
-    DIR *listing = opendir(path);
-    for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
-        char child[512];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
-        if (entry->d_type == DT_DIR)
-            remove_tree(child);
-        else
-            unlink(child);
-    }
-    if (listing != NULL)
-        closedir(listing);
-    rmdir(path);
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    store_close(f->store);
-    remove_tree(f->directory);
-    mem_free(f);
-    return 0;
-}
-
-static int try_open(struct fixture *f, bool read_only, char **ret_reason)
-{
-    struct store_options options = {.directory = slice_from(f->directory), .read_only = read_only};
-    store_close(f->store);
-    f->store = NULL;
-    return store_open_rocks(&options, &f->store, ret_reason);
-}
-
-static void must_open(struct fixture *f)
-{
-    char *reason = NULL;
-    if (try_open(f, false, &reason) != 0)
-        fail_msg("open: %s", reason);
-}
 
 /* Writes the number of each batch to all spaces. */
 static void write_batches(struct store *store, tl_ts first, tl_ts last)
@@ -133,9 +78,9 @@ static void await_disk(struct store *store)
 static void test_reopened_store_is_as_of_last_checkpoint(void **state)
 {
     struct fixture *f = *state;
-    must_open(f);
+    must_open(f, false);
     write_batches(f->store, 1, 20);
-    must_open(f); /* there is no checkpoint yet */
+    must_open(f, false); /* there is no checkpoint yet */
     assert_number(f->store, 0);
     assert_record(f->store, NULL);
     write_batches(f->store, 1, 30);
@@ -146,7 +91,7 @@ static void test_reopened_store_is_as_of_last_checkpoint(void **state)
     assert_number(f->store, 40);
     await_disk(f->store);
     assert_record(f->store, "thirty");
-    must_open(f);
+    must_open(f, false);
     assert_number(f->store, 30);
     assert_record(f->store, "thirty");
     for (int i = 31; i < 60; i++) {
@@ -156,12 +101,12 @@ static void test_reopened_store_is_as_of_last_checkpoint(void **state)
         assert_int_equal(store_checkpoint(f->store, slice_from(text)), 0);
         await_disk(f->store);
     }
-    must_open(f);
+    must_open(f, false);
     assert_number(f->store, 59);
     assert_record(f->store, "59");
     assert_int_equal(store_compact(f->store), 0);
     write_batches(f->store, 60, 70);
-    must_open(f);
+    must_open(f, false);
     assert_number(f->store, 59);
 }
 
@@ -189,7 +134,7 @@ static void test_nothing_is_flushed_before_first_checkpoint(void **state)
         char *value = mem_alloc(VALUE);
         uint64_t noise = 88172645463325252u;
         struct store_stats before, after;
-        must_open(f);
+        must_open(f, false);
         store_stats(f->store, &before);
         struct store_batch *batch = store_batch_new(f->store);
         for (tl_ts ts = 1; ts <= VALUES; ts++) {
@@ -208,7 +153,7 @@ static void test_nothing_is_flushed_before_first_checkpoint(void **state)
         store_stats(f->store, &after);
         assert_int_equal(after.flushes, before.flushes);
         assert_int_equal(after.table_bytes, before.table_bytes);
-        must_open(f);
+        must_open(f, false);
         assert_record(f->store, NULL);
         assert_int_equal(count_keys(f->store, (enum store_space)space), 0);
     }
@@ -220,14 +165,14 @@ static void test_checkpoint_records_of_any_length(void **state)
     static const size_t lengths[] = {(size_t)40 << 20, 0, 100000, (size_t)16 << 20, 1};
     struct fixture *f = *state;
     struct buf record = BUF_INIT(BUF_UNLIMITED), read = BUF_INIT(BUF_UNLIMITED);
-    must_open(f);
+    must_open(f, false);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         buf_clear(&record);
         while (record.len < lengths[i])
             buf_byte(&record, (char)(record.len * 31 >> 7));
         assert_int_equal(store_checkpoint(f->store, buf_as_slice(&record)), 0);
         await_disk(f->store);
-        must_open(f);
+        must_open(f, false);
         buf_clear(&read);
         assert_int_equal(store_checkpoint_record(f->store, &read), 0);
         assert_true(slice_equal(buf_as_slice(&read), buf_as_slice(&record)));
@@ -299,9 +244,9 @@ static void test_pieces_are_as_of_last_checkpoint(void **state)
 {
     struct fixture *f = *state;
     struct store *memory = store_open_mem();
-    must_open(f);
+    must_open(f, false);
     change_pieces(f->store);
-    must_open(f);
+    must_open(f, false);
     assert_first_pieces(f->store);
     change_pieces(memory);
     store_mem_crash(memory, 0);
@@ -394,14 +339,14 @@ static void test_older_format_is_converted(void **state)
     copy_format2(f);
     assert_refused(f, true, "a server that is started on it converts it");
     assert_int_equal(read_format(f), '2');
-    must_open(f);
+    must_open(f, false);
     assert_int_equal(read_format(f), '3');
     assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
     size_t records = count_keys(f->store, SPACE_SYSTEM);
     assert_true(records > 4);
     assert_record(f->store, NULL);
     write_batches(f->store, (tl_ts)1 << 40, ((tl_ts)1 << 40) + 5);
-    must_open(f);
+    must_open(f, false);
     assert_number(f->store, 0);
     assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
     assert_int_equal(count_keys(f->store, SPACE_SYSTEM), records);
@@ -431,7 +376,7 @@ static void test_older_format_not_closed_cleanly_is_refused(void **state)
     assert_int_equal(truncate(path, 4000), 0);
     assert_refused(f, false, "was not closed in order");
     copy_format2(f);
-    must_open(f);
+    must_open(f, false);
     assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
 }
 

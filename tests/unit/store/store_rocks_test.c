@@ -3,6 +3,7 @@
  * The store on RocksDB where it differs from the in-memory store: the data directory, reopening,
  * damage, exhausted slots. tests/sim/store_diff.c tests that their results are equal.
  */
+#include "../../lib/rocks_fixture.h"
 #include "../../lib/settle.h"
 #include "../../lib/unit.h"
 
@@ -14,71 +15,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct fixture {
-    char directory[64];
-    struct store *store;
-};
-
-static int setup(void **state)
-{
-    struct fixture *f = mem_zalloc(sizeof *f);
-    strcpy(f->directory, "/tmp/store_rocks_test.XXXXXX");
-    *state = f;
-    return mkdtemp(f->directory) == NULL;
-}
-
-static void remove_tree(const char *path)
-{
-    DIR *listing = opendir(path);
-    for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
-        char child[512];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
-        if (entry->d_type == DT_DIR)
-            remove_tree(child);
-        else
-            unlink(child);
-    }
-    if (listing != NULL)
-        closedir(listing);
-    rmdir(path);
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    store_close(f->store);
-    remove_tree(f->directory);
-    mem_free(f);
-    return 0;
-}
-
-static int open_again(struct fixture *f, bool read_only, char **ret_reason)
-{
-    struct store_options options = {.directory = slice_from(f->directory), .read_only = read_only};
-    store_close(f->store);
-    f->store = NULL;
-    return store_open_rocks(&options, &f->store, ret_reason);
-}
-
-static void must_open(struct fixture *f, bool read_only)
-{
-    char *reason = NULL;
-    int r = open_again(f, read_only, &reason);
-    if (r != 0)
-        fail_msg("open: %s", reason);
-}
 
 /* Asserts that opening fails with this code, and that the reason contains a word. */
 static void assert_refused(struct fixture *f, bool read_only, int code, const char *word)
 {
     char *reason = NULL;
-    assert_int_equal(open_again(f, read_only, &reason), code);
+    assert_int_equal(try_open(f, read_only, &reason), code);
     assert_non_null(reason);
     if (strstr(reason, word) == NULL)
         fail_msg("the reason '%s' does not hold '%s'", reason, word);
