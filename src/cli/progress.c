@@ -7,8 +7,11 @@
 
 #include "base/clock.h"
 
-/* A terminal shows a bar, and the cursor is in its line. Protected by the lock of stderr. */
-static bool bar_shown;
+/*
+ * A terminal shows a bar, and the cursor is in its line. Protected by the lock of stderr; atomic since
+ * the thread sanitizer does not know that lock.
+ */
+static _Atomic bool bar_shown;
 
 enum { BAR_WIDTH = 30, TERMINAL_EVERY_US = 100 * 1000, PLAIN_EVERY_US = 2 * 1000 * 1000 };
 
