@@ -4,6 +4,7 @@
 
 Method: etcd's data directory is copied while etcd is stopped, and takes the place of a newer one. Each case has an etcd of its own. Skipped without etcd.
 """
+import base64
 import os
 import shutil
 import sys
@@ -74,6 +75,16 @@ class LostEntries(unittest.TestCase):
         until(lambda: self.must(a, "GET", "/_cluster/health")["status"] == "green", "both hosts are live")
         self.must(a, "GET", "/w/_doc/kept")
         self.assertEqual(a.ask("GET", "/w/_doc/lost")[0], 404)
+
+    def test_keys_that_are_deleted_end_hosts(self):
+        a = self.host("a")
+        a.start()
+        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        begin, end = (base64.b64encode(key).decode() for key in (b"tidelock/", b"tidelock0"))
+        self.etcd.ask("kv/deleterange", key=begin, range_end=end)
+        self.assertEqual(a.process.wait(), 70)
+        self.assertRegex(a.errors(), r"the log in etcd is damaged: the entry of tidelock/log/a at revision [0-9]+ was deleted")
+        self.assert_refused(self.host("a", data=a.data), r"the directory is of cluster [0-9a-f]+, and there is none at .*\"Backup\"")
 
 
 if __name__ == "__main__":
