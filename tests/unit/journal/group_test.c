@@ -36,6 +36,8 @@ static struct {
     bool stopped;
     bool stop_after_close; /* `stopped` is set when a session was closed */
     bool checkpointing;    /* no checkpoint is durable */
+    size_t entry_max;      /* bytes for which the log has space; 0: any */
+    unsigned refused;      /* completed commands for which it had none */
     unsigned waiting;      /* workers that are stopped */
     unsigned done;         /* completed commands */
     unsigned holds;        /* of core_lock by workers */
@@ -85,10 +87,14 @@ int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec 
 
 int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += parts[i].len;
     pthread_mutex_lock(&seen.lock);
     seen.entries++;
+    bool full = seen.entry_max > 0 && bytes > seen.entry_max;
     pthread_mutex_unlock(&seen.lock);
-    return __real_cmdlog_append(log, parts, count, ret_position);
+    return full ? TL_ERR_NO_SPACE : __real_cmdlog_append(log, parts, count, ret_position);
 }
 
 int __wrap_core_step(struct core *core, struct command *command, struct effects *effects)
@@ -191,12 +197,15 @@ static void close_box(struct group_box *box)
 
 static void done(struct command *command)
 {
+    bool refused = command->problem.type == PROBLEM_DISK_FULL;
     if (command->problem.type != PROBLEM_NONE)
-        print_error("%.*s\n", SLICE_ARG(command->problem.reason));
-    INSIST(command->problem.type == PROBLEM_NONE);
-    INSIST(command->type != COMMAND_WRITE || command->write.results->outcome != WRITE_FAILED);
+        print_message("%.*s\n", SLICE_ARG(command->problem.reason));
+    INSIST(refused || command->problem.type == PROBLEM_NONE);
+    INSIST(refused || command->type != COMMAND_WRITE || command->write.results->outcome != WRITE_FAILED);
     command_free(command);
     pthread_mutex_lock(&seen.lock);
+    INSIST(!refused || seen.entry_max > 0);
+    seen.refused += refused;
     seen.done++;
     pthread_cond_broadcast(&seen.changed);
     pthread_mutex_unlock(&seen.lock);
@@ -487,6 +496,41 @@ static void test_pause_holds_no_applied_command(void **state)
     close_box(&box);
 }
 
+/* A release needs little space: it is executed although a write of its entry finds none. */
+static void test_full_log_refuses_large_commands_only(void **state)
+{
+    enum { COMMANDS = 3, BYTES = 100000 };
+    struct group_box box;
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, open_command("holder"), false);
+    submit(&box, lock_command(COMMAND_LOCK, "holder", "a", 2), false);
+    await(&seen.done, 2);
+    struct command *commands[] = {lock_command(COMMAND_UNLOCK, "holder", "a", 1), write_command("1"),
+                                  lock_command(COMMAND_UNLOCK, "holder", "a", 2)};
+    commands[1]->write.items->source = arena_printf(&commands[1]->arena, "{\"v\":1%*s}", BYTES, "");
+    pthread_mutex_lock(&box.journal->core_lock);
+    uint64_t numbers[COMMANDS];
+    for (size_t i = 0; i < COMMANDS; i++)
+        numbers[i] = submit(&box, commands[i], false);
+    pthread_mutex_lock(&seen.lock);
+    seen.entry_max = BYTES;
+    seen.refused = 0;
+    pthread_mutex_unlock(&seen.lock);
+    pthread_mutex_unlock(&box.journal->core_lock);
+    await(&seen.done, 2 + COMMANDS);
+    for (size_t i = 0; i < COMMANDS; i += 2)
+        steps[i] = step_of(numbers[i]);
+    assert_true(steps[0].entry < steps[2].entry);
+    pthread_mutex_lock(&seen.lock);
+    assert_int_equal(seen.refused, 1);
+    assert_false(has_step(numbers[1]));
+    seen.entry_max = 0;
+    pthread_mutex_unlock(&seen.lock);
+    close_box(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_no_group_waits_for_tick),
         cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
         cmocka_unit_test(test_pause_holds_no_applied_command),
+        cmocka_unit_test(test_full_log_refuses_large_commands_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
