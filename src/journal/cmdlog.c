@@ -117,16 +117,16 @@ static bool next_head(struct journal *journal, struct command_group_header *head
 
 /*
  * Moves commands from `taken` to `entry` and encodes them, except those with COMMAND_UNLOGGED;
- * refused ones go to `group`.
+ * refused ones go to `group`. `alone`: an entry has one command.
  * Returns: whether any command was encoded.
  */
-static bool fill_entry(struct journal *journal, const struct command_group_header *head, struct list *taken,
+static bool fill_entry(struct journal *journal, const struct command_group_header *head, bool alone, struct list *taken,
                        struct list *entry, struct list *group)
 {
     bool any = false;
     buf_clear(&journal->entry);
     command_group_begin(head, &journal->entry);
-    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES) {
+    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && !(any && alone)) {
         struct command *command = list_entry(taken->next, struct command, link);
         list_remove(&command->link);
         if (journal__refuse_oversized(journal, command)) {
@@ -202,6 +202,17 @@ static void refuse_entry(struct journal *journal, struct list *entry, struct lis
         refuse_first(journal, entry, group);
 }
 
+/* Returns the commands of an entry that could not be appended to the front of `taken`. */
+static void return_entry(struct list *entry, struct list *taken)
+{
+    struct list *first = taken->next;
+    while (!list_empty(entry)) {
+        struct list *link = entry->next;
+        list_remove(link);
+        list_insert_before(first, link);
+    }
+}
+
 /* Ends the process after a reported failure, which does not count as an end within the entry. */
 static _Noreturn void apply_failed(struct journal *journal, const char *what, int code)
 {
@@ -264,6 +275,7 @@ uint64_t journal__apply_logged(struct journal *journal, struct list *taken, stru
 {
     REQUIRE(journal__holds(&journal->core_lock));
     uint64_t work = 0;
+    bool alone = false;
     while (!list_empty(taken)) {
         struct list entry = LIST_INIT(entry);
         struct command_group_header head;
@@ -273,10 +285,16 @@ uint64_t journal__apply_logged(struct journal *journal, struct list *taken, stru
             refuse_first(journal, taken, group);
             continue;
         }
-        take_postponed(journal, taken);
-        bool any = fill_entry(journal, &head, taken, &entry, group);
+        if (!alone)
+            take_postponed(journal, taken);
+        bool any = fill_entry(journal, &head, alone, taken, &entry, group);
         if (any && !append(journal)) {
-            refuse_entry(journal, &entry, group);
+            /* A release may find the space that a write in its entry does not. */
+            alone = alone || entry.next != entry.prev;
+            if (entry.next == entry.prev)
+                refuse_entry(journal, &entry, group);
+            else
+                return_entry(&entry, taken);
             continue;
         }
         uint64_t begun = journal__boot(journal);

@@ -160,8 +160,13 @@ static uint64_t expected_of_item(const struct write_item *item)
 uint64_t journal__expected_work(const struct command *command)
 {
     uint64_t work = COMMAND_WORK;
-    if (command->type != COMMAND_WRITE)
-        return work;
+    switch (command->type) {
+    case COMMAND_LOCK:
+    case COMMAND_UNLOCK: return work + command->lock.target_count * WORK_LOCK_ASKED;
+    case COMMAND_TXN_LOCK: return work + command->txn_lock.target_count * WORK_LOCK_ASKED;
+    case COMMAND_WRITE: break;
+    default: return work;
+    }
     /* More than GROUP_WORK makes no difference. */
     for (size_t i = 0; i < command->write.item_count && work <= GROUP_WORK; i++)
         work += expected_of_item(&command->write.items[i]);
@@ -230,26 +235,48 @@ uint64_t journal__take_queued(struct journal *journal, struct list *taken)
 }
 
 /*
- * Returns: whether the size of a command says how much its step does. A script, the end of a session
- * or of a transaction, and DDL may do as much as a step may.
+ * Returns: whether the locks are on single names: the locks of an expression are known only in the
+ * step.
  */
-static bool size_determines_work(const struct command *command)
+static bool names_are_single(const struct txn_lock_command *lock)
+{
+    for (size_t i = 0; i < lock->target_count; i++)
+        if (lock->targets[i].expression != NULL)
+            return false;
+    return true;
+}
+
+/*
+ * Returns: whether a write has no update: that does as much as its script or the stored document
+ * demands.
+ */
+static bool has_no_update(const struct write_command *write)
+{
+    for (size_t i = 0; i < write->item_count; i++)
+        if (write->items[i].update != NULL)
+            return false;
+    return true;
+}
+
+/*
+ * Returns: whether the size of a command says how much its step does. An update, the end of a
+ * session or of a transaction, and DDL may do as much as a step may. So may a release, which
+ * executes requests that wait for the locks, or releases all that its owner has. Requires:
+ * core_lock.
+ */
+static bool size_determines_work(const struct journal *journal, const struct command *command)
 {
     switch (command->type) {
     case COMMAND_LOCK:
-    case COMMAND_UNLOCK:
     case COMMAND_TXN_BEGIN:
-    case COMMAND_TXN_LOCK:
     case COMMAND_SESSION_OPEN:
     case COMMAND_SESSION_KEEPALIVE:
     case COMMAND_SESSION_ATTACH: return true;
-    case COMMAND_WRITE: break;
+    case COMMAND_UNLOCK: return command->lock.target_count > 0 && core_next_wait_end(journal->core) == TL_TS_MAX;
+    case COMMAND_TXN_LOCK: return names_are_single(&command->txn_lock);
+    case COMMAND_WRITE: return has_no_update(&command->write);
     default: return false;
     }
-    for (size_t i = 0; i < command->write.item_count; i++)
-        if (is_scripted(&command->write.items[i]))
-            return false;
-    return true;
 }
 
 /*
@@ -262,7 +289,7 @@ static void take_entry(struct journal *journal, size_t *count, uint64_t work, st
     uint64_t expected;
     bool determined = true;
     while (determined && (command = take_next(journal, *count, work, &expected)) != NULL) {
-        determined = size_determines_work(command);
+        determined = size_determines_work(journal, command);
         if (!determined && !list_empty(taken)) {
             put_back(journal, command);
             return;
@@ -348,7 +375,7 @@ static void lock_core(struct journal *journal)
 
 /*
  * Serves the queue during a pause: answers commands with COMMAND_UNLOGGED and refuses those that need
- * disk space. Releases core_lock.
+ * disk space. Also does the sync that a caller's thread has left. Releases core_lock.
  * Requires: core_lock, journal__is_paused().
  */
 static void serve_paused(struct journal *journal)
@@ -368,9 +395,8 @@ static void serve_paused(struct journal *journal)
     }
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    if (any)
-        journal__finish(journal, &group, wanted, SYNC_ALL);
-    else
+    journal__finish(journal, &group, wanted, SYNC_ALL);
+    if (!any)
         usleep(PAUSED_POLL_US);
 }
 

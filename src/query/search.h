@@ -118,6 +118,15 @@ struct search_result {
 void search_result_deinit(struct search_result *result);
 
 /*
+ * Returns: whether no document matches. A total of 0 does not say so: with `track_total_hits`
+ * false it is the limit up to which matches are counted.
+ */
+static inline bool search_result_is_empty(const struct search_result *result)
+{
+    return result->total == 0 && result->relation == RELATION_EQ;
+}
+
+/*
  * Runs a search.
  * Returns: 0; SEARCH_REFUSED with *ret_problem (a search_phase_execution_exception if an index
  * refused); SEARCH_CANCELLED; SEARCH_TOO_OLD; SEARCH_LONG; TL_ERR_IO; TL_ERR_CORRUPT.

@@ -33,6 +33,7 @@ struct bulk_request {
     struct write_result *results; /* of those of its items that the core sees, when it has postponed some; else NULL */
     size_t result_count;
     size_t resubmitted_max; /* number of postponed items in the next command */
+    uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
     uint64_t steps_taken;   /* by scripts so far */
     size_t explained;     /* bytes in failed items that describe the holders of their locks */
 };
@@ -237,19 +238,37 @@ static void name_item(struct write_request *named, uint64_t position)
     named->hash = slice_hash(slice_make(hashes, sizeof hashes));
 }
 
+/*
+ * The postponed items of a named request are resubmitted up to the next multiple of this. So the
+ * log has each of them at most so often, and once more in the first command. And a command begins
+ * at each multiple, whatever the commands before did: one of which all items failed leaves no
+ * outcome, and is run again by a repetition, which may divide it elsewhere.
+ */
+enum { NAMED_BLOCK_ITEMS = 32 };
+
+/*
+ * Returns: whether a command with postponed items, of which the first is at `first`, ends before
+ * `position`.
+ */
+static bool ends_before(const struct request *request, size_t first, size_t position)
+{
+    return request->named.id.len > 0 && position / NAMED_BLOCK_ITEMS != first / NAMED_BLOCK_ITEMS;
+}
+
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
 static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk,
                              bool parse)
 {
     struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
-    size_t count = 0, seen = 0;
+    size_t count = 0, seen = 0, first = bulk->begin;
     command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
     for (size_t i = bulk->begin; i < bulk->end && !request_budget_refused(request); i++) {
         if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
             continue;
         if (bulk->results != NULL && !bulk->results[seen++].postponed)
             continue;
-        if (bulk->results != NULL && count == bulk->resubmitted_max)
+        first = count == 0 ? i : first;
+        if (bulk->results != NULL && (count == bulk->resubmitted_max || ends_before(request, first, i)))
             break;
         items[count] = bulk->bulk.items[i];
         limit_script(request, bulk, &command->arena, &items[count]);
@@ -272,6 +291,7 @@ static void next_piece(struct bulk_request *bulk)
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
     bulk->begin = bulk->end;
+    bulk->until_us = write_wait_end(&bulk->options);
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
     while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < BULK_PIECE_ITEMS_MAX &&
@@ -308,6 +328,8 @@ static int submit_piece(struct request *request)
     while (r == BULK_GOES_ON) {
         next_piece(bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
+        if (bulk->results != NULL)
+            command->owner.timeout_us = write_wait_left(bulk->until_us);
         command->write.atomic = bulk->atomic;
         command->write.item_count = items_for_core(
             request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
@@ -345,7 +367,7 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     bool refused = command->problem.type != PROBLEM_NONE;
     size_t next = 0, open = 0;
     bulk->steps_taken += write->script_steps;
-    /* A named request is divided at the same items again: a part of which all items fail leaves no outcome. */
+    /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
     if (bulk->results == NULL && (refused || write->postponed_count == 0))
         return false;

@@ -10,6 +10,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/url.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "core/documents/prefetch.h"
 #include "json/path.h"
 #include "mapping/shard.h"
@@ -82,6 +83,18 @@ size_t write_resubmitted_max(const struct write_command *done)
 {
     REQUIRE(done->postponed_count <= done->item_count);
     return 2 * (done->item_count - done->postponed_count) + 1;
+}
+
+uint64_t write_wait_end(const struct write_options *options)
+{
+    uint64_t now = clock_boot_us();
+    return options->timeout_us < UINT64_MAX - now ? now + options->timeout_us : UINT64_MAX;
+}
+
+uint64_t write_wait_left(uint64_t until_us)
+{
+    uint64_t now = clock_boot_us();
+    return until_us > now ? until_us - now : 0;
 }
 
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count)

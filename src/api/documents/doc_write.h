@@ -37,6 +37,14 @@ bool write_pipeline_missing(struct slice name, enum dialect dialect, struct aren
 /* Makes a WRITE command with `count` items, all zero but for VERSION_ANY and the like, for the request's owner. */
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count);
 
+/* Returns: on the boot clock, until when items that are submitted now may wait for locks. */
+uint64_t write_wait_end(const struct write_options *options);
+/*
+ * Returns: the time left until then: the timeout of a command with those of them that were
+ * postponed.
+ */
+uint64_t write_wait_left(uint64_t until_us);
+
 /*
  * Returns: how many of the postponed items the command after `done` has at most: twice as many as
  * `done` began, and one more. If each command had all of them, a request that is divided into many

@@ -188,7 +188,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
     int64_t begun = search_clock_us();
     int r = run_item(request, item, begun, &result);
     if (r == 0) {
-        request->found_nothing = request->found_nothing || result.total == 0;
+        request->found_nothing = request->found_nothing || search_result_is_empty(&result);
         json_writer_init(&inner, &text);
         search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE, SLICE_NONE);
         if (text.overflow)

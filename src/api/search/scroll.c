@@ -51,7 +51,7 @@ static int reply_page(struct request *request, struct scroll_job *job, struct se
     if (call->old && result->hit_count == 0 && job->id.data != NULL)
         call->shard_count = 0; /* 1.x: no shard had anything left */
     call->total_as_int = as_int || job->total_as_int;
-    request->found_nothing = result->total == 0 && job->id.data == NULL;
+    request->found_nothing = search_result_is_empty(result) && job->id.data == NULL;
     reply_begin(request, 200, &writer);
     search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us),
                  job->last ? SLICE_NONE : job->keep->id, SLICE_NONE);

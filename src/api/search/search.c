@@ -45,7 +45,7 @@ static int reply_search(struct request *request, struct search_job *job, const s
 {
     struct json_writer writer;
     reply_begin(request, 200, &writer);
-    request->found_nothing = result->total == 0;
+    request->found_nothing = search_result_is_empty(result);
     search_write(&writer, &job->call, result, (uint64_t)(search_clock_us() - job->begun_us), SLICE_NONE,
                  job->pit != NULL ? job->pit->id : SLICE_NONE);
     return REQUEST_DONE;

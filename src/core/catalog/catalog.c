@@ -662,6 +662,20 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
     return a->objects[kind] == b->objects[kind];
 }
 
+/*
+ * Returns: the uses of the indices that a filtered catalog has, of a table of the whole catalog,
+ * in their order.
+ */
+static struct alias_table *table_of_visible(const struct catalog *filtered, const struct alias_table *all)
+{
+    struct alias_table *table = alias_table_new(all->count);
+
+    for (size_t i = 0; i < all->count; i++)
+        if (node_by_number(filtered, all->uses[i].number) != NULL)
+            alias_table_append(table, &all->uses[i]);
+    return table;
+}
+
 struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name),
                                const void *context)
 {
@@ -670,6 +684,7 @@ struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const
         first++;
     if (first == catalog->count)
         return catalog_ref(catalog);
+    renew_aliases(catalog);
     struct catalog *filtered = share_all(catalog);
     size_t by_name_count = 0, numbered = 0;
     for (size_t i = 0; i < filtered->count; i++)
@@ -684,8 +699,9 @@ struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const
     }
     INSIST(by_name_count == numbered);
     filtered->count = by_name_count;
-    filtered->alias_changes.count = ALIAS_CHANGES_MAX + 1;
-    renew_aliases(filtered);
+    struct alias_table *all = filtered->aliases;
+    filtered->aliases = table_of_visible(filtered, all);
+    alias_table_unref(all);
     return filtered;
 }
 

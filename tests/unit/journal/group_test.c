@@ -2,10 +2,11 @@
 /*
  * Groups of the local journal: which commands are answered together.
  *
- * Goal: a group ends when it has done much work, no reply waits for a TICK, and no caller's thread
- * is faster than a TICK that is due. Method: the workers are stopped before they acquire core_lock,
- * which makes the content of the queue deterministic; each step is recorded with the hold of
- * core_lock and the entry of the log in which it is executed.
+ * Goal: a group ends when it has done much work, no reply waits for a TICK or for the end of a
+ * pause, and no caller's thread is faster than a TICK that is due. Method: the workers are stopped
+ * before they acquire core_lock, or the test has it, which makes the content of the queue
+ * deterministic; each step is recorded with the hold of core_lock and the entry of the log in
+ * which it is executed.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -34,6 +35,9 @@ static struct {
     pthread_cond_t changed;
     bool stopped;
     bool stop_after_close; /* `stopped` is set when a session was closed */
+    bool checkpointing;    /* no checkpoint is durable */
+    size_t entry_max;      /* bytes for which the log has space; 0: any */
+    unsigned refused;      /* completed commands for which it had none */
     unsigned waiting;      /* workers that are stopped */
     unsigned done;         /* completed commands */
     unsigned holds;        /* of core_lock by workers */
@@ -51,6 +55,17 @@ int __real_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t c
 int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 int __real_core_step(struct core *core, struct command *command, struct effects *effects);
 int __wrap_core_step(struct core *core, struct command *command, struct effects *effects);
+
+int __real_store_checkpointed(struct store *store);
+int __wrap_store_checkpointed(struct store *store);
+
+int __wrap_store_checkpointed(struct store *store)
+{
+    pthread_mutex_lock(&seen.lock);
+    bool checkpointing = seen.checkpointing;
+    pthread_mutex_unlock(&seen.lock);
+    return checkpointing ? 0 : __real_store_checkpointed(store);
+}
 
 /* Only workers call it, to acquire core_lock. */
 int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *until)
@@ -73,10 +88,14 @@ int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec 
 
 int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += parts[i].len;
     pthread_mutex_lock(&seen.lock);
     seen.entries++;
+    bool full = seen.entry_max > 0 && bytes > seen.entry_max;
     pthread_mutex_unlock(&seen.lock);
-    return __real_cmdlog_append(log, parts, count, ret_position);
+    return full ? TL_ERR_NO_SPACE : __real_cmdlog_append(log, parts, count, ret_position);
 }
 
 int __wrap_core_step(struct core *core, struct command *command, struct effects *effects)
@@ -86,6 +105,7 @@ int __wrap_core_step(struct core *core, struct command *command, struct effects 
     struct step step = {command->request, type, seen.holds, seen.entries, is_test};
     if (seen.step_count < STEPS_MAX)
         seen.steps[seen.step_count++] = step;
+    pthread_cond_broadcast(&seen.changed);
     pthread_mutex_unlock(&seen.lock);
     int r = __real_core_step(core, command, effects);
     pthread_mutex_lock(&seen.lock);
@@ -126,6 +146,23 @@ static struct step step_of(uint64_t request)
     return step;
 }
 
+static bool has_step(uint64_t request)
+{
+    for (size_t i = 0; i < seen.step_count; i++)
+        if (seen.steps[i].request == request)
+            return true;
+    return false;
+}
+
+/* Waits until the step of a command has begun: the next hold of core_lock finds it done. */
+static void await_step(uint64_t request)
+{
+    pthread_mutex_lock(&seen.lock);
+    while (!has_step(request))
+        pthread_cond_wait(&seen.changed, &seen.lock);
+    pthread_mutex_unlock(&seen.lock);
+}
+
 /* --- A journal ---------------------------------------------------------------------------------------------------- */
 
 struct group_box {
@@ -163,12 +200,15 @@ static void close_box(struct group_box *box)
 
 static void done(struct command *command)
 {
+    bool refused = command->problem.type == PROBLEM_DISK_FULL;
     if (command->problem.type != PROBLEM_NONE)
-        print_error("%.*s\n", SLICE_ARG(command->problem.reason));
-    INSIST(command->problem.type == PROBLEM_NONE);
-    INSIST(command->type != COMMAND_WRITE || command->write.results->outcome != WRITE_FAILED);
+        print_message("%.*s\n", SLICE_ARG(command->problem.reason));
+    INSIST(refused || command->problem.type == PROBLEM_NONE);
+    INSIST(refused || command->type != COMMAND_WRITE || command->write.results->outcome != WRITE_FAILED);
     command_free(command);
     pthread_mutex_lock(&seen.lock);
+    INSIST(!refused || seen.entry_max > 0);
+    seen.refused += refused;
     seen.done++;
     pthread_cond_broadcast(&seen.changed);
     pthread_mutex_unlock(&seen.lock);
@@ -227,6 +267,38 @@ static struct command *script_write(const char *id)
     return command;
 }
 
+static struct command *partial_update(const char *id)
+{
+    struct command *command = write_command(id);
+    struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+    update->doc = SLICE_LIT("{\"v\":2}");
+    command->write.items->op = WRITE_UPDATE;
+    command->write.items->source = SLICE_NONE;
+    command->write.items->update = update;
+    return command;
+}
+
+/* A LOCK or an UNLOCK by a session of `count` documents, named by `prefix` and a number. */
+static struct command *lock_command(enum command_type type, const char *session, const char *prefix, size_t count)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->owner = (struct command_owner){.session = slice_from(session), .timeout_us = 60 * TL_SECOND};
+    command->lock.targets = arena_zalloc(&command->arena, (count + 1) * sizeof *command->lock.targets);
+    command->lock.target_count = count;
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%s%zu", prefix, i)};
+    return command;
+}
+
+static struct command *open_command(const char *session)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = slice_from(session);
+    command->session.ttl_us = 60 * TL_SECOND;
+    return command;
+}
+
 static struct command *session_command(enum command_type type)
 {
     enum { ACTIONS = 8 };
@@ -280,6 +352,77 @@ static void test_group_ends_with_much_work(void **state)
     close_box(&box);
 }
 
+/* Has the workers execute commands that are all in the queue before. Returns: their steps. */
+static void run_queued(struct group_box *box, struct command **commands, size_t count, struct step *ret_steps)
+{
+    uint64_t numbers[STEPS_MAX];
+    pthread_mutex_lock(&seen.lock);
+    unsigned before = seen.done;
+    pthread_mutex_unlock(&seen.lock);
+    pthread_mutex_lock(&box->journal->core_lock);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = submit(box, commands[i], false);
+    pthread_mutex_unlock(&box->journal->core_lock);
+    await(&seen.done, before + (unsigned)count);
+    for (size_t i = 0; i < count; i++)
+        ret_steps[i] = step_of(numbers[i]);
+}
+
+/* A LOCK does as much as it has locks: many locks are not in the group of the commands before. */
+static void test_locks_count_in_group(void **state)
+{
+    enum { MANY = 5000, COMMANDS = 4 };
+    struct group_box box;
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, open_command("holder"), false);
+    await(&seen.done, 1);
+    struct command *commands[] = {
+        lock_command(COMMAND_LOCK, "holder", "a", 1), lock_command(COMMAND_LOCK, "holder", "b", MANY),
+        lock_command(COMMAND_LOCK, "holder", "c", MANY), lock_command(COMMAND_UNLOCK, "holder", "b", MANY)};
+    run_queued(&box, commands, COMMANDS, steps);
+    assert_int_equal(steps[0].entry, steps[1].entry);
+    assert_true(steps[1].hold < steps[2].hold);
+    assert_true(steps[2].hold < steps[3].hold);
+    close_box(&box);
+}
+
+/*
+ * A release does what waits for the locks, and one of all locks as much as its owner has: both have
+ * an entry of their own. So has an update, whose work is that of the stored document.
+ */
+static void test_releases_and_updates_have_own_entry(void **state)
+{
+    enum { COMMANDS = 6 };
+    struct group_box box;
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, open_command("holder"), false);
+    submit(&box, open_command("waiter"), false);
+    submit(&box, lock_command(COMMAND_LOCK, "holder", "a", 3), false);
+    submit(&box, write_command("s"), false);
+    await(&seen.done, 4);
+    struct command *alone[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "a", 1),
+                               write_command("2"), lock_command(COMMAND_UNLOCK, "holder", "a", 0),
+                               write_command("3"), partial_update("s")};
+    run_queued(&box, alone, COMMANDS, steps);
+    assert_int_equal(steps[0].entry, steps[2].entry);
+    for (size_t i = 3; i < COMMANDS; i++)
+        assert_true(steps[i - 1].entry < steps[i].entry);
+    assert_int_equal(steps[0].hold, steps[COMMANDS - 1].hold);
+
+    submit(&box, lock_command(COMMAND_LOCK, "holder", "b", 1), false);
+    await(&seen.done, 4 + COMMANDS + 1);
+    await_step(submit(&box, lock_command(COMMAND_LOCK, "waiter", "b", 1), false));
+    struct command *contended[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "b", 1)};
+    run_queued(&box, contended, 2, steps);
+    assert_true(steps[0].entry < steps[1].entry);
+    await(&seen.done, 4 + COMMANDS + 4);
+    close_box(&box);
+}
+
 /*
  * A TICK that is due after a group is executed in a hold of core_lock of its own: the group is
  * completed, or left to the thread that syncs, when core_lock is released.
@@ -319,12 +462,85 @@ static void test_caller_is_not_ahead_of_due_tick(void **state)
     close_box(&box);
 }
 
+/*
+ * A sync that a caller's thread leaves to the workers is done during a pause, too: while the disk
+ * is nearly full, the checkpoint may take as long as it likes.
+ */
+static void test_pause_holds_no_applied_command(void **state)
+{
+    struct group_box box;
+    struct list group = LIST_INIT(group);
+    (void)state;
+    open_box(&box);
+    struct journal *journal = box.journal;
+    struct command *command = write_command("1");
+    command->request = UINT64_C(1) << 40;
+    command->on_done = done;
+    pthread_mutex_lock(&journal->core_lock);
+    journal__apply(journal, command, &group);
+    journal__record_applied(journal);
+    pthread_mutex_lock(&seen.lock);
+    seen.checkpointing = true;
+    pthread_mutex_unlock(&seen.lock);
+    journal->checkpointing = journal->paused = true;
+    tl_ts wanted = core_last_ts(box.core);
+    pthread_mutex_unlock(&journal->core_lock);
+    journal__finish(journal, &group, wanted, SYNC_NONE);
+    await(&seen.done, 1);
+    pthread_mutex_lock(&journal->core_lock);
+    assert_true(journal__is_paused(journal));
+    pthread_mutex_unlock(&journal->core_lock);
+    pthread_mutex_lock(&seen.lock);
+    seen.checkpointing = false;
+    pthread_mutex_unlock(&seen.lock);
+    close_box(&box);
+}
+
+/* A release needs little space: it is executed although a write of its entry finds none. */
+static void test_full_log_refuses_large_commands_only(void **state)
+{
+    enum { COMMANDS = 3, BYTES = 100000 };
+    struct group_box box;
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, open_command("holder"), false);
+    submit(&box, lock_command(COMMAND_LOCK, "holder", "a", 2), false);
+    await(&seen.done, 2);
+    struct command *commands[] = {lock_command(COMMAND_UNLOCK, "holder", "a", 1), write_command("1"),
+                                  lock_command(COMMAND_UNLOCK, "holder", "a", 2)};
+    commands[1]->write.items->source = arena_printf(&commands[1]->arena, "{\"v\":1%*s}", BYTES, "");
+    pthread_mutex_lock(&box.journal->core_lock);
+    uint64_t numbers[COMMANDS];
+    for (size_t i = 0; i < COMMANDS; i++)
+        numbers[i] = submit(&box, commands[i], false);
+    pthread_mutex_lock(&seen.lock);
+    seen.entry_max = BYTES;
+    seen.refused = 0;
+    pthread_mutex_unlock(&seen.lock);
+    pthread_mutex_unlock(&box.journal->core_lock);
+    await(&seen.done, 2 + COMMANDS);
+    for (size_t i = 0; i < COMMANDS; i += 2)
+        steps[i] = step_of(numbers[i]);
+    assert_true(steps[0].entry < steps[2].entry);
+    pthread_mutex_lock(&seen.lock);
+    assert_int_equal(seen.refused, 1);
+    assert_false(has_step(numbers[1]));
+    seen.entry_max = 0;
+    pthread_mutex_unlock(&seen.lock);
+    close_box(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_ends_with_much_work),
+        cmocka_unit_test(test_locks_count_in_group),
+        cmocka_unit_test(test_releases_and_updates_have_own_entry),
         cmocka_unit_test(test_no_group_waits_for_tick),
         cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
+        cmocka_unit_test(test_pause_holds_no_applied_command),
+        cmocka_unit_test(test_full_log_refuses_large_commands_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,6 +207,42 @@ static void test_fetch_writes_hits_as_elasticsearch(void **state)
     fixture_deinit(&f);
 }
 
+/* Returns: whether a search reports that no document matches. */
+static bool is_empty(struct fixture *f, const char *body)
+{
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct search_request request;
+    struct problem problem = {.type = PROBLEM_NONE};
+    struct search_result result;
+    struct query_parser parser = {.arena = &arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
+    fixture_context(f, &arena, false);
+    search_request_init(&request);
+    assert_int_equal(json_parse(&arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
+    assert_int_equal(search_request_parse(&parser, doc.root, &request), 0);
+    assert_int_equal(search_run(&f->context, &request, &result, &problem), 0);
+    assert_int_equal(result.total, 0);
+    bool empty = search_result_is_empty(&result);
+    search_result_deinit(&result);
+    arena_deinit(&arena);
+    return empty;
+}
+
+/* Without a total a search with matches is not one without. */
+static void test_empty_result_differs_from_uncounted(void **state)
+{
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, properties);
+    fixture_write(&f, example_ids, example_sources, 5, false);
+    assert_false(is_empty(&f, "{\"track_total_hits\": false, \"query\": {\"term\": {\"n\": 2}}}"));
+    assert_false(is_empty(&f, "{\"track_total_hits\": false}"));
+    assert_false(is_empty(&f, "{\"track_total_hits\": false, \"sort\": \"n\"}"));
+    assert_true(is_empty(&f, "{\"track_total_hits\": false, \"query\": {\"term\": {\"n\": 4711}}}"));
+    assert_true(is_empty(&f, "{\"query\": {\"term\": {\"n\": 4711}}}"));
+    fixture_deinit(&f);
+}
+
 /*
  * Expected scores are those of Elasticsearch 7.10, such as 0.2876821 for the only document, with
  * the only word.
@@ -1031,6 +1067,7 @@ int main(void)
         cmocka_unit_test(test_histogram_of_huge_keys_ends),
         cmocka_unit_test(test_search_finds_expected_ids),
         cmocka_unit_test(test_fetch_writes_hits_as_elasticsearch),
+        cmocka_unit_test(test_empty_result_differs_from_uncounted),
         cmocka_unit_test(test_scores_equal_elasticsearch),
         cmocka_unit_test(test_planned_search_equals_full_scan_and_model),
         cmocka_unit_test(test_directories_score_as_words_in_large_index),

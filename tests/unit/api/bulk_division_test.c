@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a request that its scripts divide is submitted: which items each command has, and how long
+ * they may wait for locks.
+ *
+ * Goal: the log of a named bulk grows in proportion to its items, a repetition finds the outcomes,
+ * and no item gets more time than the client gave. Method: each WRITE is recorded when it is
+ * submitted.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../lib/api_box.h"
+#include "../../lib/unit.h"
+
+#include "base/alloc.h"
+#include "core/command/command.h"
+#include "journal/journal.h"
+
+enum { ITEMS = 300, BLOCK = 32, COMMANDS_MAX = 2 * ITEMS };
+
+struct submitted {
+    size_t items;
+    uint64_t timeout_us;
+};
+
+static struct api_box box;
+static struct {
+    pthread_mutex_t lock;
+    struct submitted commands[COMMANDS_MAX];
+    size_t count;
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* By the linker in the place of the real one (meson.build). */
+void __real_journal_submit(struct journal *journal, struct command *command, bool may_block);
+void __wrap_journal_submit(struct journal *journal, struct command *command, bool may_block);
+
+void __wrap_journal_submit(struct journal *journal, struct command *command, bool may_block)
+{
+    pthread_mutex_lock(&seen.lock);
+    if (command->type == COMMAND_WRITE && seen.count < COMMANDS_MAX)
+        seen.commands[seen.count++] = (struct submitted){command->write.item_count, command->owner.timeout_us};
+    pthread_mutex_unlock(&seen.lock);
+    __real_journal_submit(journal, command, may_block);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    api_box_open(&box);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    api_box_close(&box);
+    return 0;
+}
+
+/* Sends a bulk of texts for the numbers 0 to ITEMS - 1. `name`: of the request; NULL: none. */
+static void send_bulk(const char *target, const char *name, void (*put_item)(struct buf *body, size_t i))
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < ITEMS; i++)
+        put_item(&body, i);
+    buf_byte(&body, '\0');
+    struct box_exchange *sent = box_exchange_new("POST", target, body.data);
+    if (name != NULL)
+        box_exchange_header(sent, "tidelock-request", name);
+    seen.count = 0;
+    box_exchange_start(&box, sent);
+    box_exchange_wait(sent);
+    assert_int_equal(sent->exchange.status, 200);
+    box_exchange_free(sent);
+    buf_deinit(&body);
+}
+
+/* The documents before the second block are endless: what their scripts do fails. */
+static void put_document(struct buf *body, size_t i)
+{
+    buf_printf(body, "{\"index\":{\"_index\":\"w\",\"_id\":\"%zu\"}}\n{\"n\":0,\"endless\":%s}\n", i,
+               i < BLOCK ? "true" : "false");
+}
+
+static void put_update(struct buf *body, size_t i)
+{
+    buf_printf(body,
+               "{\"update\":{\"_index\":\"w\",\"_id\":\"%zu\"}}\n"
+               "{\"script\":{\"source\":\"while (ctx._source.endless) { } ctx._source.n += 1\"}}\n",
+               i);
+}
+
+static void expect_n(size_t i, int n)
+{
+    char target[64], expected[32], *body;
+    snprintf(target, sizeof target, "/w/_source/%zu", i);
+    snprintf(expected, sizeof expected, "\"n\":%d,", n);
+    assert_int_equal(api_box_ask(&box, "GET", target, NULL, &body), 200);
+    if (strstr(body, expected) == NULL)
+        fail_msg("document %zu: %s", i, body);
+    mem_free(body);
+}
+
+/*
+ * A command after the first one has the items up to the next multiple of BLOCK. The scripts of the
+ * first block fail after so long that each of its commands divides it. The last of these has
+ * failed items only and postpones none, so it leaves no outcome, and the repetition runs it; it
+ * finds the outcomes of all others.
+ */
+static void test_named_bulk_is_divided_in_blocks(void **state)
+{
+    enum { BLOCKS = ITEMS / BLOCK };
+    (void)state;
+    send_bulk("/_bulk", NULL, put_document);
+    send_bulk("/_bulk", "divided", put_update);
+    assert_true(seen.count > 1 + BLOCKS);
+    assert_int_equal(seen.commands[0].items, ITEMS);
+    assert_int_equal(seen.commands[1].items, BLOCK - 1);
+    for (size_t i = 2; i < seen.count - BLOCKS; i++)
+        assert_true(seen.commands[i].items < seen.commands[i - 1].items);
+    for (size_t i = seen.count - BLOCKS; i + 1 < seen.count; i++)
+        assert_int_equal(seen.commands[i].items, BLOCK);
+    assert_int_equal(seen.commands[seen.count - 1].items, ITEMS % BLOCK);
+    expect_n(BLOCK - 1, 0);
+    expect_n(BLOCK, 1);
+    for (size_t i = 1; i < BLOCK; i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/w/_doc/%zu", i);
+        assert_int_equal(api_box_ask(&box, "PUT", target, "{\"n\":0,\"endless\":false}", NULL), 200);
+    }
+    send_bulk("/_bulk", "divided", put_update);
+    expect_n(1, 0);
+    for (size_t i = BLOCK - 1; i < ITEMS; i++)
+        expect_n(i, 1);
+}
+
+/* Items that were postponed wait for as long as is left of the time that the client gave. */
+static void test_postponed_items_have_time_that_is_left(void **state)
+{
+    (void)state;
+    send_bulk("/_bulk", NULL, put_document);
+    send_bulk("/_bulk?timeout=1h", NULL, put_update);
+    assert_true(seen.count > 1);
+    assert_int_equal(seen.commands[0].timeout_us, 3600 * TL_SECOND);
+    for (size_t i = 1; i < seen.count; i++)
+        assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_named_bulk_is_divided_in_blocks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_postponed_items_have_time_that_is_left, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
