@@ -129,6 +129,17 @@ static int open_log(const char *path, bool read_only, struct cmdlog **ret_log)
     return r == 0 ? 0 : complain(path, r, reason);
 }
 
+/* Checks, before it is copied, that a directory may be a backup. Returns: 0; -1, with the reason printed. */
+static int check_backup(const char *from)
+{
+    tl_cleanup(mem_freep) char *format = path_of(from, "FORMAT");
+    if (access(format, F_OK) == 0)
+        return 0;
+    fprintf(stderr, "tidelock: %s is not a backup: FORMAT: %s; name a directory that `tidelock backup' has made\n",
+            escape_terminal(from), strerror(errno));
+    return -1;
+}
+
 /* Reads the position and timestamp of the backup's store. */
 static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret_ts)
 {
@@ -271,7 +282,9 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
     tl_cleanup(mem_freep) char *own = path_of(part, "log");
     struct cmdlog *from = NULL, *to = NULL;
     struct recovered store = {0};
-    int r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
+    int r = o->from != NULL ? check_backup(o->from) : 0;
+    if (r == 0)
+        r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
     for (int i = 0; r == 0 && i < o->log_count; i++)
         r = gather(o->logs[i], merged);
     if (r == 0 && o->from == NULL)

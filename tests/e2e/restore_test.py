@@ -297,6 +297,22 @@ class Replay(Case):
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
             server.start()
 
+    def test_directory_that_is_no_backup(self):
+        """The error names the directory that was given, not a copy of it, and nothing is left."""
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {"n": 1})
+            server.stop()
+            empty, log = self.path("empty"), os.path.join(server.data, "log")
+            os.mkdir(empty)
+            for backup in (self.path("none"), empty):
+                status, told = self.check(server.data, "--replay", backup)
+                self.assertEqual((status, "tidelock: %s is not a backup" % backup in told), (1, True), told)
+                self.assertFalse(os.path.exists(server.data + ".replayed"))
+                done = subprocess.run([PROGRAM, "restore", "--from", backup, "--log", log, "--data", self.path("made")], stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual((done.returncode, "tidelock: %s is not a backup" % backup in done.stderr), (1, True), done.stderr)
+                self.assertFalse(os.path.exists(self.path("made")))
+            server.start()
+
     def test_log_of_another_build(self):
         """A data directory that build 0.1.0-core2 left, which did not name itself in its log: its writes are not compared, its state is."""
         with tarfile.open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded", "log_core2.tar.xz")) as recorded:
