@@ -19,7 +19,7 @@ from waiting import until  # noqa: E402
 MIB = 1 << 20
 DOCUMENT = MIB // 16  # bytes
 QUOTA = 32 * MIB  # the smallest one of --cluster-quota
-SIZE_MARGIN = 2 * MIB  # no put is made whose file is closer to the quota (src/cmdlog/etcd/membership.c)
+SIZE_MARGIN = MIB  # no data is added whose file is closer to the quota (src/cmdlog/etcd/membership.c)
 
 
 class SmallEtcd(Etcd):
@@ -54,7 +54,7 @@ class Space(unittest.TestCase):
         return False
 
     def write_again(self, host, number):
-        """As write(), after a trim. etcd's file does not shrink by itself: if it came so close to the quota that no host puts anything, it is defragmented, as docs/cluster.md says."""
+        """As write(), after a trim. etcd's file does not shrink by itself: if it came so close to the quota that no host adds data, it is defragmented, as docs/cluster.md says."""
         if int(self.etcd.ask("maintenance/status")["dbSize"]) + SIZE_MARGIN >= QUOTA:
             self.etcd.ask("maintenance/defragment")
         return self.write(host, number)
