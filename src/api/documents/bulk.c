@@ -9,6 +9,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
+#include "api/documents/bulk_work.h"
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
@@ -35,7 +36,7 @@ struct bulk_request {
     size_t resubmitted_max; /* number of postponed items in the next command */
     uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
     uint64_t steps_taken;   /* by scripts so far */
-    size_t explained;     /* bytes in failed items that describe the holders of their locks */
+    size_t explained;       /* bytes in failed items that describe the holders of their locks */
 };
 
 static uint64_t monotonic_ms(void)
@@ -284,8 +285,11 @@ static size_t items_for_core(struct request *request, struct command *command, c
     return count;
 }
 
-/* Begins the next piece, after the current one. */
-static void next_piece(struct bulk_request *bulk)
+/*
+ * Begins the next piece, after the current one. The pieces of a named request do not depend on
+ * stored documents: its repetition must have the same ones.
+ */
+static void next_piece(const struct request *request, struct bulk_request *bulk)
 {
     size_t bytes = 0;
     if (bulk->results != NULL)
@@ -297,6 +301,8 @@ static void next_piece(struct bulk_request *bulk)
     while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < BULK_PIECE_ITEMS_MAX &&
            bytes < BULK_PIECE_BYTES_MAX)
         bytes += bulk->bulk.items[bulk->end++].source.len;
+    if (!bulk->atomic && request->transaction.len == 0 && request->named.id.len == 0 && bulk->begin < bulk->end)
+        bulk->end = bulk->begin + bulk_work_fitting(request, bulk->bulk.items + bulk->begin, bulk->end - bulk->begin);
 }
 
 static int bulk_done(struct request *request, struct command *command);
@@ -326,7 +332,7 @@ static int submit_piece(struct request *request)
     if (bulk->results != NULL && request_budget_check_growth(request) != 0)
         r = refuse_postponed(request, bulk);
     while (r == BULK_GOES_ON) {
-        next_piece(bulk);
+        next_piece(request, bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
         if (bulk->results != NULL)
             command->owner.timeout_us = write_wait_left(bulk->until_us);

@@ -88,6 +88,15 @@ int doc_apply_renames(const struct view *view, const struct omap *pending, uint3
  */
 int doc_apply_renames_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of,
                             struct doc *doc) TL_MUST_USE;
+/*
+ * Like doc_apply_renames(), but leaves the source as it is stored, so that it is not copied, and
+ * returns the current path instead. For callers that use no source.
+ *
+ * Returns: 0 with *ret_path, valid as long as `doc` and `arena`; data NULL: the source has the path;
+ *   DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int doc_apply_renames_to_path(const struct view *view, const struct omap *pending, uint32_t index, struct arena *arena,
+                              struct doc *doc, struct slice *ret_path) TL_MUST_USE;
 
 /* Appends the record of `doc`. stored, stored_seq_no and value are ignored. */
 void doc_encode(struct buf *buf, const struct doc *doc);
@@ -95,6 +104,11 @@ void doc_encode(struct buf *buf, const struct doc *doc);
 int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;
 /* Returns: whether the field has single entries although the document has posting lists. */
 bool doc_has_single_entries(const struct doc *doc, uint16_t field);
+/* Returns: whether any of its entries may be single, to be removed one by one. */
+static inline bool doc_may_have_single_entries(const struct doc *doc)
+{
+    return doc->batch == 0 || doc->single_fields.len > 0;
+}
 /*
  * Returns: the batch of this field's entries of this version; an entry of another batch is stale.
  */

@@ -71,31 +71,55 @@ static void add_totals(struct doc *doc, const struct tree_totals *totals)
         doc->ts = totals->ts;
 }
 
+/*
+ * Applies all but the path: version, sequence number, timestamp. Returns: 0 with the current path, in
+ * `arena` or a part of the record; data NULL: no rename is newer than the document, or its origin is
+ * detached; DOC_TOO_OLD; fatal codes.
+ */
+static int apply_totals(struct tree *tree, struct doc *doc, struct arena *arena, struct slice *ret_path)
+{
+    struct tree_totals totals;
+    tl_ts last_rename;
+
+    *ret_path = SLICE_NONE;
+    if (!doc->path_tracked)
+        return 0;
+    int r = tree_last_rename(tree, &last_rename, &tree->delimiter);
+    if (r == 0 && (last_rename == 0 || (last_rename != TREE_TS_OPEN && doc->ts > last_rename)))
+        return 0;
+    if (r == 0)
+        r = tree_locate(tree, doc->origin, arena, ret_path, &totals);
+    if (r == 0)
+        add_totals(doc, &totals);
+    else
+        *ret_path = SLICE_NONE;
+    if (r == TREE_NOT_FOUND)
+        return 0; /* hidden by a session tombstone; another origin has replaced its own */
+    if (r == TREE_TOO_OLD)
+        return DOC_TOO_OLD;
+    return r == 0 ? 0 : tl_trace(r);
+}
+
 int doc_apply_renames_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of,
                             struct doc *doc)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct tree tree = {.view = view, .index = index, .pending = pending, .as_of = as_of};
-    struct tree_totals totals;
     struct slice path;
-    tl_ts last_rename;
 
     REQUIRE(as_of < TL_TS_MAX);
-    if (!doc->path_tracked)
-        return 0;
-    int r = tree_last_rename(&tree, &last_rename, &tree.delimiter);
-    if (r == 0 && (last_rename == 0 || (last_rename != TREE_TS_OPEN && doc->ts > last_rename)))
-        return 0;
-    if (r == 0)
-        r = tree_locate(&tree, doc->origin, &arena, &path, &totals);
-    if (r == TREE_NOT_FOUND)
-        return 0; /* hidden by a session tombstone; another origin has replaced its own */
-    if (r != 0)
-        return r == TREE_TOO_OLD ? DOC_TOO_OLD : tl_trace(r);
-    add_totals(doc, &totals);
-    if (!source_has_path(doc, path, &arena))
+    int r = apply_totals(&tree, doc, &arena, &path);
+    if (r == 0 && path.data != NULL && !source_has_path(doc, path, &arena))
         replace_path(doc, path);
-    return 0;
+    return r;
+}
+
+int doc_apply_renames_to_path(const struct view *view, const struct omap *pending, uint32_t index, struct arena *arena,
+                              struct doc *doc, struct slice *ret_path)
+{
+    struct tree tree = {.view = view, .index = index, .pending = pending};
+
+    return apply_totals(&tree, doc, arena, ret_path);
 }
 
 int doc_apply_renames(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc)

@@ -97,6 +97,16 @@ struct write_executor {
     struct slice type_name;
 };
 
+/*
+ * What renames are applied to in a document that was read: always its version, sequence number and
+ * timestamp. Its source is rewritten only for an update, since that copies the whole source.
+ */
+enum write_load {
+    WRITE_LOAD_SOURCE,  /* also the source */
+    WRITE_LOAD_PATH,    /* also `old_path`; the source is as stored */
+    WRITE_LOAD_VERSION, /* no more; the source is as stored */
+};
+
 /* The state of one item. */
 struct write_item_state {
     const struct write_item *item;
@@ -108,6 +118,8 @@ struct write_item_state {
     struct slice key;                  /* in the scratch arena; set together with `type` */
     bool has_old;                      /* `old` is a document, or a tombstone whose version still counts */
     struct doc old;
+    enum write_load load;  /* in: what write_executor__load() makes current */
+    struct slice old_path; /* out, for WRITE_LOAD_PATH: the path, in the scratch arena; data NULL: as in the source */
     struct version_state state;
 };
 

@@ -258,6 +258,35 @@ static const struct doc *find_pending(const struct write_executor *exec, const s
     return map_get(&exec->core->pending, at->key);
 }
 
+/* Returns: the work of searching for a document's path, in units of work.h. */
+static uint64_t levels_work(const struct write_item_state *at)
+{
+    struct slice path = at->old.path_tracked ? at->old.origin : SLICE_NONE;
+    char delimiter = mapping_path_delimiter(at->index->mapping);
+    uint64_t levels = 0;
+
+    for (size_t next = 0; next < path.len; next += slice_find_byte(slice_from_offset(path, next), delimiter) + 1)
+        levels++;
+    return levels * WORK_LEVEL;
+}
+
+/* Applies renames to the previous version, but not to its source. */
+static int apply_renames_to_path(struct write_executor *exec, struct write_item_state *at)
+{
+    struct core *core = exec->core;
+    struct arena_mark mark = arena_mark(&core->scratch);
+    int r = doc_apply_renames_to_path(&exec->view, &core->tree_pending, at->index->number, &core->scratch, &at->old,
+                                      &at->old_path);
+
+    if (at->old_path.data != NULL)
+        core__work(core, levels_work(at));
+    if (at->load != WRITE_LOAD_PATH) {
+        at->old_path = SLICE_NONE;
+        arena_rewind(&core->scratch, mark);
+    }
+    return r;
+}
+
 /*
  * Applies renames to the previous version. In a purge, a document hidden by a session tombstone
  * gets only the renames before that.
@@ -266,6 +295,9 @@ static int apply_renames(struct write_executor *exec, struct write_item_state *a
 {
     bool purges = exec->run != NULL && exec->run->purge;
     tl_ts hidden_ts = TL_TS_MAX;
+
+    if (at->load != WRITE_LOAD_SOURCE && !purges)
+        return apply_renames_to_path(exec, at);
     int r = purges && at->old.path_tracked ? session_tombstone_ts(exec->core->store, at->key, &at->old, &hidden_ts) : 0;
 
     return r == 0 ? doc_apply_renames_as_of(&exec->view, &exec->core->tree_pending, at->index->number,
@@ -598,6 +630,7 @@ static int run_index(struct write_executor *exec, struct write_item_state *at)
         r = check_lease(exec, at);
     if (r == 0 && !reuse_parsed(exec, at, &document))
         r = parse(exec, at, item->source, item->parsed, &document);
+    at->load = WRITE_LOAD_VERSION;
     if (r == 0)
         r = write_executor__load(exec, at);
     if (r == 0)
@@ -664,6 +697,7 @@ static int run_delete(struct write_executor *exec, struct write_item_state *at)
 
     if (r == 0 && at->item->id.len > DOC_ID_BYTES_MAX)
         return report_missing(exec, at); /* no document has such an id */
+    at->load = WRITE_LOAD_VERSION;
     if (r == 0)
         r = write_executor__load(exec, at);
     if (r == 0 && at->item->only_session.len > 0 &&

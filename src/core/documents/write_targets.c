@@ -54,35 +54,46 @@ static struct slice keep_path(struct core *core, struct slice path, struct slice
     return before.data != NULL && slice_equal(path, before) ? before : arena_copy(&core->arena, path);
 }
 
-/*
- * Returns: the current path of a document that renames can move, a part of its source; data NULL: the
- *   path has escapes there.
- */
-static struct slice tracked_path(const struct doc *doc)
+/* Returns: the current path of a document that renames can move, loaded by write_executor__load(). */
+static struct slice tracked_path(struct core *core, const struct write_item_state *at)
 {
+    const struct doc *doc = &at->old;
+    if (at->old_path.data != NULL)
+        return at->old_path;
     size_t len = doc->path_len + doc->source.len - doc->stored.len; /* a rename replaces the path alone */
     INSIST(doc->path_offset <= doc->source.len && len <= doc->source.len - doc->path_offset);
     struct slice raw = slice_make(doc->source.data + doc->path_offset, len);
+    struct json_doc json;
 
-    return slice_find_byte(raw, '\\') == len ? raw : SLICE_NONE;
+    if (slice_find_byte(raw, '\\') == raw.len)
+        return raw;
+    struct slice quoted = arena_printf(&core->scratch, "\"%.*s\"", SLICE_ARG(raw));
+    return json_parse_stored(&core->scratch, quoted, &json) == 0 ? json_slice(json.root) : SLICE_NONE;
+}
+
+/* Returns: the path of a document that renames cannot move, in the scratch arena; data NULL: none. */
+static struct slice untracked_path(struct core *core, const struct write_item_state *at)
+{
+    struct document document = {0};
+    struct slice path = SLICE_NONE;
+
+    core__work_indivisible(core, at->old.source.len / WORK_BYTES);
+    if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->scratch, &document) == 0)
+        path = document.lock_path;
+    document_release(&document);
+    return path;
 }
 
 /*
  * Returns: the current path; data NULL: none. `before`: the path found by the previous call. Parses
- *   the source only if its path is not known or has escapes: blocked items count no work for it.
+ *   the source only of a document that renames cannot move.
  */
 static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before)
 {
-    struct slice tracked = at->old.path_tracked ? tracked_path(&at->old) : SLICE_NONE;
-    if (tracked.data != NULL)
-        return keep_path(core, tracked, before);
     struct arena_mark mark = arena_mark(&core->scratch);
-    struct document document = {0};
-    struct slice path = SLICE_NONE;
+    struct slice path = at->old.path_tracked ? tracked_path(core, at) : untracked_path(core, at);
 
-    if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->scratch, &document) == 0)
-        path = keep_path(core, document.lock_path, before);
-    document_release(&document);
+    path = keep_path(core, path, before);
     arena_rewind(&core->scratch, mark);
     return path;
 }
@@ -180,6 +191,7 @@ static int find_paths(struct target_finder *finder, struct write_item_state *at,
 {
     static const struct write_target nothing = {0};
     struct slice after;
+    at->load = at->item->op == WRITE_UPDATE ? WRITE_LOAD_SOURCE : WRITE_LOAD_PATH;
     int r = write_executor__load(&finder->exec, at);
 
     if (before == NULL)
@@ -343,7 +355,9 @@ int write__path_of(struct core *core, const struct overlay *overlay, struct slic
     struct write_executor exec = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
     struct write_item item = {.index = index, .type = type, .id = id};
     struct write_result result = {0};
-    struct write_item_state at = {.item = &item, .result = &result, .index = catalog_index(core->catalog, index)};
+    struct write_item_state at = {
+        .item = &item, .result = &result, .index = catalog_index(core->catalog, index), .load = WRITE_LOAD_PATH};
+    struct arena_mark mark = arena_mark(&core->scratch);
 
     *ret_path = SLICE_NONE;
     at.type = at.index == NULL ? NULL : mapping_type(at.index->mapping, type);
@@ -354,6 +368,7 @@ int write__path_of(struct core *core, const struct overlay *overlay, struct slic
     int r = write_executor__load(&exec, &at);
     if (r == 0 && at.state.live)
         *ret_path = stored_path(core, &at, SLICE_NONE);
+    arena_rewind(&core->scratch, mark);
     doc_release(&at.old);
     return r;
 }

@@ -22,6 +22,7 @@ enum {
     WORK_LOCK = 1,
     WORK_SCAN = 10,       /* a key passed by an iterator */
     WORK_READ = 30,       /* a record read by its key */
+    WORK_LEVEL = 10,      /* a level of a path, searched for among the renamed directories */
     WORK_WRITE = 20,      /* a record put or deleted */
     WORK_ITEM = 20,       /* an item of a write, whatever its outcome */
     WORK_UNIT = 50,       /* a unit of the core: beginning and writing its batch */

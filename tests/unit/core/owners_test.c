@@ -438,6 +438,93 @@ static struct command *rename_in(struct core_fixture *box, const char *id, const
     return fixture_run(box, command, 1);
 }
 
+/* A session with a lock elsewhere, so that writes determine the paths of what they change. */
+static void open_locked_tree(struct core_fixture *box)
+{
+    struct lock_target elsewhere = {.mode = LOCK_X, .index = slice_from("tree"), .id = slice_from("elsewhere")};
+
+    fixture_open(box);
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    open_session(box, "s", NULL, 0);
+    take(box, COMMAND_LOCK, &elsewhere);
+}
+
+/* The levels of a path are searched for when a rename may have moved them, twice for a delete: for its locks, too. */
+static void test_write_counts_levels_of_renamed_path(void **state)
+{
+    enum { LEVELS = 1000 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    open_locked_tree(&box);
+    buf_lit(&source, "{\"path\":\"/a");
+    for (int i = 0; i < LEVELS; i++)
+        buf_lit(&source, "/b");
+    buf_slice(&source, slice_make("\"}", sizeof "\"}"));
+    fixture_index(&box, "tree", "deep", source.data);
+    fixture_index(&box, "tree", "other", "{\"path\":\"/c\"}");
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->rename = (struct rename_command){
+        .index = slice_from("tree"), .from = slice_from("/a"), .to = slice_from("/z"), .if_seq_no = SEQ_NO_ANY};
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_delete(&box, "tree", "other");
+    assert_in_range(core_step_work(box.core), 1, LEVELS * WORK_LEVEL);
+    assert_int_equal(fixture_delete(&box, "tree", "deep")->outcome, WRITE_DELETED);
+    assert_in_range(core_step_work(box.core), 2 * LEVELS * WORK_LEVEL, CORE_STEP_WORK);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* A document with two paths cannot be renamed: its source is parsed for its locks, and again for its entries. */
+static void test_write_counts_sources_parsed_for_locks(void **state)
+{
+    enum { BYTES = 100000 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    open_locked_tree(&box);
+    buf_lit(&source, "{\"path\":[\"/a\",\"/b\"],\"text\":\"");
+    for (int i = 0; i < BYTES; i++)
+        buf_byte(&source, 'x');
+    buf_slice(&source, slice_make("\"}", sizeof "\"}"));
+    fixture_index(&box, "tree", "large", source.data);
+    assert_int_equal(fixture_delete(&box, "tree", "large")->outcome, WRITE_DELETED);
+    assert_in_range(core_step_work(box.core), 2 * BYTES / WORK_BYTES, CORE_STEP_WORK);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* A write that needs no source of a renamed document does not copy it. */
+static void test_path_is_known_without_the_source(void **state)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct core_fixture box;
+    struct slice path;
+    struct doc doc;
+    (void)state;
+
+    open_locked_tree(&box);
+    fixture_index(&box, "tree", "1", "{\"path\":\"/a/1\"}");
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->rename = (struct rename_command){
+        .index = slice_from("tree"), .from = slice_from("/a"), .to = slice_from("/z"), .if_seq_no = SEQ_NO_ANY};
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box.core);
+    const struct catalog_index *index = catalog_index(catalog, slice_from("tree"));
+    uint16_t type = (uint16_t)mapping_type(index->mapping, slice_from("_doc"))->number;
+    struct view view = {box.store, TL_TS_MAX, NULL};
+    assert_int_equal(doc_get_stored(&view, index->number, type, slice_from("1"), &doc), 0);
+    assert_int_equal(doc_apply_renames_to_path(&view, NULL, index->number, &arena, &doc, &path), 0);
+    assert_true(slice_is(path, "/z/1"));
+    assert_ptr_equal(doc.source.data, doc.stored.data);
+    assert_int_equal(doc.version, 2);
+    doc_release(&doc);
+    fixture_close(&box);
+}
+
 /*
  * Documents that were moved away with their directory cost a rename nothing. Those that were moved
  * one by one are read, and in a transaction there is a limit.
@@ -1216,6 +1303,9 @@ int main(void)
         cmocka_unit_test(test_transaction_limit_counts_locks_of_scripted_paths),
         cmocka_unit_test(test_transaction_limit_counts_renames),
         cmocka_unit_test(test_rename_does_not_read_locked_documents_elsewhere),
+        cmocka_unit_test(test_write_counts_levels_of_renamed_path),
+        cmocka_unit_test(test_write_counts_sources_parsed_for_locks),
+        cmocka_unit_test(test_path_is_known_without_the_source),
         cmocka_unit_test(test_rename_reads_few_documents_moved_away),
         cmocka_unit_test(test_rename_in_transaction_reads_few_entries),
         cmocka_unit_test(test_cancel_of_host_ends_only_its_waits),
