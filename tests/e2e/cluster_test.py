@@ -180,7 +180,6 @@ class Creation(Hosts):
         empty = self.not_started("a")
         away = Server("--cluster", "http://127.0.0.1:1/x", "--node-name", "a", port=free_port())
         for host, wanted in ((named, "a host of the name a is"), (empty, "needs a checkpoint of another one"), (away, "cannot be reached; waiting for it")):
-            host.detects_leaks = True
             refused = []
 
             def start(host=host, refused=refused):
