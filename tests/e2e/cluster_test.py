@@ -154,7 +154,8 @@ class Creation(Hosts):
         self.must(first, "PUT", "/w/_doc/1", {"v": 1})
         empty = self.not_started("a")
         starting = self.starting(empty, "a live host has the name of this one, a;")
-        b = self.host("b")
+        long = ("--host-lease", "1m")  # neither may be out since the machine delays it
+        b = self.host("b", *long)
         starting.join(0)
         until(lambda: "a host of the name a is" in empty.errors(), "it has copied a checkpoint of b")
         self.assertEqual(self.must(first, "GET", "/w/_doc/1")["_source"], {"v": 1})
@@ -166,7 +167,7 @@ class Creation(Hosts):
         self.addCleanup(shutil.rmtree, copied)
         shutil.copytree(b.data, copied)
         b.start()
-        copy = self.host("b", "--advertise", "127.0.0.1:%d" % b.port, data=copied)
+        copy = self.host("b", *long, "--advertise", "127.0.0.1:%d" % b.port, data=copied)
         until(lambda: "a host of the name b is" in b.errors(), "b waits for the copy, which was started later")
         self.assertEqual(self.must(copy, "GET", "/w/_doc/1")["_source"], {"v": 1})
         self.assertEqual(b.ask("GET", "/w/_doc/1")[0], 503)
