@@ -619,7 +619,10 @@ void tell_source(struct replica *replica, const char *state, tl_ts place);
 /* Reports the result of a comparison of everything. */
 void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences);
 
-/* Follows the feed (replica_follow.c), with `once` up to the present. */
+/*
+ * Follows the feed (replica_follow.c), with `once` up to the present.
+ * Returns: 0; REPLICA_STOPPED: with `once` a signal came before the present was reached; other codes.
+ */
 int follow(struct replica *replica, tl_ts since);
 
 #endif

@@ -423,5 +423,7 @@ int follow(struct replica *replica, tl_ts since)
     map_deinit(&sent.times);
     if (r == 0)
         r = look_at_suspects(replica);
-    return r == 0 ? keep_place(replica, &place, true, true) : r;
+    if (r == 0)
+        r = keep_place(replica, &place, true, true);
+    return r == 0 && replica->options->once && since < goal ? REPLICA_STOPPED : r;
 }

@@ -106,6 +106,7 @@ struct cluster {
     bool quota_logged, log_is_tight, log_is_full; /* as logged; owned by the keeper's thread */
     uint64_t trim_at; /* boot clock: the next trim while it is tight; owned by the keeper's thread */
     bool relieving;   /* a checkpoint was begun since the space has been tight; core_lock */
+    size_t alone;     /* commands that each have an entry, since the log had no space for one of all; the proposer's */
 
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */

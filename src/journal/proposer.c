@@ -148,7 +148,10 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
     pthread_mutex_unlock(&journal->core_lock);
 }
 
-/* Encodes commands up to the size of an entry. The rest stays in `taken`. */
+/*
+ * Encodes commands up to the size of an entry, or one, if commands are to be alone (`alone`). The
+ * rest stays in `taken`.
+ */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
     struct command_group_header head = {.host = journal->cluster->host, .life = entry->life, .number = entry->number};
@@ -158,7 +161,9 @@ static void write_entry(struct journal *journal, struct inflight_entry *entry, s
     pthread_mutex_unlock(&journal->queue_lock);
     buf_clear(&journal->entry);
     command_group_begin(&head, &journal->entry);
-    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES) {
+    size_t most = journal->cluster->alone > 0 ? 1 : SIZE_MAX;
+    journal->cluster->alone -= journal->cluster->alone > 0;
+    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && most-- > 0) {
         struct list *link = taken->next;
         list_remove(link);
         list_append(&entry->commands, link);
@@ -198,14 +203,21 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
     }
 }
 
-static void refuse_all(struct journal *journal, struct list *commands, struct list *refused)
+/*
+ * Refuses the only command of an entry for which the log has no space. If there are several, each is
+ * to be tried alone: a release may find the space that a write in its entry does not.
+ */
+static void refuse_or_divide(struct journal *journal, struct inflight_entry *entry, struct list *refused)
 {
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
+    struct list *first = entry->commands.next;
+    if (first == entry->commands.prev) {
+        struct command *command = list_entry(first, struct command, link);
+        list_remove(first);
         cluster__refuse_log_full(journal, command);
         list_append(refused, &command->link);
+        return;
     }
+    list_for_each(link, &entry->commands) journal->cluster->alone++;
 }
 
 /* Requires: queue_lock. */
@@ -241,7 +253,7 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     } else {
         cluster->number -= cluster->life == entry->life;
         if (r == TL_ERR_NO_SPACE)
-            refuse_all(journal, &entry->commands, refused);
+            refuse_or_divide(journal, entry, refused);
         cluster__requeue(journal, entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
@@ -276,7 +288,7 @@ static void propose(struct journal *journal)
         int r = submit(journal, entry, &refused);
         if (r != 0)
             cluster__expire_commands(journal);
-        if (r == TL_ERR_NO_SPACE)
+        if (r == TL_ERR_NO_SPACE && cluster->alone == 0)
             usleep((useconds_t)FULL_PAUSE_US); /* the journal's own commands would be due again at once */
     }
     cluster__complete_commands(&refused);

@@ -24,7 +24,6 @@ class LostEntries(unittest.TestCase):
 
     def host(self, name, data=None):
         host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, data=data, port=free_port())
-        host.detects_leaks = True
         self.addCleanup(host.close)
         return host
 

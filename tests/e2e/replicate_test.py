@@ -1292,6 +1292,28 @@ class Verify(Copy):
                 self.assertEqual((process.returncode, out), (143, ""), errors)
                 self.assertIn("a signal has stopped it before the end", errors)
 
+    def test_a_signal_before_the_last_page_is_not_success(self):
+        """--once has read and sent a page of the changes, and more remain."""
+        self.fill(20)
+        self.once()
+        self.fill(12000)
+        process = []
+
+        def watch(data):
+            if data.startswith(b"GET /_changes?since="):
+                until(lambda: process, "the process is known")
+                process[0].send_signal(signal.SIGTERM)
+        with Proxy(self.source.port, watch) as proxy:
+            command = [PROGRAM, "replicate", "--from", "http://127.0.0.1:%d" % proxy.port, "--to", self.target.url, "--once"]
+            process.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            self.addCleanup(process[0].kill)
+            out, errors = process[0].communicate()
+        self.assertEqual((process[0].returncode, out), (143, ""), errors)
+        self.assertIn("a signal has stopped it before the end", errors)
+        self.assertNotIn("the copy is complete", errors)
+        self.once()
+        self.assert_equal()
+
     def test_nothing_there(self):
         self.fill(20)
         self.assertIn("of 20 documents 20 are missing", self.verify("--verify", expect=1))

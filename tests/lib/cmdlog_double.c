@@ -37,6 +37,7 @@ struct double_medium {
     uint64_t lives, version;
     cmdlog_position skipped; /* 0: none */
     struct cmdlog_space space;
+    size_t entry_max; /* 0: none */
     unsigned refused_checkpoints;
     char *genesis;
     size_t genesis_len;
@@ -59,6 +60,7 @@ struct cmdlog_double {
     enum double_fault fault;
     struct pending pending[CMDLOG_IN_FLIGHT_MAX];
     int pending_count;
+    unsigned busy; /* submissions that failed with CMDLOG_BUSY */
 };
 
 struct double_cursor {
@@ -203,6 +205,15 @@ void cmdlog_double_await_held(struct cmdlog *log, int count)
     pthread_mutex_unlock(&medium->lock);
 }
 
+void cmdlog_double_await_busy(struct cmdlog *base, unsigned count)
+{
+    struct cmdlog_double *log = of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    for (unsigned end = log->busy + count; log->busy != end;)
+        pthread_cond_wait(&log->medium->changed, &log->medium->lock);
+    pthread_mutex_unlock(&log->medium->lock);
+}
+
 void double_medium_end_life(struct double_medium *medium, const char *name)
 {
     pthread_mutex_lock(&medium->lock);
@@ -236,6 +247,13 @@ void double_medium_set_space(struct double_medium *medium, struct cmdlog_space s
     pthread_mutex_unlock(&medium->lock);
 }
 
+void double_medium_set_entry_max(struct double_medium *medium, size_t bytes)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->entry_max = bytes;
+    pthread_mutex_unlock(&medium->lock);
+}
+
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position)
 {
     pthread_mutex_lock(&medium->lock);
@@ -261,6 +279,14 @@ static char *join_parts(const struct slice *parts, size_t count, size_t *ret_len
     return bytes;
 }
 
+static size_t bytes_of(const struct slice *parts, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += parts[i].len;
+    return bytes;
+}
+
 static int double_submit(struct cmdlog *base, const struct slice *parts, size_t count, uint64_t until,
                          uint64_t *ret_number)
 {
@@ -276,6 +302,10 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
         r = CMDLOG_FENCED;
     } else if (log->pending_count == CMDLOG_IN_FLIGHT_MAX) {
         r = CMDLOG_BUSY;
+        log->busy++;
+        changed(medium);
+    } else if (medium->entry_max > 0 && bytes_of(parts, count) > medium->entry_max) {
+        r = TL_ERR_NO_SPACE;
     } else {
         size_t len;
         char *bytes = join_parts(parts, count, &len);

@@ -9,8 +9,9 @@ import time
 
 class Proxy:
     """Forwards bytes to a port of this host; cut() breaks all connections: requests have been forwarded, and their replies are lost."""
-    def __init__(self, port):
+    def __init__(self, port, watch=lambda data: None):
         self.target = port
+        self.watch = watch  # is called with bytes of either direction before they are forwarded
         self.sockets = set()
         self.lock = threading.Lock()
         self.ending = False
@@ -44,6 +45,7 @@ class Proxy:
     def pass_on(self, source, to):
         try:
             while data := source.recv(1 << 16):
+                self.watch(data)
                 to.sendall(data)
         except OSError:
             pass

@@ -1141,6 +1141,40 @@ static void test_full_log_refuses_added_data_only(void **state)
     double_medium_free(medium);
 }
 
+/* The log has space for small entries: a release is ordered although a write of its entry finds none. */
+static void test_log_without_space_refuses_large_commands_only(void **state)
+{
+    enum { BYTES = 100000, BESIDE = 2 };
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request write, unlock, beside[BESIDE], small;
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&host, lock_command(COMMAND_LOCK, "s", LONG_US)));
+    cmdlog_double_hold(host.log, true);
+    for (int i = 0; i < BESIDE; i++) {
+        ask(&host, &beside[i], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    struct command *large = write_command(WRITE_INDEX, "2");
+    large->write.items->source = arena_printf(&large->arena, "{\"v\":1%*s}", BYTES, "");
+    ask(&host, &unlock, lock_command(COMMAND_UNLOCK, "s", LONG_US));
+    ask(&host, &write, large);
+    ask(&host, &small, write_command(WRITE_INDEX, "3"));
+    cmdlog_double_await_busy(host.log, 2); /* the entry after the first one has all three */
+    double_medium_set_entry_max(medium, BYTES);
+    cmdlog_double_hold(host.log, false);
+    assert_int_equal(answer(&write), PROBLEM_DISK_FULL);
+    must(answer(&unlock));
+    must(answer(&small));
+    for (int i = 0; i < BESIDE; i++)
+        must(answer(&beside[i]));
+    assert_false(has(&host, "2"));
+    end(&host);
+    double_medium_free(medium);
+}
+
 /* Heartbeats keep hosts comparable where nothing else is appended. */
 static void test_scarce_log_has_heartbeats_only(void **state)
 {
@@ -1450,6 +1484,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_reported_again_when_log_accepts_it),
         cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
+        cmocka_unit_test(test_log_without_space_refuses_large_commands_only),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
