@@ -91,6 +91,7 @@ struct cluster {
     uint64_t beat_at;                   /* boot clock: next heartbeat */
     uint64_t sent_barrier_clock;        /* barrier clock in the newest heartbeat */
     bool ticking;                       /* a TICK is in flight */
+    size_t alone;                       /* so many next commands have an entry of their own each; the proposer's */
     bool maintaining;                   /* a MAINTAIN is in flight */
     bool more;                          /* the last MAINTAIN did not finish its work */
     bool draining;                      /* the journal stops; queued commands are still ordered */

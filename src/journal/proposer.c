@@ -148,7 +148,7 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
     pthread_mutex_unlock(&journal->core_lock);
 }
 
-/* Encodes commands up to the size of an entry. The rest stays in `taken`. */
+/* Encodes commands up to the size of an entry, or the next one if it is tried alone. The rest stays in `taken`. */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
     struct command_group_header head = {.host = journal->cluster->host, .life = entry->life, .number = entry->number};
@@ -158,14 +158,17 @@ static void write_entry(struct journal *journal, struct inflight_entry *entry, s
     pthread_mutex_unlock(&journal->queue_lock);
     buf_clear(&journal->entry);
     command_group_begin(&head, &journal->entry);
-    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES) {
+    bool alone = journal->cluster->alone > 0;
+    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && !(alone && !list_empty(&entry->commands))) {
         struct list *link = taken->next;
         list_remove(link);
         list_append(&entry->commands, link);
         command_group_add(list_entry(link, struct command, link), &journal->entry);
     }
+    journal->cluster->alone -= alone;
 }
 
+/* Requires: queue_lock. */
 static void requeue_taken(struct journal *journal, struct list *taken)
 {
     struct list *first = journal->queue.next;
@@ -177,10 +180,13 @@ static void requeue_taken(struct journal *journal, struct list *taken)
     }
 }
 
-/*
- * Refuses commands for which the log has no space: those that add data, or all. The journal's heartbeats
- * and TICKs are added later.
- */
+/* Returns: whether it is one of add_own(), which may have been queued by requeue_taken(). */
+static bool is_own(const struct command *command)
+{
+    return command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK;
+}
+
+/* Refuses commands for which the log has no space: those that add data, or all except the journal's own. */
 static void refuse_for_space(struct journal *journal, struct list *taken, struct list *refused)
 {
     struct cmdlog_space space;
@@ -190,7 +196,7 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
     list_for_each_safe(link, following, taken)
     {
         struct command *command = list_entry(link, struct command, link);
-        if (!space.scarce && !command_is(command->type, COMMAND_ADDS_DATA))
+        if (space.scarce ? is_own(command) : !command_is(command->type, COMMAND_ADDS_DATA))
             continue;
         list_remove(link);
         cluster__refuse_log_full(journal, command);
@@ -198,14 +204,27 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
     }
 }
 
-static void refuse_all(struct journal *journal, struct list *commands, struct list *refused)
+/*
+ * Handles an entry for which the log has no space: the only command of an entry is refused; several are
+ * queued again, in their order, and each is then tried alone. So a heartbeat or a release does not need
+ * the space of a write. Frees the entry. Requires: queue_lock.
+ * Returns: whether a command of the journal's own was refused, which will be due again.
+ */
+static bool refuse_entry(struct journal *journal, struct inflight_entry *entry, struct list *refused)
 {
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        cluster__refuse_log_full(journal, command);
-        list_append(refused, &command->link);
+    REQUIRE(journal__holds(&journal->queue_lock));
+    struct command *first = list_entry(entry->commands.next, struct command, link);
+    bool is_single = entry->commands.next == entry->commands.prev;
+    if (is_single) {
+        list_remove(&first->link);
+        cluster__refuse_log_full(journal, first);
+        list_append(refused, &first->link);
     }
+    list_for_each(link, &entry->commands) journal->cluster->alone++;
+    requeue_taken(journal, &entry->commands);
+    list_remove(&entry->link);
+    mem_free(entry);
+    return is_single && is_own(first);
 }
 
 /* Requires: queue_lock. */
@@ -218,10 +237,10 @@ static bool is_inflight(const struct cluster *cluster, const struct inflight_ent
 /*
  * Submits an entry. The follower may apply it before cmdlog_submit() returns. If the log does not
  * accept it, its commands return to the front of the queue, so that their timeout finds them in no
- * entry.
+ * entry. If it has no space, as refuse_entry().
  * Returns: as cmdlog_submit(); 0: it was applied or queued again meanwhile.
  */
-static int submit(struct journal *journal, struct inflight_entry *entry, struct list *refused)
+static int submit(struct journal *journal, struct inflight_entry *entry, struct list *refused, bool *ret_own_refused)
 {
     struct cluster *cluster = journal->cluster;
     struct slice part = buf_as_slice(&journal->entry);
@@ -241,8 +260,9 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     } else {
         cluster->number -= cluster->life == entry->life;
         if (r == TL_ERR_NO_SPACE)
-            refuse_all(journal, &entry->commands, refused);
-        cluster__requeue(journal, entry);
+            *ret_own_refused = refuse_entry(journal, entry, refused);
+        else
+            cluster__requeue(journal, entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
     return r;
@@ -273,11 +293,12 @@ static void propose(struct journal *journal)
         pthread_mutex_lock(&journal->queue_lock);
         requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
-        int r = submit(journal, entry, &refused);
+        bool own_refused = false;
+        int r = submit(journal, entry, &refused, &own_refused);
         if (r != 0)
             cluster__expire_commands(journal);
-        if (r == TL_ERR_NO_SPACE)
-            usleep((useconds_t)FULL_PAUSE_US); /* the journal's own commands would be due again at once */
+        if (own_refused)
+            usleep((useconds_t)FULL_PAUSE_US); /* a TICK is due again at once */
     }
     cluster__complete_commands(&refused);
 }

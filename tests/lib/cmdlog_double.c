@@ -37,6 +37,7 @@ struct double_medium {
     uint64_t lives, version;
     cmdlog_position skipped; /* 0: none */
     struct cmdlog_space space;
+    size_t entry_max; /* bytes; 0: any */
     unsigned refused_checkpoints;
     char *genesis;
     size_t genesis_len;
@@ -236,6 +237,13 @@ void double_medium_set_space(struct double_medium *medium, struct cmdlog_space s
     pthread_mutex_unlock(&medium->lock);
 }
 
+void double_medium_limit_entries(struct double_medium *medium, size_t bytes)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->entry_max = bytes;
+    pthread_mutex_unlock(&medium->lock);
+}
+
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position)
 {
     pthread_mutex_lock(&medium->lock);
@@ -279,10 +287,15 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
     } else {
         size_t len;
         char *bytes = join_parts(parts, count, &len);
-        *ret_number = ++medium->hosts[log->host].numbers;
-        log->pending[log->pending_count++] = (struct pending){slice_make(bytes, len), *ret_number};
-        changed(medium);
-        process_pending(log);
+        if (medium->entry_max > 0 && len > medium->entry_max) {
+            mem_free(bytes);
+            r = TL_ERR_NO_SPACE;
+        } else {
+            *ret_number = ++medium->hosts[log->host].numbers;
+            log->pending[log->pending_count++] = (struct pending){slice_make(bytes, len), *ret_number};
+            changed(medium);
+            process_pending(log);
+        }
     }
     pthread_mutex_unlock(&medium->lock);
     return r;

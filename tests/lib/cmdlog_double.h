@@ -42,6 +42,8 @@ cmdlog_position double_medium_head(struct double_medium *medium);
 void double_medium_skip(struct double_medium *medium, cmdlog_position position);
 /* Sets what cmdlog_space() returns on every host. */
 void double_medium_set_space(struct double_medium *medium, struct cmdlog_space space);
+/* Refuses entries of more bytes with TL_ERR_NO_SPACE. 0: none. */
+void double_medium_limit_entries(struct double_medium *medium, size_t bytes);
 /* Returns: how many checkpoints were refused with TL_ERR_NO_SPACE, while that space was exhausted. */
 unsigned double_medium_refused_checkpoints(struct double_medium *medium);
 /* Appends a copy of the entry at `position`, with its host, life and number: a duplicate. */
