@@ -91,6 +91,7 @@ struct cluster {
     uint64_t beat_at;                   /* boot clock: next heartbeat */
     uint64_t sent_barrier_clock;        /* barrier clock in the newest heartbeat */
     bool ticking;                       /* a TICK is in flight */
+    size_t alone;                       /* so many next commands have an entry of their own each; the proposer's */
     bool maintaining;                   /* a MAINTAIN is in flight */
     bool more;                          /* the last MAINTAIN did not finish its work */
     bool draining;                      /* the journal stops; queued commands are still ordered */
@@ -106,7 +107,6 @@ struct cluster {
     bool quota_logged, log_is_tight, log_is_full; /* as logged; owned by the keeper's thread */
     uint64_t trim_at; /* boot clock: the next trim while it is tight; owned by the keeper's thread */
     bool relieving;   /* a checkpoint was begun since the space has been tight; core_lock */
-    size_t alone;     /* commands that each have an entry, since the log had no space for one of all; the proposer's */
 
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */

@@ -148,10 +148,7 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
     pthread_mutex_unlock(&journal->core_lock);
 }
 
-/*
- * Encodes commands up to the size of an entry, or one, if commands are to be alone (`alone`). The
- * rest stays in `taken`.
- */
+/* Encodes commands up to the size of an entry, or the next one if it is tried alone. The rest stays in `taken`. */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
     struct command_group_header head = {.host = journal->cluster->host, .life = entry->life, .number = entry->number};
@@ -161,16 +158,17 @@ static void write_entry(struct journal *journal, struct inflight_entry *entry, s
     pthread_mutex_unlock(&journal->queue_lock);
     buf_clear(&journal->entry);
     command_group_begin(&head, &journal->entry);
-    size_t most = journal->cluster->alone > 0 ? 1 : SIZE_MAX;
-    journal->cluster->alone -= journal->cluster->alone > 0;
-    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && most-- > 0) {
+    bool alone = journal->cluster->alone > 0;
+    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && !(alone && !list_empty(&entry->commands))) {
         struct list *link = taken->next;
         list_remove(link);
         list_append(&entry->commands, link);
         command_group_add(list_entry(link, struct command, link), &journal->entry);
     }
+    journal->cluster->alone -= alone;
 }
 
+/* Requires: queue_lock. */
 static void requeue_taken(struct journal *journal, struct list *taken)
 {
     struct list *first = journal->queue.next;
@@ -182,10 +180,13 @@ static void requeue_taken(struct journal *journal, struct list *taken)
     }
 }
 
-/*
- * Refuses commands for which the log has no space: those that add data, or all. The journal's heartbeats
- * and TICKs are added later.
- */
+/* Returns: whether it is one of add_own(), which may have been queued by requeue_taken(). */
+static bool is_own(const struct command *command)
+{
+    return command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK;
+}
+
+/* Refuses commands for which the log has no space: those that add data, or all except the journal's own. */
 static void refuse_for_space(struct journal *journal, struct list *taken, struct list *refused)
 {
     struct cmdlog_space space;
@@ -195,7 +196,7 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
     list_for_each_safe(link, following, taken)
     {
         struct command *command = list_entry(link, struct command, link);
-        if (!space.scarce && !command_is(command->type, COMMAND_ADDS_DATA))
+        if (space.scarce ? is_own(command) : !command_is(command->type, COMMAND_ADDS_DATA))
             continue;
         list_remove(link);
         cluster__refuse_log_full(journal, command);
@@ -204,20 +205,26 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
 }
 
 /*
- * Refuses the only command of an entry for which the log has no space. If there are several, each is
- * to be tried alone: a release may find the space that a write in its entry does not.
+ * Handles an entry for which the log has no space: the only command of an entry is refused; several are
+ * queued again, in their order, and each is then tried alone. So a heartbeat or a release does not need
+ * the space of a write. Frees the entry. Requires: queue_lock.
+ * Returns: whether a command of the journal's own was refused, which will be due again.
  */
-static void refuse_or_divide(struct journal *journal, struct inflight_entry *entry, struct list *refused)
+static bool refuse_entry(struct journal *journal, struct inflight_entry *entry, struct list *refused)
 {
-    struct list *first = entry->commands.next;
-    if (first == entry->commands.prev) {
-        struct command *command = list_entry(first, struct command, link);
-        list_remove(first);
-        cluster__refuse_log_full(journal, command);
-        list_append(refused, &command->link);
-        return;
+    REQUIRE(journal__holds(&journal->queue_lock));
+    struct command *first = list_entry(entry->commands.next, struct command, link);
+    bool is_single = entry->commands.next == entry->commands.prev;
+    if (is_single) {
+        list_remove(&first->link);
+        cluster__refuse_log_full(journal, first);
+        list_append(refused, &first->link);
     }
     list_for_each(link, &entry->commands) journal->cluster->alone++;
+    requeue_taken(journal, &entry->commands);
+    list_remove(&entry->link);
+    mem_free(entry);
+    return is_single && is_own(first);
 }
 
 /* Requires: queue_lock. */
@@ -230,10 +237,10 @@ static bool is_inflight(const struct cluster *cluster, const struct inflight_ent
 /*
  * Submits an entry. The follower may apply it before cmdlog_submit() returns. If the log does not
  * accept it, its commands return to the front of the queue, so that their timeout finds them in no
- * entry.
+ * entry. If it has no space, as refuse_entry().
  * Returns: as cmdlog_submit(); 0: it was applied or queued again meanwhile.
  */
-static int submit(struct journal *journal, struct inflight_entry *entry, struct list *refused)
+static int submit(struct journal *journal, struct inflight_entry *entry, struct list *refused, bool *ret_own_refused)
 {
     struct cluster *cluster = journal->cluster;
     struct slice part = buf_as_slice(&journal->entry);
@@ -253,8 +260,9 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     } else {
         cluster->number -= cluster->life == entry->life;
         if (r == TL_ERR_NO_SPACE)
-            refuse_or_divide(journal, entry, refused);
-        cluster__requeue(journal, entry);
+            *ret_own_refused = refuse_entry(journal, entry, refused);
+        else
+            cluster__requeue(journal, entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
     return r;
@@ -285,11 +293,12 @@ static void propose(struct journal *journal)
         pthread_mutex_lock(&journal->queue_lock);
         requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
-        int r = submit(journal, entry, &refused);
+        bool own_refused = false;
+        int r = submit(journal, entry, &refused, &own_refused);
         if (r != 0)
             cluster__expire_commands(journal);
-        if (r == TL_ERR_NO_SPACE && cluster->alone == 0)
-            usleep((useconds_t)FULL_PAUSE_US); /* the journal's own commands would be due again at once */
+        if (own_refused)
+            usleep((useconds_t)FULL_PAUSE_US); /* a TICK is due again at once */
     }
     cluster__complete_commands(&refused);
 }

@@ -1198,6 +1198,66 @@ static void test_scarce_log_has_heartbeats_only(void **state)
     double_medium_free(medium);
 }
 
+enum { LARGE_BYTES = 100000 };
+
+/* Writes that the log has no space for, submitted again at once when they are refused, until `stopping`. */
+struct large_writes {
+    struct host *host;
+    atomic_bool stopping;
+    sem_t stopped; /* posted by each */
+};
+
+static void ask_large(struct large_writes *writes);
+
+static void refused_large(struct command *command)
+{
+    struct large_writes *writes = command->context;
+    assert_int_equal(command->problem.type, PROBLEM_DISK_FULL);
+    command_free(command);
+    if (atomic_load(&writes->stopping))
+        sem_post(&writes->stopped);
+    else
+        ask_large(writes);
+}
+
+static void ask_large(struct large_writes *writes)
+{
+    struct command *command = write_command(WRITE_INDEX, "large");
+    command->write.items->source = arena_printf(&command->arena, "{\"v\":1%*s}", LARGE_BYTES, "");
+    command->on_done = refused_large;
+    command->context = writes;
+    journal_submit(writes->host->journal, command, true);
+}
+
+/* The queue always has writes for which the log has no space; a heartbeat and a release need little. */
+static void test_full_log_refuses_large_commands_only(void **state)
+{
+    enum { WRITES = 2 };
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct large_writes writes = {.host = &hosts[0]};
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&hosts[0], lock_command(COMMAND_LOCK, "s", LONG_US)));
+    sem_init(&writes.stopped, 0, 0);
+    double_medium_set_entry_max(medium, LARGE_BYTES);
+    for (int i = 0; i < WRITES; i++)
+        ask_large(&writes);
+    must(run(&hosts[0], lock_command(COMMAND_UNLOCK, "s", LONG_US)));
+    cmdlog_position position = double_medium_head(medium);
+    while (seen_of(&hosts[1], "a").position <= position)
+        usleep(1000);
+    atomic_store(&writes.stopping, true);
+    for (int i = 0; i < WRITES; i++)
+        while (sem_wait(&writes.stopped) != 0) {
+        }
+    sem_destroy(&writes.stopped);
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
 /* --- Hosts that differ -------------------------------------------------------------------------------------------- */
 
 static sem_t ended;                                              /* posted by each host that ends */
@@ -1356,6 +1416,31 @@ static void test_one_of_four_hosts_that_differs_ends_alone(void **state)
     expect_success(divide_three_to_one);
 }
 
+/* Host d applies the write when the log has become scarce: all commands are refused, but hosts compare. */
+static void divide_while_log_is_scarce(void)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cmdlog_space scarce = full;
+    struct host hosts[4] = {0};
+    scarce.scarce = true;
+    begin_four(hosts, medium, 1);
+    cmdlog_double_cut(hosts[3].log, true);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    double_medium_set_space(medium, scarce);
+    cmdlog_double_cut(hosts[3].log, false);
+    await_ends(1);
+    if (run(&hosts[0], write_command(WRITE_INDEX, "2")) != PROBLEM_DISK_FULL)
+        abort();
+    double_medium_set_space(medium, tight);
+    must_serve(hosts, 3, hosts, 4);
+}
+
+static void test_host_that_differs_ends_while_log_is_scarce(void **state)
+{
+    (void)state;
+    expect_success(divide_while_log_is_scarce);
+}
+
 static void divide_two_to_two(void)
 {
     struct host hosts[4] = {0};
@@ -1486,10 +1571,12 @@ int main(void)
         cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_log_without_space_refuses_large_commands_only),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
+        cmocka_unit_test(test_full_log_refuses_large_commands_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),
         cmocka_unit_test(test_one_of_four_hosts_that_differs_ends_alone),
+        cmocka_unit_test(test_host_that_differs_ends_while_log_is_scarce),
         cmocka_unit_test(test_two_of_four_hosts_that_differ_end_and_so_do_the_others),
         cmocka_unit_test(test_side_of_two_that_loses_a_host_first_ends),
         cmocka_unit_test(test_host_that_joins_while_it_differs_ends_alone),
