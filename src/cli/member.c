@@ -566,7 +566,10 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
 static int settle_ends(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     char boot[DURABLE_BOOT_BYTES_MAX];
-    const struct poison_host host = {.name = o->name, .checkpoint = member->position, .log_bytes = member->log_bytes};
+    const struct poison_host host = {.name = o->name,
+                                     .checkpoint = member->position,
+                                     .log_bytes = member->log_bytes,
+                                     .stopping = o->stopping};
     int r = at_work_open(slice_from(o->data), durable_boot(boot), &member->at_work);
     if (r == 0)
         r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);

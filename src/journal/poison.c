@@ -396,30 +396,39 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
 #define RETRY_US (100 * TL_MS)
 #define WARN_US (5 * TL_SECOND)
 
-/* Waits before the next attempt to reach the log. Logs that it waits, WARN_US after `*since`, boot clock, and again. */
-static void await_log(uint64_t *since)
+/*
+ * Waits before the next attempt to reach the log. Logs that it waits, WARN_US after `*since`, boot clock, and again.
+ * Returns: 0; TL_ERR_STOPPED: the start is to end.
+ */
+static int await_log(const struct poison_host *host, uint64_t *since)
 {
+    if (host->stopping != NULL && atomic_load(host->stopping))
+        return TL_ERR_STOPPED;
     if (clock_boot_us() - *since >= WARN_US) {
         log_warning("the log of the cluster cannot be reached; this start waits for it");
         *since = clock_boot_us();
     }
     usleep((useconds_t)RETRY_US);
+    return 0;
 }
 
-/* Repeats a call of the log until it can be reached. */
-#define UNTIL_REACHED(r, call)                       \
-    do {                                             \
-        uint64_t since_ = clock_boot_us();           \
-        while (((r) = (call)) == CMDLOG_UNREACHABLE) \
-            await_log(&since_);                      \
+/* Repeats a call of the log until it can be reached, or the start of `host` is to end. */
+#define UNTIL_REACHED(r, host, call)                                                            \
+    do {                                                                                        \
+        uint64_t since_ = clock_boot_us();                                                      \
+        while (((r) = (call)) == CMDLOG_UNREACHABLE && ((r) = await_log((host), &since_)) == 0) \
+            ;                                                                                   \
     } while (0)
 
-/* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left. */
-static int next_up_to(struct cmdlog_cursor *cursor, cmdlog_position head, struct cmdlog_entry *ret)
+/* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left; TL_ERR_STOPPED. */
+static int next_up_to(const struct poison_host *host, struct cmdlog_cursor *cursor, cmdlog_position head,
+                      struct cmdlog_entry *ret)
 {
+    uint64_t since = clock_boot_us();
     int r;
     while ((r = cmdlog_next(cursor, ret)) == CMDLOG_END && cmdlog_cursor_position(cursor) < head)
-        (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
+        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 && (r = await_log(host, &since)) != 0)
+            break;
     return r == 0 && ret->position > head ? CMDLOG_END : r;
 }
 
@@ -441,35 +450,36 @@ static bool shows_application(const struct cmdlog_entry *entry, cmdlog_position 
 }
 
 /* Appends to `applied_by` the name of a host that has applied the entry, as the log shows. */
-static int find_application(struct cmdlog_cursor *cursor, cmdlog_position head, const struct poison *poison,
-                            struct buf *applied_by)
+static int find_application(const struct poison_host *host, struct cmdlog_cursor *cursor, cmdlog_position head,
+                            const struct poison *poison, struct buf *applied_by)
 {
     struct cmdlog_entry entry;
     int r;
-    while ((r = next_up_to(cursor, head, &entry)) == 0 && applied_by->len == 0)
+    while ((r = next_up_to(host, cursor, head, &entry)) == 0 && applied_by->len == 0)
         if (shows_application(&entry, poison->found.position))
             buf_slice(applied_by, entry.host);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* As find_in_log(), of a shared log. */
-static int find_in_shared_log(struct cmdlog *log, struct poison *poison, struct buf *applied_by)
+static int find_in_shared_log(struct cmdlog *log, const struct poison_host *host, struct poison *poison,
+                              struct buf *applied_by)
 {
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
     cmdlog_position head;
     int r;
-    UNTIL_REACHED(r, cmdlog_read_head(log, clock_boot_us() + ATTEMPT_US, &head));
+    UNTIL_REACHED(r, host, cmdlog_read_head(log, clock_boot_us() + ATTEMPT_US, &head));
     if (r != 0 || poison->found.position > head)
         return r;
     r = cmdlog_follow(log, poison->found.position, &cursor);
     if (r != 0)
         return r;
-    r = next_up_to(cursor, head, &entry);
+    r = next_up_to(host, cursor, head, &entry);
     if (r == 0 && is_noted(&entry, &poison->found)) {
         poison->in_log = true;
         describe_found(poison, entry.bytes);
-        r = find_application(cursor, head, poison, applied_by);
+        r = find_application(host, cursor, head, poison, applied_by);
     }
     cmdlog_unfollow(cursor);
     return r == CMDLOG_END ? 0 : r;
@@ -481,7 +491,7 @@ static int become_known(struct cmdlog *log, const struct poison_host *host)
     const struct cmdlog_checkpoint checkpoint = {
         .position = host->checkpoint, .locator = SLICE_LIT("store"), .log_bytes = host->log_bytes};
     int r;
-    UNTIL_REACHED(r, cmdlog_put_checkpoint(log, &checkpoint));
+    UNTIL_REACHED(r, host, cmdlog_put_checkpoint(log, &checkpoint));
     return r;
 }
 
@@ -547,11 +557,12 @@ static int refuse_skip(const struct poison *poison, const struct cmdlog_skip_ref
 }
 
 /* Skips the entry for all hosts. Returns: 0; POISON_REFUSED; fatal codes. */
-static int skip_in_cluster(const struct poison *poison, struct cmdlog *log, char **ret_reason)
+static int skip_in_cluster(const struct poison_host *host, const struct poison *poison, struct cmdlog *log,
+                           char **ret_reason)
 {
     struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
     int r;
-    UNTIL_REACHED(r, cmdlog_skip(log, poison->found.position, clock_boot_us() + ATTEMPT_US, &refusal));
+    UNTIL_REACHED(r, host, cmdlog_skip(log, poison->found.position, clock_boot_us() + ATTEMPT_US, &refusal));
     if (r == CMDLOG_REFUSED)
         r = refuse_skip(poison, &refusal, ret_reason);
     else if (r == 0)
@@ -562,25 +573,27 @@ static int skip_in_cluster(const struct poison *poison, struct cmdlog *log, char
 }
 
 /* Records that this host has stopped before the entry. Requires: it has never applied it. */
-static int halt(const struct poison *poison, struct cmdlog *log)
+static int halt(const struct poison_host *host, const struct poison *poison, struct cmdlog *log)
 {
     int r;
-    UNTIL_REACHED(r, cmdlog_halt(log, poison->found.position, clock_boot_us() + ATTEMPT_US));
+    UNTIL_REACHED(r, host, cmdlog_halt(log, poison->found.position, clock_boot_us() + ATTEMPT_US));
     return r;
 }
 
 /* Decides about an entry that is not skipped yet. Returns: 0: the log can be applied; as above. */
-static int decide_in_cluster(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
-                             const struct poison_choice *choice, struct slice applied_by, char **ret_reason)
+static int decide_in_cluster(const struct poison_host *host, const struct poison *poison, struct cmdlog *log,
+                             struct at_work *at_work, const struct poison_choice *choice, struct slice applied_by,
+                             char **ret_reason)
 {
     bool skips = choice->skip == poison->found.position;
     int r = 0;
     if (choice->retry == poison->found.position) {
         at_work_retry_entry(at_work);
     } else if (skips || poison->found.ends >= AT_WORK_ENDS_MAX) {
-        if (applied_by.len > 0 || (r = halt(poison, log)) != 0)
+        if (applied_by.len > 0 || (r = halt(host, poison, log)) != 0)
             return r != 0 ? r : refuse_in_cluster(poison, applied_by, ret_reason);
-        return skips ? skip_in_cluster(poison, log, ret_reason) : refuse_in_cluster(poison, applied_by, ret_reason);
+        return skips ? skip_in_cluster(host, poison, log, ret_reason)
+                     : refuse_in_cluster(poison, applied_by, ret_reason);
     }
     log_warning("the server ended while it applied entry %" PRIu64
                 " of the log of the cluster, and applies it again now. If it ends once more, the next start is "
@@ -593,12 +606,12 @@ static int decide_in_cluster(const struct poison *poison, struct cmdlog *log, st
  * Reads the skips, after this host is known and has resumed: from then on no further entry can be
  * skipped while it runs (cmdlog README.md, guarantee 15).
  */
-static int resume(struct cmdlog *log, struct cmdlog_skips **ret_skips)
+static int resume(const struct poison_host *host, struct cmdlog *log, struct cmdlog_skips **ret_skips)
 {
     int r;
-    UNTIL_REACHED(r, cmdlog_resume(log, clock_boot_us() + ATTEMPT_US));
+    UNTIL_REACHED(r, host, cmdlog_resume(log, clock_boot_us() + ATTEMPT_US));
     if (r == 0)
-        UNTIL_REACHED(r, cmdlog_list_skips(log, clock_boot_us() + ATTEMPT_US, ret_skips));
+        UNTIL_REACHED(r, host, cmdlog_list_skips(log, clock_boot_us() + ATTEMPT_US, ret_skips));
     return r;
 }
 
@@ -610,11 +623,11 @@ static int find_in_cluster(struct cmdlog *log, const struct poison_host *host, s
     int r;
     if (!at_work_ended_in(at_work, &poison->found))
         return 0;
-    UNTIL_REACHED(r, cmdlog_list_skips(log, clock_boot_us() + ATTEMPT_US, &skips));
+    UNTIL_REACHED(r, host, cmdlog_list_skips(log, clock_boot_us() + ATTEMPT_US, &skips));
     if (r != 0)
         return r;
     if (poison->found.position > host->checkpoint && !cmdlog_is_skipped(skips, poison->found.position))
-        r = find_in_shared_log(log, poison, applied_by);
+        r = find_in_shared_log(log, host, poison, applied_by);
     if (r == 0 && poison->in_log && applied_by->len == 0 && at_work_applied(at_work) >= poison->found.position)
         buf_slice(applied_by, host->name);
     if (r == 0 && !poison->in_log)
@@ -634,10 +647,10 @@ int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, st
     if (r == 0) {
         warn_unused_options(&poison, choice);
         if (poison.in_log)
-            r = decide_in_cluster(&poison, log, at_work, choice, buf_as_slice(&applied_by), ret_reason);
+            r = decide_in_cluster(host, &poison, log, at_work, choice, buf_as_slice(&applied_by), ret_reason);
     }
     if (r == 0)
-        r = resume(log, ret_skips);
+        r = resume(host, log, ret_skips);
     if (r == 0 && cmdlog_is_skipped(*ret_skips, poison.found.position))
         at_work_forget_entry(at_work);
     buf_deinit(&poison.text);

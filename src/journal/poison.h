@@ -3,6 +3,8 @@
 #ifndef TL_JOURNAL_POISON_H
 #define TL_JOURNAL_POISON_H
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "cmdlog/cmdlog.h"
 
@@ -31,13 +33,15 @@ struct poison_host {
     struct slice name;
     cmdlog_position checkpoint; /* of its core */
     uint64_t log_bytes;         /* up to there */
+    const atomic_bool *stopping; /* ends a wait for the log when it is set; NULL: never */
 };
 
 /*
  * As poison_settle(), over the log of a cluster: an entry is skipped for all hosts, if none has
  * applied it. Waits until the log can be reached.
  * Ensures: this host is a known host of the log, and applies nothing in *ret_skips.
- * Returns: as poison_settle(), with the skipped entries in *ret_skips. Owns: the caller; mem_free.
+ * Returns: as poison_settle(), with the skipped entries in *ret_skips; TL_ERR_STOPPED: `stopping` was set.
+ * Owns: the caller; mem_free.
  */
 int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, struct at_work *at_work,
                           const struct poison_choice *choice, struct cmdlog_skips **ret_skips,

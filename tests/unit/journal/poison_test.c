@@ -753,6 +753,70 @@ static bool starts_with_skip(struct cluster_world *world, struct cmdlog *log, co
     return skipped;
 }
 
+enum log_call { CALL_NONE, CALL_PUT_CHECKPOINT, CALL_LIST_SKIPS, CALL_READ_HEAD, CALL_RESUME, CALLS };
+
+/* The call in which the log cannot be reached; a signal comes during it. */
+static struct {
+    enum log_call call;
+    atomic_bool stopping;
+} unreachable;
+
+static int reach(enum log_call call)
+{
+    if (unreachable.call != call)
+        return 0;
+    atomic_store(&unreachable.stopping, true);
+    return CMDLOG_UNREACHABLE;
+}
+
+int __real_cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
+int __wrap_cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
+int __wrap_cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
+{
+    int r = reach(CALL_PUT_CHECKPOINT);
+    return r != 0 ? r : __real_cmdlog_put_checkpoint(log, checkpoint);
+}
+
+int __real_cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips);
+int __wrap_cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips);
+int __wrap_cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips)
+{
+    int r = reach(CALL_LIST_SKIPS);
+    return r != 0 ? r : __real_cmdlog_list_skips(log, until, ret_skips);
+}
+
+int __real_cmdlog_read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position);
+int __wrap_cmdlog_read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position);
+int __wrap_cmdlog_read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position)
+{
+    int r = reach(CALL_READ_HEAD);
+    return r != 0 ? r : __real_cmdlog_read_head(log, until, ret_position);
+}
+
+int __real_cmdlog_resume(struct cmdlog *log, uint64_t until);
+int __wrap_cmdlog_resume(struct cmdlog *log, uint64_t until);
+int __wrap_cmdlog_resume(struct cmdlog *log, uint64_t until)
+{
+    int r = reach(CALL_RESUME);
+    return r != 0 ? r : __real_cmdlog_resume(log, until);
+}
+
+static void test_start_that_waits_for_log_of_cluster_ends_by_signal(void **state)
+{
+    struct cluster_world world = cluster_new(*state);
+    const struct poison_choice none = {0};
+    const struct poison_host host = {.name = SLICE_LIT("a"), .checkpoint = 1, .stopping = &unreachable.stopping};
+    (void)end_in_shared(&world, 1, 1);
+    for (unreachable.call = CALL_PUT_CHECKPOINT; unreachable.call < CALLS; unreachable.call++) {
+        struct cmdlog_skips *skips = NULL;
+        atomic_store(&unreachable.stopping, false);
+        assert_int_equal(poison_settle_cluster(world.a, &host, world.f->at_work, &none, &skips, NULL), TL_ERR_STOPPED);
+        assert_null(skips);
+    }
+    unreachable.call = CALL_NONE;
+    cluster_free(&world);
+}
+
 /* Decoding it again would end this start, too. */
 static void test_cluster_does_not_decode_entry_whose_decoding_ended_it(void **state)
 {
@@ -891,6 +955,7 @@ int main(void)
         IN_FOLDER(test_skip_of_another_entry_is_corrupt),
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),
+        IN_FOLDER(test_start_that_waits_for_log_of_cluster_ends_by_signal),
         IN_FOLDER(test_cluster_does_not_decode_entry_whose_decoding_ended_it),
         IN_FOLDER(test_cluster_does_not_decode_entries_that_follow),
         IN_FOLDER(test_cluster_reports_log_that_was_trimmed_meanwhile),
