@@ -210,15 +210,16 @@ static int check_with_cluster(const struct check_options *o, const struct durabl
                                                 .cert = o->cluster.cert,
                                                 .key = o->cluster.key};
     struct cmdlog *log;
+    cmdlog_position genesis;
     char *reason = NULL;
     if (o->cluster.url == NULL || (!durable->is_member && o->cluster_is_environments))
         return 0;
     if (!durable->is_member)
         return complain("--cluster", TL_ERR_IO, mem_strdup(NO_MEMBER, strlen(NO_MEMBER)));
-    int r = member_open_log(o->data, &opening, &log, &reason);
+    int r = member_open_log(o->data, &opening, &log, &genesis, &reason);
     if (r != 0)
         return complain("--cluster", r, reason);
-    int status = replayed_compare_cluster(o->data, durable, log);
+    int status = replayed_compare_cluster(o->data, durable, log, genesis);
     cmdlog_close(log);
     return status;
 }

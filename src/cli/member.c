@@ -670,10 +670,11 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
 }
 
 /* Compares the directory with the log's genesis. Returns: as member_open_log(). */
-static int check_genesis(const struct identity *identity, struct cmdlog *log, struct slice url, char **ret_reason)
+static int check_genesis(const struct identity *identity, struct cmdlog *log, struct slice url,
+                         cmdlog_position *ret_genesis, char **ret_reason)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct genesis genesis;
+    struct genesis genesis = {.position = 0};
     int r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &genesis.position);
     if (r == 0)
         r = parse_genesis(&bytes, &genesis, ret_reason);
@@ -686,12 +687,13 @@ static int check_genesis(const struct identity *identity, struct cmdlog *log, st
         tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
         r = refuse(TL_ERR_IO, ret_reason, "the log of the cluster cannot be reached: %s", trouble);
     }
+    *ret_genesis = genesis.position;
     buf_deinit(&bytes);
     return r;
 }
 
 int member_open_log(const char *data, const struct cmdlog_etcd_options *options, struct cmdlog **ret_log,
-                    char **ret_reason)
+                    cmdlog_position *ret_genesis, char **ret_reason)
 {
     struct identity identity;
     *ret_reason = NULL;
@@ -702,7 +704,7 @@ int member_open_log(const char *data, const struct cmdlog_etcd_options *options,
         r = cmdlog_etcd_open(options, ret_log, ret_reason);
     if (r != 0)
         return r;
-    r = check_genesis(&identity, *ret_log, options->url, ret_reason);
+    r = check_genesis(&identity, *ret_log, options->url, ret_genesis, ret_reason);
     if (r != 0)
         cmdlog_close(*ret_log);
     return r;

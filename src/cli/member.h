@@ -71,10 +71,11 @@ void member_close(struct cluster_member *member);
 /*
  * Opens the log of the cluster to which a directory belongs, for reading: writes nothing, neither to
  * the log nor to the directory, and gives up if the log does not answer.
- * Returns: 0; a fatal code, with *ret_reason (mem_free). Owns: the caller; cmdlog_close().
+ * Returns: 0, with the position of the genesis; a fatal code, with *ret_reason (mem_free).
+ * Owns: the caller; cmdlog_close().
  */
 int member_open_log(const char *data, const struct cmdlog_etcd_options *options, struct cmdlog **ret_log,
-                    char **ret_reason) TL_MUST_USE;
+                    cmdlog_position *ret_genesis, char **ret_reason) TL_MUST_USE;
 
 /*
  * Returns: whether a directory belongs to a host of a cluster; it must not be opened without the

@@ -147,9 +147,12 @@ static int complain_of_log(int r, struct cmdlog *log, cmdlog_position checkpoint
 }
 
 /* Prints why no entry was applied. Returns: the exit status. */
-static int print_no_entries(const struct cluster_replay *replay, cmdlog_position checkpoint)
+static int print_no_entries(const struct cluster_replay *replay, cmdlog_position checkpoint, cmdlog_position genesis)
 {
-    if (replay->head < checkpoint)
+    if (checkpoint <= genesis)
+        printf("replayed: nothing was compared: the cluster's log has no entry since the cluster was made. Check again "
+               "when a host has run\n");
+    else if (replay->head < checkpoint)
         printf("replayed: the cluster's log ends with entry %" PRIu64 ", before entry %" PRIu64
                ", the checkpoint of the directory, so etcd has lost entries: it was restored from a copy that is older "
                "than the directory. Start no host on it; see \"Backup\" in docs/cluster.md\n",
@@ -190,7 +193,8 @@ static int print_hosts(const struct cluster_replay *replay)
 }
 
 /* Applies the log to the store in `directory`. Returns: the exit status. */
-static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_position checkpoint)
+static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_position checkpoint,
+                          cmdlog_position genesis)
 {
     const struct store_options opening = {.directory = slice_from(directory)};
     const struct core_limits limits = core_limits_default();
@@ -208,7 +212,7 @@ static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_posi
     } else if ((r = cluster_replay(core, log, checkpoint, SILENCE_US, &replay)) != 0) {
         status = complain_of_log(r, log, checkpoint);
     } else if (replay.head <= checkpoint) {
-        status = print_no_entries(&replay, checkpoint);
+        status = print_no_entries(&replay, checkpoint, genesis);
     } else {
         printf("replayed: %" PRIu64 " entries of the cluster's log after the checkpoint, up to entry %" PRIu64
                "; states compared up to entry %" PRIu64 "\n",
@@ -222,12 +226,13 @@ static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_posi
     return status;
 }
 
-int replayed_compare_cluster(const char *data, const struct durable *durable, struct cmdlog *log)
+int replayed_compare_cluster(const char *data, const struct durable *durable, struct cmdlog *log,
+                             cmdlog_position genesis)
 {
     tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
     if (is_left(data, &directory) || relog_copy_store(data, directory.data) != 0)
         return 1;
-    int status = replay_cluster(directory.data, log, durable->recovered.checkpoint);
+    int status = replay_cluster(directory.data, log, durable->recovered.checkpoint, genesis);
     relog_remove(directory.data);
     return status;
 }

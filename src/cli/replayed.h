@@ -26,9 +26,10 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
  * Applies the entries of a cluster's log after the checkpoint of a host's directory to a copy of its
  * store, and prints how the chains compare with those that the hosts have reported
  * (journal/cluster_replay.h). Creates DATA.replayed, which needs as much space as the store, and
- * removes it.
+ * removes it. `genesis`: position of the log's genesis, which is not an entry.
  * Returns: 0: equal; 1: different, nothing could be compared, or the comparison failed.
  */
-int replayed_compare_cluster(const char *data, const struct durable *durable, struct cmdlog *log) TL_MUST_USE;
+int replayed_compare_cluster(const char *data, const struct durable *durable, struct cmdlog *log,
+                             cmdlog_position genesis) TL_MUST_USE;
 
 #endif

@@ -140,6 +140,15 @@ class Check(unittest.TestCase):
         said = unreachable.communicate()[0]
         self.assertEqual((unreachable.returncode, "the log of the cluster cannot be reached" in said), (1, True), said)
 
+    def test_log_without_entries(self):
+        """The host that made the cluster ended before it had logged anything: that is no loss of entries."""
+        founder = Server("--cluster", self.etcd.url + "/founded", "--node-name", "a", port=free_port())
+        self.addCleanup(founder.close)
+        founder.start().kill()
+        self.etcd_post("/v3/kv/deleterange", key=encoded("founded/log/a"))
+        status, said = self.check(founder.data, "--cluster", self.etcd.url + "/founded")
+        self.assertEqual((status, "has no entry since the cluster was made" in said), (1, True), said)
+
     def test_log_trimmed_beyond_the_checkpoint(self):
         a, b = self.running_hosts()
         self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"n": 1})
