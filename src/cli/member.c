@@ -287,12 +287,21 @@ static void make_folders(char *path, size_t from)
     }
 }
 
-static int copy_file(struct client *client, const char *checkpoint, const char *file, uint64_t bytes, const char *into)
+/* Notes why a path of this host cannot be written, by errno. Returns: TL_ERR_IO. */
+static int note_unwritten(const char *path, char why[TEXT_BYTES_MAX])
+{
+    snprintf(why, TEXT_BYTES_MAX, "%s: %s", path, strerror(errno));
+    return tl_trace(TL_ERR_IO);
+}
+
+/* Copies a file of a checkpoint. `why`: the cause of a failure of this host, else unchanged. */
+static int copy_file(struct client *client, const char *checkpoint, const char *file, uint64_t bytes, const char *into,
+                     char why[TEXT_BYTES_MAX])
 {
     tl_cleanup(mem_freep) char *path = path_in(into, file);
     make_folders(path, strlen(into) + 1);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int r = fd < 0 ? tl_trace(TL_ERR_IO) : 0;
+    int r = fd < 0 ? note_unwritten(path, why) : 0;
     for (uint64_t at = 0; r == 0 && at < bytes;) {
         struct buf ask = BUF_INIT(BUF_UNLIMITED);
         buf_printf(&ask, "/_cluster/_checkpoint/%s?file=", checkpoint);
@@ -302,18 +311,20 @@ static int copy_file(struct client *client, const char *checkpoint, const char *
         long status = client_request(client, "GET", ask.data, SLICE_NONE, COPY_US);
         buf_deinit(&ask);
         size_t len = client->body.len;
-        if (status != 200 || len == 0 || write(fd, client->body.data, len) != (ssize_t)len)
+        if (status != 200 || len == 0)
             r = tl_trace(TL_ERR_IO);
+        else if (file_write_all(fd, client->body.data, len) != 0)
+            r = note_unwritten(path, why);
         at += len;
     }
     if (r == 0 && fsync(fd) != 0)
-        r = tl_trace(TL_ERR_IO);
+        r = note_unwritten(path, why);
     if (fd >= 0)
         close(fd);
     return r;
 }
 
-static int copy_files(struct client *client, yyjson_val *reply, const char *into)
+static int copy_files(struct client *client, yyjson_val *reply, const char *into, char why[TEXT_BYTES_MAX])
 {
     char checkpoint[64] = "";
     yyjson_doc *kept = tl_steal(client->json); /* further replies take its place */
@@ -328,7 +339,7 @@ static int copy_files(struct client *client, yyjson_val *reply, const char *into
         if (file == NULL || file[0] == '/' || strstr(file, "..") != NULL)
             r = tl_trace(TL_ERR_CORRUPT);
         else
-            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into);
+            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into, why);
     }
     char path[128];
     snprintf(path, sizeof path, "/_cluster/_checkpoint/%s", checkpoint);
@@ -358,8 +369,15 @@ static struct peer_address address_in(struct slice about)
     return peer;
 }
 
+/* Why a copy failed; empty: no host could be asked for it. */
+struct copy_failure {
+    bool is_named;            /* a live host has this one's name */
+    char why[TEXT_BYTES_MAX]; /* what this host cannot write */
+};
+
 /* Copies a checkpoint of a host. Returns: whether the copy is complete. */
-static bool copy_from(const struct member_options *o, struct slice about, const char *secret)
+static bool copy_from(const struct member_options *o, struct slice about, const char *secret,
+                      struct copy_failure *failure)
 {
     tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
     struct peer_address peer = address_in(about);
@@ -373,30 +391,37 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     client.absent_advice = NULL;
     client_header(&client, API_CLUSTER_SECRET_HEADER, secret);
     long status = client_request(&client, "POST", "/_cluster/_checkpoint", SLICE_NONE, COPY_US);
-    int r = status == 200 && client_json(&client) != NULL && mkdir(incoming, 0700) == 0
-                ? copy_files(&client, client_json(&client), incoming)
-                : TL_ERR_IO;
-    if (r != 0)
+    int r = status == 200 && client_json(&client) != NULL ? 0 : TL_ERR_IO;
+    if (r == 0 && mkdir(incoming, 0700) != 0)
+        r = note_unwritten(incoming, failure->why);
+    if (r == 0)
+        r = copy_files(&client, client_json(&client), incoming, failure->why);
+    if (r != 0) {
         log_warning("no checkpoint came from %s: %s", url.data,
-                    status == 200 ? error_text(r) : client_error(&client, status));
+                    status != 200             ? client_error(&client, status)
+                    : failure->why[0] != '\0' ? failure->why
+                                              : error_text(r));
+        file_remove_tree(incoming); /* which may fill the disk */
+    }
     client_deinit(&client);
     buf_deinit(&url);
     return r == 0;
 }
 
-/* Returns: whether a copy is complete; *ret_is_named: a live host has this one's name. */
-static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret, bool *ret_is_named)
+/* Returns: whether a copy is complete. */
+static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret,
+                          struct copy_failure *ret_failure)
 {
     struct cmdlog_hosts *hosts;
     bool done = false;
-    *ret_is_named = false;
+    *ret_failure = (struct copy_failure){.is_named = false};
     if (cmdlog_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
         return false;
     for (size_t i = 0; i < hosts->count && !done && !is_stopping(o); i++)
         if (slice_equal(hosts->hosts[i].name, o->name))
-            *ret_is_named = true;
+            ret_failure->is_named = true;
         else
-            done = copy_from(o, hosts->hosts[i].about, secret);
+            done = copy_from(o, hosts->hosts[i].about, secret, ret_failure);
     mem_free(hosts);
     return done;
 }
@@ -421,14 +446,16 @@ static int take_copy(const char *data)
 }
 
 /* Logs that no checkpoint could be copied; at most once in TELL_US, as warn_unreachable(). */
-static void warn_no_copy(const struct member_options *o, bool is_named, uint64_t *told)
+static void warn_no_copy(const struct member_options *o, const struct copy_failure *failure, uint64_t *told)
 {
     if (clock_boot_us() - *told < TELL_US)
         return;
-    log_warning(
-        "this host needs a checkpoint of another one, and no host of the cluster could be asked for it; waiting "
-        "for one");
-    if (is_named)
+    if (failure->why[0] != '\0')
+        log_warning("this host needs a checkpoint of another one, and cannot store it: %s; trying again", failure->why);
+    else
+        log_warning("this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
+                    "waiting for one");
+    if (failure->is_named)
         log_warning("a live host has the name of this one, %.*s; if that is not its own previous process, give this "
                     "one another --node-name",
                     SLICE_ARG(o->name));
@@ -444,11 +471,11 @@ static int copy(const struct member_options *o, struct cmdlog *log, struct ident
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
     int r = write_identity(o->data, identity);
-    bool is_named;
-    while (r == 0 && !copy_from_any(o, log, genesis->secret, &is_named)) {
+    struct copy_failure failure;
+    while (r == 0 && !copy_from_any(o, log, genesis->secret, &failure)) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
-        warn_no_copy(o, is_named, &told);
+        warn_no_copy(o, &failure, &told);
         usleep(500 * STALL_US);
     }
     if (r == 0)
@@ -566,10 +593,8 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
 static int settle_ends(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     char boot[DURABLE_BOOT_BYTES_MAX];
-    const struct poison_host host = {.name = o->name,
-                                     .checkpoint = member->position,
-                                     .log_bytes = member->log_bytes,
-                                     .stopping = o->stopping};
+    const struct poison_host host = {
+        .name = o->name, .checkpoint = member->position, .log_bytes = member->log_bytes, .stopping = o->stopping};
     int r = at_work_open(slice_from(o->data), durable_boot(boot), &member->at_work);
     if (r == 0)
         r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);

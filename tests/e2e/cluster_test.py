@@ -20,6 +20,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import HANGS, PROGRAM, Server  # noqa: E402
+from small_disk import SmallDisk  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 NAMES = ["a", "b", "c"]
@@ -140,6 +141,24 @@ class Creation(Hosts):
         first.start()
         starting.join()
         until(lambda: second.ask("GET", "/w/_doc/1")[0] == 200, "the document")
+
+    def test_host_whose_disk_is_full_says_so_and_copies_when_it_has_space(self):
+        first = self.host("a")
+        text = base64.b64encode(os.urandom(1 << 20)).decode()
+        self.must(first, "PUT", "/w/_doc/1", {"text": text})
+        folder = tempfile.mkdtemp(prefix="tidelock-test-")
+        self.addCleanup(shutil.rmtree, folder)
+        with SmallDisk() as disk:
+            data = os.path.join(folder, "data")  # not on that disk: its log is next to it
+            os.symlink(disk.folder, data)
+            second = self.not_started("b", data=data)
+            disk.fill(leave=1 << 19)
+            starting = self.starting(second, "and cannot store it: ")
+            self.assertIn("No space left on device; trying again", second.errors())
+            disk.make_room()
+            starting.join()
+            self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"text": text})
+            second.stop()
 
     def starting(self, host, wanted):
         """Starts a host that waits. Returns: the thread, when its log has the wanted text."""
