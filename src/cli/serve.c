@@ -392,6 +392,9 @@ static void check_cluster(const struct argp_state *state, const struct serve_opt
     const char *option = o->cluster.url == NULL ? option_of_cluster(o) : NULL;
     if (option != NULL)
         arguments_error(state, "--%s needs --cluster: without it the option has no effect", option);
+    else if (o->cluster.url != NULL && o->http.port == 0 && o->advertise == NULL)
+        arguments_error(state, "--listen with port 0 needs --advertise in a cluster: the other hosts reach this one at "
+                               "that address");
     else
         (void)cluster_options_check_pair(state, &o->cluster);
 }

@@ -341,6 +341,9 @@ class Serve(unittest.TestCase):
                  "clock-skew": "1s", "catch-up": "1g", "cluster-quota": "1g"}
         for name, value in given.items():
             expect(run("serve", "--check-config", "--%s" % name, value), 64, "--%s needs --cluster" % name)
+        port_zero = ["--check-config", "--cluster", "http://127.0.0.1:1/x", "--listen", "127.0.0.1:0"]
+        expect(run("serve", *port_zero), 64, "--listen with port 0 needs --advertise in a cluster")
+        expect(run("serve", *port_zero, "--advertise", "127.0.0.1:9200"), 0)
         expect(run("serve", "--check-config", "--checkpoint", "1023k"), 64, "--checkpoint: at least 1m")
         expect(run("serve", "--check-config", "--catch-up", "0"), 64, "--catch-up: at least 1 byte")
         done = run("serve", "--check-config", "--group", "default", "--host-lease", "3s", "--clock-skew", "500ms", "--catch-up", "2g")
