@@ -1382,6 +1382,31 @@ static void test_one_of_four_hosts_that_differs_ends_alone(void **state)
     expect_success(divide_three_to_one);
 }
 
+/* Host d applies the write when the log has become scarce: all commands are refused, but hosts compare. */
+static void divide_while_log_is_scarce(void)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cmdlog_space scarce = full;
+    struct host hosts[4] = {0};
+    scarce.scarce = true;
+    begin_four(hosts, medium, 1);
+    cmdlog_double_cut(hosts[3].log, true);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    double_medium_set_space(medium, scarce);
+    cmdlog_double_cut(hosts[3].log, false);
+    await_ends(1);
+    if (run(&hosts[0], write_command(WRITE_INDEX, "2")) != PROBLEM_DISK_FULL)
+        abort();
+    double_medium_set_space(medium, tight);
+    must_serve(hosts, 3, hosts, 4);
+}
+
+static void test_host_that_differs_ends_while_log_is_scarce(void **state)
+{
+    (void)state;
+    expect_success(divide_while_log_is_scarce);
+}
+
 static void divide_two_to_two(void)
 {
     struct host hosts[4] = {0};
@@ -1516,6 +1541,7 @@ int main(void)
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),
         cmocka_unit_test(test_one_of_four_hosts_that_differs_ends_alone),
+        cmocka_unit_test(test_host_that_differs_ends_while_log_is_scarce),
         cmocka_unit_test(test_two_of_four_hosts_that_differ_end_and_so_do_the_others),
         cmocka_unit_test(test_side_of_two_that_loses_a_host_first_ends),
         cmocka_unit_test(test_host_that_joins_while_it_differs_ends_alone),
