@@ -117,7 +117,7 @@ class BitFlip(unittest.TestCase):
         self.assert_ends(c)
         ended = self.log_of("c")["mod_revision"]
         self.assertLessEqual(min(int(self.log_of(name, ended)["version"]) - int(self.log_of(name, updated)["version"]) for name in NAMES), HEARTBEATS_MAX)
-        again = subprocess.run([PROGRAM, "serve", "--data", c.data, "--listen", "127.0.0.1:0", *c.options], capture_output=True, text=True, check=False)
+        again = subprocess.run([PROGRAM, "serve", "--data", c.data, "--listen", "127.0.0.1:%d" % free_port(), *c.options], capture_output=True, text=True, check=False)
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("start it with an empty directory", again.stderr)
         shutil.rmtree(c.data)

@@ -390,7 +390,7 @@ class Cluster(Hosts):
         alone.start()
         alone.ask("PUT", "/w/_doc/1", {"v": 2})
         alone.stop()
-        run = subprocess.run([PROGRAM, "serve", "--data", alone.data, "--listen", "127.0.0.1:0", "--node-name", "x", "--cluster", self.cluster],
+        run = subprocess.run([PROGRAM, "serve", "--data", alone.data, "--listen", "127.0.0.1:%d" % free_port(), "--node-name", "x", "--cluster", self.cluster],
                              capture_output=True, text=True, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("empty directory", run.stderr)

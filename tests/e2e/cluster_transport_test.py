@@ -188,7 +188,7 @@ class Transport(unittest.TestCase):
         first.start()
         self.must(first, "PUT", "/w/_doc/1", {"v": 1})
         second = self.host(self.etcd, "b", *self.tls_options(foreign), tls=context)
-        process = subprocess.Popen([PROGRAM, "serve", "--data", second.data, "--listen", "127.0.0.1:0", *second.options], stdout=subprocess.DEVNULL,
+        process = subprocess.Popen([PROGRAM, "serve", "--data", second.data, "--listen", "127.0.0.1:%d" % cluster_test.free_port(), *second.options], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
         try:
             for line in process.stderr:
