@@ -295,7 +295,8 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
 
 /*
  * Takes over the suspects of the previous run. The feed names them: up to the place, if that run
- * ended normally, else up to the present, and for as long as it may still send (invariant 5).
+ * ended normally, else up to the present, and for as long as it may still send (invariant 5). A run
+ * that has left no place may still send, too.
  */
 static void inherit(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
 {
@@ -307,6 +308,8 @@ static void inherit(struct replica *replica, struct progress_of_place *place, tl
     place->inherit = clean ? before->ts : goal + overlap_us;
     if (!clean)
         before->suspects_left_us = replica->options->suspect_us;
+    if (before->ts == 0)
+        before->suspects = *since;
     *since = before->suspects;
     replica->inheriting = *since < place->inherit;
 }
@@ -401,7 +404,7 @@ int follow(struct replica *replica, tl_ts since)
     }
     if (r == 0 && replica->before.ts > 0 && replica->before.other_indices)
         r = begin_anew(replica, &place, "the copy was made with another --index", &since);
-    else if (r == 0 && replica->before.ts > 0)
+    else if (r == 0 && (replica->before.ts > 0 || guard_overlap_us(replica->guard) > 0))
         inherit(replica, &place, &since, goal);
     suspects_set_place(replica->suspects, place.reached);
     while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {

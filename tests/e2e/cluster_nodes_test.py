@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
-from waiting import Waiting, until  # noqa: E402
+from waiting import Waiting, stop_process, until  # noqa: E402
 
 NODE_ID_BYTES = 22
 
@@ -142,7 +142,7 @@ class Nodes(unittest.TestCase):
 
     def test_a_host_that_cannot_reach_the_log_is_red(self):
         a = self.hosts[0]
-        self.etcd.process.send_signal(signal.SIGSTOP)
+        stop_process(self.etcd.process)
         try:
             until(lambda: self.health(a)[0] == "red", "the log is out of reach")
             lost = self.command(a)
@@ -298,7 +298,7 @@ class Nodes(unittest.TestCase):
             reply = self.must(b, method, path, wanted=(404,))
             self.assertEqual(reply["error"]["type"], "transaction_missing_exception")
             self.assertIn("the host that had this query transaction is out of the cluster", reply["error"]["reason"])
-        c.process.send_signal(signal.SIGSTOP)
+        stop_process(c.process)
         try:  # the wait ends with the host's lease
             status, reply = b.ask("POST", "/_search/scroll", {"scroll_id": held, "scroll": "1m"})
             self.assertIn(status, (404, 503), reply)

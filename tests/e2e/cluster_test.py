@@ -21,7 +21,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import HANGS, PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
-from waiting import Waiting, until  # noqa: E402
+from waiting import Waiting, stop_process, until  # noqa: E402
 
 NAMES = ["a", "b", "c"]
 
@@ -338,7 +338,7 @@ class Cluster(Hosts):
             for task in os.listdir("/proc/%d/task" % host.process.pid):
                 with open("/proc/%d/task/%s/stat" % (host.process.pid, task), encoding="ascii") as stat:
                     yield stat.read().rsplit(")", 1)[1].split()[0]
-        host.process.send_signal(signal.SIGSTOP)
+        stop_process(host.process)
         self.addCleanup(host.process.send_signal, signal.SIGCONT)
         until(lambda: set(states()) == {"T"}, "all threads are paused")
 

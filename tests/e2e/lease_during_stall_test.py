@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clock import ClockedServer  # noqa: E402
 import process_guard  # noqa: E402
 from server import HANGS, Server  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import stop_process, until  # noqa: E402
 
 LONG = os.environ.get("TIDELOCK_TEST_LONG")
 STILL = 3.5  # seconds, by the clock of the machine
@@ -79,7 +79,7 @@ class Case(unittest.TestCase):
         self.server.clock.jump(self.STILL)
 
     def stop(self):
-        self.server.process.send_signal(signal.SIGSTOP)
+        stop_process(self.server.process)
         until(lambda: b") T " in process_guard.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
 
     def open(self, ttl=None):

@@ -24,7 +24,7 @@ import process_guard  # noqa: E402
 from clock import Clock  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
 from terminal import need_terminal  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import stop_process, until  # noqa: E402
 
 LOST = 76  # the exit status when the lock was
 ONE_WRITE = len("x\n")  # may have begun in the kernel before the signal came
@@ -418,7 +418,7 @@ class LockOfTheStopped(LockCase):
     def test_stopped_parent(self):
         """The lines that have come in meanwhile say nothing about now; the server, asked, does."""
         job, path = self.start_ticking("--ttl", "10m")
-        job.send_signal(signal.SIGSTOP)
+        stop_process(job)
         self.clock.jump(HOUR)
         job.send_signal(signal.SIGCONT)
         size = os.path.getsize(path)
@@ -435,7 +435,7 @@ class LockOfTheStopped(LockCase):
     def test_stopped_parent_without_server(self):
         self.clock.stand()
         job, path = self.start_ticking("--ttl", "6s")
-        job.send_signal(signal.SIGSTOP)
+        stop_process(job)
         before = self.unread()
         until(lambda: self.unread() > before, "lines come in")
         self.server.kill()
@@ -586,7 +586,7 @@ class LockWhileTheServerIsAway(LockCase):
         super().tearDown()
 
     def away(self):
-        self.server.process.send_signal(signal.SIGSTOP)
+        stop_process(self.server.process)
         until(lambda: b") T " in process_guard.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
 
     def test_stopped_before_the_lease_runs_out(self):

@@ -16,7 +16,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cluster_test  # noqa: E402
 from server import ROOT, Server  # noqa: E402
-from waiting import Waiting, until  # noqa: E402
+from waiting import Waiting, stop_process, until  # noqa: E402
 
 ROUNDS = 100
 
@@ -95,7 +95,7 @@ class Reads(cluster_test.Hosts):
 
     def stopped_during(self, host, act):
         """Stops a host while `act` runs. Returns: what `act` returned."""
-        host.process.send_signal(signal.SIGSTOP)
+        stop_process(host.process)
         try:
             return act()
         finally:
@@ -240,7 +240,7 @@ class Reads(cluster_test.Hosts):
         a, _ = self.pair("--host-lease", "60s")
         self.set(a, "distribute_timestamps", "fast")
         _, ts = timestamp_of(a, "PUT", "/w/_doc/0", {"v": 0})
-        self.etcd.process.send_signal(signal.SIGSTOP)
+        stop_process(self.etcd.process)
         try:
             for path in ("/w/_doc/none?timestamp=%d" % ts, "/_session/none", "/_search/scroll/none"):
                 status, reply = a.ask("GET", path)

@@ -20,7 +20,7 @@ import replicate_test  # noqa: E402
 from replicate_standin_test import Target  # noqa: E402
 from proxy import Meddler  # noqa: E402
 from server import Server  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import stop_process, until  # noqa: E402
 
 
 class Host:
@@ -376,7 +376,7 @@ class Dies(unittest.TestCase):
     def test_silent(self):
         """A host that is stopped is replaced before the lease ends; when it continues, its old attach stream does not end the session."""
         (a, b), copy, process, put, awaited = self.begin(fast=True)
-        a.process.send_signal(signal.SIGSTOP)
+        stop_process(a.process)
         try:
             put(b, 3)
             awaited(3)

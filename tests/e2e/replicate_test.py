@@ -25,7 +25,7 @@ import clock  # noqa: E402
 from proxy import Meddler, Proxy  # noqa: E402
 from server import BUILD, PROGRAM, Server  # noqa: E402
 from terminal import open_terminal  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import stop_process, until  # noqa: E402
 
 TARGET = os.environ.get("TIDELOCK_TARGET")
 LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
@@ -693,7 +693,7 @@ class Following(Copy):
         self.fill(3)
         process = self.follow()
         self.await_equal()
-        process.send_signal(signal.SIGSTOP)
+        stop_process(process)
         self.source.kill()
         self.source.start()
         self.assertIn("a copy of this name is being made already", self.once(expect=75))
@@ -1414,7 +1414,7 @@ class Hostile(Copy):
         def disturb(chance):
             time.sleep(chance.random() * (0.6 if LONG else 0.3))
             if chance.random() < 0.3:
-                process[0].send_signal(signal.SIGSTOP)
+                stop_process(process[0])
                 time.sleep(chance.random() / (1 if LONG else 2))
                 process[0].send_signal(signal.SIGCONT)
                 return
@@ -1536,7 +1536,7 @@ class Seeds(Copy):
         return thread
 
     def pause(self, process, seconds):
-        process.send_signal(signal.SIGSTOP)
+        stop_process(process)
         time.sleep(seconds)
         process.send_signal(signal.SIGCONT)
 

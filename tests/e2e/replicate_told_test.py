@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from replicate_test import without_rests  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import stop_process, until  # noqa: E402
 
 
 class Told(unittest.TestCase):
@@ -97,7 +97,7 @@ class Told(unittest.TestCase):
                 until(lambda: self.copies()["default"]["lag_changes"] == 0, "it is up to date")
                 self.assertEqual(self.copies()["default"]["sent"], 100)
                 self.assertNotIn("secret", json.dumps(self.copies()))
-                process.send_signal(signal.SIGSTOP)
+                stop_process(process)
                 self.put(30)
                 self.assertEqual(self.copies()["default"]["lag_changes"], 30)
                 status = subprocess.run([PROGRAM, "status", "--url", self.source.url], capture_output=True, text=True)

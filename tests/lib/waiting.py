@@ -2,6 +2,8 @@
 """Requests in threads of their own, and waiting for conditions."""
 import http.client
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -39,3 +41,12 @@ def until(condition, what):
             print("still waiting after %.0f s until %s" % (time.monotonic() - begin, what), file=sys.stderr, flush=True)
             report += REPORT_SECONDS
         time.sleep(0.01)
+
+
+def stop_process(process):
+    """Stops a subprocess.Popen with SIGSTOP. Until all its threads have stopped, which on a busy machine takes a while, it may still answer."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:
+        pass  # it has ended, and another thread has its status
