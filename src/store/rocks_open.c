@@ -113,19 +113,25 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
     return retired ? drop_retired(rocks, opened[count - 1], read_only) : NULL;
 }
 
+/*
+ * Compactions begin only now. When one ends, RocksDB 7.8 gives the memtable the limit that held when
+ * the compaction began: one from before would make the memtable full at the limit of the opening.
+ */
 int rocks__never_full(struct rocks_store *rocks)
 {
     char bytes[24], filter[24];
-    const char *const names[] = {"write_buffer_size", "memtable_prefix_bloom_size_ratio"};
-    const char *const values[] = {bytes, filter};
+    const char *const names[] = {"disable_auto_compactions", "write_buffer_size", "memtable_prefix_bloom_size_ratio"};
+    const char *const values[] = {"false", bytes, filter};
     char *error = NULL;
     snprintf(bytes, sizeof bytes, "%zu", ROCKS_NEVER_FULL_BYTES);
     snprintf(filter, sizeof filter, "%.9f", rocks->options.memtable_filter);
     for (int space = 0; space < SPACE_COUNT && error == NULL; space++)
         rocksdb_set_options_cf(rocks->db, rocks->families[space],
-                               rocks_options_space_is_filtered((enum store_space)space) ? 2 : 1, names, values, &error);
+                               rocks_options_space_is_filtered((enum store_space)space) ? 3 : 2, names, values, &error);
     if (error == NULL)
-        rocksdb_set_options_cf(rocks->db, rocks->records, 1, names, values, &error);
+        rocksdb_set_options_cf(rocks->db, rocks->records, 2, names, values, &error);
+    if (error == NULL)
+        rocksdb_set_options_cf(rocks->db, rocks->checkpoints, 1, names, values, &error);
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 

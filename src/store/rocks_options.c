@@ -207,6 +207,8 @@ static void set_background(rocksdb_options_t *options)
     rocksdb_options_set_bytes_per_sync(options, 1 * MIB);
     /* there is one writer, so no memtable with concurrent inserts */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
+    /* until rocks__never_full() */
+    rocksdb_options_set_disable_auto_compactions(options, 1);
 }
 
 static void set_log(rocksdb_options_t *options)

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "store/rocks_internal.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -73,6 +74,56 @@ static void await_disk(struct store *store)
     while ((r = store_checkpointed(store)) == 0)
         usleep(1000);
     assert_int_equal(r, 1);
+}
+
+/* Writes about so many bytes, which do not compress, and the number of the batch, to one space. */
+static void write_large(struct store *store, tl_ts ts, size_t bytes)
+{
+    enum { VALUE_BYTES = 1 << 16 };
+    static char value[VALUE_BYTES];
+    static uint32_t random = 1;
+    struct store_batch *batch = store_batch_new(store);
+    store_batch_begin(batch, ts);
+    for (size_t i = 0; i < bytes / VALUE_BYTES; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "large%zu", i);
+        for (size_t at = 0; at < VALUE_BYTES; at++)
+            value[at] = (char)((random = random * 1664525 + 1013904223) >> 24);
+        store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), slice_make(value, VALUE_BYTES));
+    }
+    snprintf(value, sizeof value, "%d", (int)ts);
+    store_batch_put(batch, SPACE_DOCUMENTS, SLICE_LIT("number"), slice_from(value));
+    assert_int_equal(store_write(store, batch), 0);
+    store_batch_free(batch);
+}
+
+/*
+ * The store is closed before a compaction has ended, which RocksDB begins again when it is opened. At its
+ * end RocksDB 7.8 could reset the limit of the memtable, which then would be flushed without a checkpoint.
+ */
+static void test_compaction_from_opening_does_not_limit_memtable(void **state)
+{
+    enum { COMPACTION_TRIGGER = 4, FILE_BYTES = 12 << 20, MORE_THAN_LIMIT = 2 * ROCKS_OPENING_TABLE_BYTES };
+    struct fixture *f = *state;
+    struct store_value value;
+    tl_ts ts = 0;
+    must_open(f, false);
+    while (ts < COMPACTION_TRIGGER) {
+        write_large(f->store, ++ts, FILE_BYTES);
+        assert_int_equal(store_checkpoint(f->store, SLICE_LIT("checkpoint")), 0);
+        await_disk(f->store);
+    }
+    must_open(f, false);
+    while (rocks__family_sum(rocks_of(f->store), "rocksdb.num-running-compactions") > 0 ||
+           rocks__family_sum(rocks_of(f->store), "rocksdb.compaction-pending") > 0)
+        usleep(1000);
+    write_large(f->store, ts + 1, MORE_THAN_LIMIT);
+    write_large(f->store, ts + 2, 0);
+    await_disk(f->store);
+    must_open(f, false);
+    assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, TL_TS_MAX, SLICE_LIT("number"), &value), 0);
+    assert_true(slice_is(value.bytes, "4"));
+    store_value_release(&value);
 }
 
 static void test_reopened_store_is_as_of_last_checkpoint(void **state)
@@ -402,6 +453,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_reopened_store_is_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_first_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_compaction_from_opening_does_not_limit_memtable, setup, teardown),
         cmocka_unit_test_setup_teardown(test_checkpoint_records_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pieces_are_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_format_is_converted, setup, teardown),
