@@ -131,20 +131,23 @@ void grants__on_deadlock(struct core *core, struct wait *wait)
 
 /* Counters of the step, from which the cost of one operation is computed as a difference. */
 struct usage {
-    uint64_t bytes, steps, mapping;
+    uint64_t bytes, steps, mapping, write;
 };
 
 static struct usage usage_of(const struct core *core)
 {
-    return (struct usage){core->source_bytes, core->script_steps, core->mapping_work};
+    return (struct usage){core->source_bytes, core->script_steps, core->mapping_work, core->write_work};
 }
 
-static uint64_t cost_since(const struct core *core, const struct usage *before)
+/* Returns: the points of an operation since `before`. `cost`: those of its request alone. */
+static uint64_t cost_since(const struct core *core, const struct usage *before, uint64_t cost)
 {
+    uint64_t write = core->command_version < COMMAND_SINCE_WORK_LIMIT ? 0 : core->write_work - before->write;
     uint64_t mapping = core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? 0 : core->mapping_work - before->mapping;
     mapping = mapping > MAPPING_WORK_FREE ? mapping - MAPPING_WORK_FREE : 0;
-    return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
-           (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;
+    cost += (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
+            (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;
+    return cost > write / WRITE_WORK_PER_COST ? cost : write / WRITE_WORK_PER_COST;
 }
 
 static int resume_or_answer(struct core *core, struct wait *wait)
@@ -169,7 +172,7 @@ static int resume_one(struct core *core, struct wait *wait)
     int r = resume_or_answer(core, wait);
     if (r == 0 && command != NULL)
         core__complete(core, command);
-    cost_charge(&core->owners->cost_left, cost + cost_since(core, &before));
+    cost_charge(&core->owners->cost_left, cost_since(core, &before, cost));
     return r == CORE_WAITS ? 0 : r;
 }
 
@@ -200,6 +203,6 @@ int grants__time_out(struct core *core, struct wait *wait, size_t *left)
         r = wait->ops->on_timeout(core, wait);
     else
         grants__end_cancelled(core, wait, false); /* its items must not be tried once more */
-    cost_charge(left, cost + cost_since(core, &before));
+    cost_charge(left, cost_since(core, &before, cost));
     return r;
 }

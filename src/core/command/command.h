@@ -643,7 +643,9 @@ enum {
     /* The scripts and mappings of a write that has waited for locks postpone later items, too. */
     COMMAND_SINCE_RESUMED_LIMIT = 9,
     /* Its purge of outcomes of requests counts their bytes: request_outcome__purge(). */
-    COMMAND_SINCE_PURGED_BYTES = 9
+    COMMAND_SINCE_PURGED_BYTES = 9,
+    /* The work of its items may postpone later items: WRITE_WORK_MAX. */
+    COMMAND_SINCE_WORK_LIMIT = 10
 };
 
 struct command {

@@ -59,6 +59,7 @@ void provisional__put(struct core *core, const struct provisional_entries *entri
     }
     core->in_txn = true;
     core->provisional_changes += store_batch_count(core->batch) - before;
+    core->entry_changes += count;
 }
 
 void provisional__commit(struct core *core, struct slice transaction, uint32_t undo_count)

@@ -123,6 +123,7 @@ int write_executor__record(struct write_executor *exec, struct write_item_state 
     doc_encode(&exec->record, doc);
     update_ephemeral_index(exec, at, doc); /* first: it reads at->old, which an overlay replaces */
     sink_put(&exec->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&exec->record));
+    exec->work += WORK_WRITE; /* the step counts it with its batch */
     exec->bytes += at->key.len + exec->record.len;
     if (exec->sink.overlay == NULL)
         recent_writes_record(&exec->core->recent_writes, at->key, exec->core->ts);
@@ -213,15 +214,18 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
         &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
         "the scripts before it took the [%llu] steps after which a request begins nothing more%s; it was not begun",
         (unsigned long long)update_command_steps_max(&core->limits.script, false),
-        core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? "" : ", or the mappings before it as much time");
+        core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? ""
+        : core->command_version < COMMAND_SINCE_WORK_LIMIT  ? ", or the mappings before it as much time"
+                                                            : ", or the items before it as much time");
 }
 
-/* Whether the scripts or the mappings of earlier items took as much as one command may. */
+/* Whether earlier items, their scripts or their mappings took as much as one command may. */
 static bool limit_reached(const struct write_executor *exec)
 {
     const struct write_run *run = exec->run;
 
-    return exec->steps_taken > update_command_steps_max(&exec->core->limits.script, run->atomic) ||
+    return write_executor__work_limit_reached(exec, WRITE_WORK_MAX) ||
+           exec->steps_taken > update_command_steps_max(&exec->core->limits.script, run->atomic) ||
            write_executor__mapping_limit_reached(exec->core, run->atomic,
                                                  exec->core->mapping_work - exec->mapping_work);
 }
@@ -304,6 +308,7 @@ void write_executor__return_steps(const struct write_executor *exec)
 
 void write_executor__count_script(struct write_executor *exec, const struct update *update)
 {
+    exec->work += update->steps_taken / WORK_SCRIPT_STEPS;
     core__work_indivisible(exec->core, update->steps_taken / WORK_SCRIPT_STEPS);
     exec->core->script_steps += update->steps_taken;
     exec->steps_taken += update->steps_taken;
@@ -339,6 +344,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     doc_multiget_free(exec.multiget);
     write_executor__return_steps(&exec);
     run->script_steps = exec.steps_taken;
+    run->work = exec.work;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__rollback(core);
     *ret_failed = failed;

@@ -135,6 +135,7 @@ struct write_run {
     struct arena *arena;                       /* holds what the results refer to */
     struct write_result *results;
     uint64_t script_steps; /* out: used by scripts */
+    uint64_t work;         /* out: of the items, by which the run was divided (WRITE_WORK_MAX) */
     bool too_long;         /* out: atomic, not done: its scripts exceed their steps */
     bool too_large;        /* out: atomic, not done: exceeds the bytes of a transaction */
 };

@@ -110,6 +110,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
     if (chosen != NULL)
         scatter(command, chosen, &run);
     write->script_steps += run.script_steps;
+    core->write_work += run.work;
     count_postponed(write, range);
     if (run.too_large)
         write__refuse_too_large(core, command);

@@ -16,12 +16,13 @@
 
 #include "base/check.h"
 #include "core/catalog/counter.h"
-#include "core/documents/provisional.h"
-#include "core/documents/path_lookup.h"
 #include "core/documents/doc.h"
+#include "core/documents/path_lookup.h"
+#include "core/documents/provisional.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
 
@@ -61,8 +62,11 @@ void write_executor__flush_entries(struct write_executor *exec)
     struct entry_sink sink = {put_entry, remove_entry, &exec->sink};
     struct entry_sink provisional = {put_provisional, NULL, exec->run->provisional};
 
+    size_t before = store_batch_count(exec->core->batch);
+
     for (struct write_entries *entries = exec->entries; entries != NULL; entries = entries->next)
         entry_set_emit(&entries->set, entries->set.batch != 0 && exec->run->provisional != NULL ? &provisional : &sink);
+    exec->core->entry_changes += store_batch_count(exec->core->batch) - before;
     exec->entries = NULL;
     arena_reset(&exec->core->scratch);
     exec->parsed_bytes = 0;
@@ -263,7 +267,7 @@ static int old_single_values(struct write_executor *exec, struct write_item_stat
     int r;
 
     *ret_values = (struct values){NULL, 0};
-    if (!at->state.live || (at->old.batch != 0 && at->old.single_fields.len == 0))
+    if (!at->state.live || !doc_may_have_single_entries(&at->old))
         return 0;
     r = old_values(exec, at, &all);
     if (r != 0)
@@ -293,6 +297,7 @@ static int change_posting_lists(struct write_executor *exec, struct write_item_s
         doc->batch = at->old.batch;
         doc->single_fields = encode_single_fields(&changes, &exec->core->arena);
     }
+    exec->work += WORK_ENTRY * (uint64_t)(changes.fresh.count + changes.stale.count);
     entry_set_write(entries_of(exec, at->index->number, 0), document_key(at), changes.fresh.items, changes.fresh.count,
                     changes.stale.items, changes.stale.count, 0);
     return 0;
@@ -327,6 +332,8 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
     if (r != 0)
         return tl_trace(r);
     doc->batch = batch;
+    exec->work += (batch != 0 ? WRITE_POSTING_WORK : WORK_ENTRY) * (uint64_t)document->value_count +
+                  WORK_ENTRY * (uint64_t)single_values.count;
     if (batch != 0)
         counters__of(&exec->core->counters, at->index->number)->posting_list_documents++;
     if (batch != 0 && single_values.count > 0) { /* one set has all single entries of a run */
@@ -345,8 +352,10 @@ int write_executor__remove_entries(struct write_executor *exec, struct write_ite
     struct values single_values;
     int r = old_single_values(exec, at, &single_values);
 
-    if (r == 0 && single_values.count > 0)
-        entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items,
-                         single_values.count, 0);
-    return r;
+    if (r != 0 || single_values.count == 0)
+        return r;
+    exec->work += WORK_ENTRY * (uint64_t)single_values.count;
+    entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items, single_values.count,
+                     0);
+    return 0;
 }

@@ -32,6 +32,16 @@
 #define WRITE_MAPPING_WORK_MAX UINT64_C(100000)
 
 /*
+ * Work of items, as this file counts it, after which a run starts no further item: 40 ms, which
+ * leaves a step the time of one usual item and of the mappings. To find the locks of the items, a
+ * part of that.
+ */
+#define WRITE_WORK_MAX (CORE_STEP_WORK / 5 * 4)
+#define WRITE_TARGET_WORK_MAX (CORE_STEP_WORK / 2)
+/* A value that a bulk stores. Its posting list is one of the batch's keys; half of them are shared. */
+#define WRITE_POSTING_WORK (WORK_ENTRY / 2)
+
+/*
  * Returns: whether the mappings of the items so far took so much work that no further item is
  * started. An atomic write cannot be divided, so it may take the work of a step.
  */
@@ -75,6 +85,7 @@ struct write_executor {
     uint64_t script_steps;         /* left to all scripts of the command (update.h) */
     uint64_t steps_taken;          /* by scripts in this run */
     uint64_t mapping_work;         /* core->mapping_work when the run began */
+    uint64_t work;                 /* of this run's items; follows from state and command alone */
     struct doc_multiget *multiget; /* reads previous versions, in a bulk with sorted ids; NULL: not opened */
     struct view committed_view;    /* its view: without the transaction's own writes */
     bool use_multiget;             /* the first item that reads opens it */
@@ -175,12 +186,26 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
 int write_executor__remove_entries(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
 /* Returns: the destination of the run's changes of an index's tree. */
 struct tree_writer write_executor__tree_writer(struct write_executor *exec, const struct catalog_index *index);
-/* Counts a parsed source and its values, for the flush limit and the work of the step. */
+/* Counts work that follows from state and command: of the step, and of the run. */
+static inline void write_executor__work(struct write_executor *exec, uint64_t units)
+{
+    exec->work += units;
+    core__work(exec->core, units);
+}
+/* Counts a parsed source and its values, for the flush limit and the work. */
 static inline void write_executor__count_source(struct write_executor *exec, struct slice source, size_t value_count)
 {
     exec->parsed_bytes += source.len + (uint64_t)value_count * WRITE_FLUSH_VALUE_BYTES;
     exec->core->source_bytes += source.len;
+    exec->work += source.len / WORK_BYTES;
     core__work_indivisible(exec->core, source.len / WORK_BYTES);
+}
+/* Returns: whether the items of a divisible run took so much work that no further item is started. */
+static inline bool write_executor__work_limit_reached(const struct write_executor *exec, uint64_t max)
+{
+    const struct write_run *run = exec->run;
+
+    return exec->core->command_version >= COMMAND_SINCE_WORK_LIMIT && !run->atomic && !run->cleanup && exec->work > max;
 }
 /* Writes out the collected entries. Resets the scratch arena. */
 void write_executor__flush_entries(struct write_executor *exec);

@@ -343,7 +343,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
 {
     int r = DOC_NOT_FOUND;
 
-    core__work(exec->core, WORK_READ); /* also with a prefetch, so that the work does not depend on it */
+    write_executor__work(exec, WORK_READ); /* also with a prefetch, so that the work does not depend on it */
     at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
     if (at->type != NULL && !at->item->id_generated)
         r = read_old(exec, at);
@@ -351,6 +351,8 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
         return 0;
     if (r != 0)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
+    exec->work += levels_work(at); /* the step counts it where the renames are applied */
+    write_executor__work(exec, at->old.stored.len / WORK_READ_BYTES);
     r = is_hidden(exec, at, &at->old);
     if (r < 0)
         return tl_trace(r);
@@ -851,7 +853,9 @@ static int purge_hidden(struct write_executor *exec, const struct write_item_sta
 
     *item = write__removal_of(arena, at->index, at->type, at->item->id, doc->lease, doc->routing);
     write_executor__flush_entries(exec); /* the nested run uses the scratch arena */
-    return write__run(core, &run, &failed);
+    int r = write__run(core, &run, &failed);
+    exec->work += run.work;
+    return r;
 }
 
 /*
@@ -901,7 +905,7 @@ int write_executor__item(struct write_executor *exec, const struct write_item *i
     struct write_item_state at = {.item = item, .result = result};
     int r;
 
-    core__work(exec->core, WORK_ITEM);
+    write_executor__work(exec, WORK_ITEM);
     result->index = item->index;
     result->type = write_executor__type_text(&at);
     result->version = VERSION_NOT_FOUND;

@@ -71,13 +71,19 @@ static struct slice tracked_path(struct core *core, const struct write_item_stat
     return json_parse_stored(&core->scratch, quoted, &json) == 0 ? json_slice(json.root) : SLICE_NONE;
 }
 
+/* Returns: the work of finding the path of a document that renames cannot move: its source is parsed. */
+static uint64_t untracked_path_work(const struct write_item_state *at)
+{
+    return at->old.source.len / WORK_BYTES;
+}
+
 /* Returns: the path of a document that renames cannot move, in the scratch arena; data NULL: none. */
 static struct slice untracked_path(struct core *core, const struct write_item_state *at)
 {
     struct document document = {0};
     struct slice path = SLICE_NONE;
 
-    core__work_indivisible(core, at->old.source.len / WORK_BYTES);
+    core__work_indivisible(core, untracked_path_work(at));
     if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->scratch, &document) == 0)
         path = document.lock_path;
     document_release(&document);
@@ -200,6 +206,8 @@ static int find_paths(struct target_finder *finder, struct write_item_state *at,
         r = source_after(finder, at, &after);
     if (r != 0)
         return r;
+    if (at->state.live && !at->old.path_tracked)
+        finder->exec.work += untracked_path_work(at);
     if (at->state.live)
         target->old_path = stored_path(finder->exec.core, at, before->old_path);
     if (after.data != NULL)
@@ -260,7 +268,8 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     const struct catalog_alias *alias;
     int r = 0;
 
-    core__work(core, WORK_ITEM);
+    write_executor__work(&finder->exec, WORK_ITEM);
+    finder->exec.work += item->source.len / WORK_BYTES;
     core__work_indivisible(core, item->source.len / WORK_BYTES);
     target->index = item->index;
     target->type = write_executor__type_text(&at);
@@ -299,7 +308,10 @@ static struct target_finder make_finder(struct core *core, const struct command 
                  .committed_view = core__view(core, NULL),
                  .script_steps = write_executor__shared_steps(core),
                  .mapping_work = core->mapping_work},
-        .run = {.items = write->items + range.begin, .count = range.end - range.begin, .cleanup = write->cleanup},
+        .run = {.items = write->items + range.begin,
+                .count = range.end - range.begin,
+                .atomic = write->atomic,
+                .cleanup = write->cleanup},
         .begin = range.begin,
     };
 }
@@ -326,7 +338,8 @@ int write__targets(struct core *core, struct command *command, const struct writ
             continue;
         uint64_t mapping_work = 2 * (core->mapping_work - finder.exec.mapping_work); /* made again when they run */
         if (choice->cut && (finder.exec.steps_taken > steps_max ||
-                            write_executor__mapping_limit_reached(core, write->atomic, mapping_work)))
+                            write_executor__mapping_limit_reached(core, write->atomic, mapping_work) ||
+                            write_executor__work_limit_reached(&finder.exec, WRITE_TARGET_WORK_MAX)))
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;
@@ -342,6 +355,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
     doc_multiget_free(finder.exec.multiget);
     write_executor__return_steps(&finder.exec);
     write->script_steps += finder.exec.steps_taken;
+    core->write_work += finder.exec.work;
     if (r < 0)
         return tl_trace(r);
     targets.parsed = finder.parsed;

@@ -16,6 +16,7 @@ enum {
     SCRIPT_STEPS_PER_COST = 500,  /* script steps per point */
     LOCKS_PER_COST = 50,          /* locks requested, or released with their owner, per point */
     SOURCE_BYTES_PER_COST = 4096, /* bytes of document sources per point */
+    WRITE_WORK_PER_COST = 400,    /* work of a write's items (WRITE_WORK_MAX) per point, where that is more */
     MAPPING_WORK_PER_COST = 200,  /* work of making mappings (core__work_mapping()) per point */
     MAPPING_WORK_FREE = 4000,     /* of each operation, without cost: 0.4 ms, some ten fields under locks */
     ACTION_BYTES_PER_COST = 2000, /* bytes of a deferred action, when it requests its locks again */

@@ -205,7 +205,8 @@ static int run(struct core *core, struct command *command)
 
 static void begin_work(struct core *core)
 {
-    core->work = core->indivisible_work = core->script_steps = core->source_bytes = core->mapping_work = 0;
+    core->work = core->indivisible_work = core->script_steps = core->source_bytes = 0;
+    core->mapping_work = core->write_work = 0;
     core->lock_work_before = core->lock_work(core);
 }
 

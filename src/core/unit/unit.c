@@ -37,6 +37,7 @@ void core__begin(struct core *core, tl_ts at)
     INSIST(core->ts < TL_TS_MAX);
     core->async_commit = core->in_txn = false;
     core->provisional_changes = 0;
+    core->entry_changes = 0;
     core->state_changed = false;
     core->change_chain = 0;
     core->origins_created = 0;
@@ -105,13 +106,22 @@ static int write_batch(struct core *core)
     return store_write(core->store, core->batch);
 }
 
+/* Returns: the work of writing the unit's batch. */
+static uint64_t batch_work(const struct core *core)
+{
+    size_t count = store_batch_count(core->batch);
+
+    INSIST(core->entry_changes <= count);
+    return WORK_ENTRY * (uint64_t)core->entry_changes + WORK_WRITE * (uint64_t)(count - core->entry_changes);
+}
+
 int core__commit(struct core *core)
 {
     int r = 0;
 
     REQUIRE(core->open);
     CALL_PARTS(core, finish, core);
-    core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
+    core__work(core, WORK_UNIT + batch_work(core));
     if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core->state_changed)
         core->async_commit = true;
     CALL_PARTS(core, record, core);
@@ -133,9 +143,10 @@ int core__commit(struct core *core)
 void core__rollback(struct core *core)
 {
     REQUIRE(core->open);
-    core__work(core, WORK_WRITE * (uint64_t)store_batch_count(core->batch));
+    core__work(core, batch_work(core));
     core->in_txn = false;
     core->provisional_changes = 0;
+    core->entry_changes = 0;
     core->recorded_ts = TL_TS_NONE;
     CALL_PARTS(core, rollback, core);
     core->state_changed = false;

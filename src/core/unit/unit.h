@@ -91,6 +91,7 @@ struct core {
     uint64_t source_bytes;
     /* Work of the step for making mappings; follows from state and commands: core__work_mapping() */
     uint64_t mapping_work;
+    uint64_t write_work; /* of the items of writes, which follows from state and commands */
     bool indivisible; /* the whole unit is indivisible */
 
     /* The open unit. */
@@ -103,6 +104,7 @@ struct core {
     bool async_commit;          /* the reply need not wait until the unit is durable */
     bool in_txn;                /* ran a request of an open transaction, which a crash rolls back */
     size_t provisional_changes; /* number of provisional entries and undo records in the batch */
+    size_t entry_changes;       /* number of entries and posting lists in the batch, for the work of the step */
     struct store_batch *batch;
     bool state_changed;       /* state outside of the store has changed: core__note_change() */
     uint64_t change_chain;    /* hash over these changes */

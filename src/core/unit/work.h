@@ -24,6 +24,7 @@ enum {
     WORK_READ = 30,       /* a record read by its key */
     WORK_LEVEL = 10,      /* a level of a path, searched for among the renamed directories */
     WORK_WRITE = 20,      /* a record put or deleted */
+    WORK_ENTRY = 10,      /* an entry or posting list put or deleted (mapping/entry.h) */
     WORK_ITEM = 20,       /* an item of a write, whatever its outcome */
     WORK_UNIT = 50,       /* a unit of the core: beginning and writing its batch */
     WORK_OWNER = 100,     /* the end of a session, transaction or waiting request */
@@ -34,6 +35,7 @@ enum {
 /* Amount for one unit: */
 enum {
     WORK_BYTES = 16,        /* bytes of sources, parsed and written */
+    WORK_READ_BYTES = 64,   /* bytes of a record read */
     WORK_MAPPING_BYTES = 6, /* bytes of templates and mappings, parsed or merged */
     WORK_SCRIPT_STEPS = 4,  /* script steps (script.h), 8 to 40 ns each */
 };
