@@ -1316,8 +1316,7 @@ static int emit_visit(void *user, struct search_part *part, const float *score, 
                              .routing = match_doc->doc->routing,
                              .version = match_doc->doc->version,
                              .seq_no = match_doc->doc->seq_no,
-                             .source = match_doc->doc->source,
-                             .single_entries = doc_may_have_single_entries(match_doc->doc)};
+                             .source = match_doc->doc->source};
     visitor->result->hit_count++;
     return visitor->visit(visitor->user, &hit);
 }

@@ -193,7 +193,6 @@ struct search_hit {
     int64_t version;
     int64_t seq_no;
     struct slice source;
-    bool single_entries; /* some of its entries are not in posting lists (mapping/entry.h) */
 };
 /* Returns: 0 to continue; any other code ends search_next_each() with that code. */
 typedef int search_visit(void *user, const struct search_hit *hit);

@@ -92,27 +92,38 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
     def fill_with_texts(self):
-        """60 documents, each with an entry for each of its 5,000 words, put one by one."""
-        text = " ".join("w%d" % i for i in range(5000))
-        for i in range(60):
+        """40 documents, each with an entry for each of its 3,000 words, put one by one."""
+        text = " ".join("w%d" % i for i in range(3000))
+        for i in range(40):
             self.server.must("PUT", "/u/_doc/%d" % i, {"text": text, "n": i})
 
     def test_bulk_is_divided_by_the_documents_that_it_replaces(self):
-        """Each action has a few bytes, and removes 5,000 entries."""
+        """Each action has a few bytes, and removes 3,000 entries."""
         for action in "index", "delete":
             self.fill_with_texts()
             before = self.figure('tidelock_commands_total{command="write"}')
-            body = "".join('{"%s":{"_index":"u","_id":"%d"}}\n' % (action, i) + '{"n":0}\n' * (action == "index") for i in range(60))
+            body = "".join('{"%s":{"_index":"u","_id":"%d"}}\n' % (action, i) + '{"n":0}\n' * (action == "index") for i in range(40))
             answer = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
-            self.assertEqual([item[action]["status"] for item in answer["items"]], [200] * 60)
-            self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 10)
+            self.assertEqual([item[action]["status"] for item in answer["items"]], [200] * 40)
+            self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
             self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_bulk_in_a_transaction_is_divided_by_the_documents_that_it_replaces(self):
+        self.fill_with_texts()
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        body = "".join('{"delete":{"_index":"u","_id":"%d"}}\n' % i for i in range(40))
+        answer = json.loads(self.server.request("POST", "/_bulk?transaction=" + transaction, body, {"Content-Type": "application/x-ndjson"}).body)
+        self.assertEqual([item["delete"]["status"] for item in answer["items"]], [200] * 40)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/u/_count")["count"], 0)
 
     def test_by_query_is_divided_by_the_documents_that_it_finds(self):
         self.fill_with_texts()
+        before = self.figure('tidelock_commands_total{command="write"}')
         answer = self.server.must("POST", "/u/_delete_by_query", {"query": {"match_all": {}}})
-        self.assertEqual((answer["deleted"], answer["failures"]), (60, []))
-        self.assertGreater(answer["batches"], 10)
+        self.assertEqual((answer["deleted"], answer["failures"]), (40, []))
+        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
     def test_session_end_with_long_actions_is_divided(self):

@@ -9,7 +9,6 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
-#include "api/documents/bulk_work.h"
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
@@ -34,6 +33,7 @@ struct bulk_request {
     struct write_result *results; /* of those of its items that the core sees, when it has postponed some; else NULL */
     size_t result_count;
     size_t resubmitted_max; /* number of postponed items in the next command */
+    size_t piece_items_max; /* number of items in the next piece */
     uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
     uint64_t steps_taken;   /* by scripts so far */
     size_t explained;       /* bytes in failed items that describe the holders of their locks */
@@ -286,23 +286,23 @@ static size_t items_for_core(struct request *request, struct command *command, c
 }
 
 /*
- * Begins the next piece, after the current one. The pieces of a named request do not depend on
- * stored documents: its repetition must have the same ones.
+ * Begins the next piece, after the current one. Since items that the core postpones are logged twice,
+ * the pieces after that have about as many as it ran, and become larger again. Not those of a named
+ * request: its repetition must have the same ones.
  */
 static void next_piece(const struct request *request, struct bulk_request *bulk)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1;
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
+    bulk->piece_items_max = request->named.id.len > 0 || more > BULK_PIECE_ITEMS_MAX ? BULK_PIECE_ITEMS_MAX : more;
     bulk->begin = bulk->end;
     bulk->until_us = write_wait_end(&bulk->options);
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
-    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < BULK_PIECE_ITEMS_MAX &&
+    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
            bytes < BULK_PIECE_BYTES_MAX)
         bytes += bulk->bulk.items[bulk->end++].source.len;
-    if (!bulk->atomic && request->transaction.len == 0 && request->named.id.len == 0 && bulk->begin < bulk->end)
-        bulk->end = bulk->begin + bulk_work_fitting(request, bulk->bulk.items + bulk->begin, bulk->end - bulk->begin);
 }
 
 static int bulk_done(struct request *request, struct command *command);
@@ -375,6 +375,8 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     bulk->steps_taken += write->script_steps;
     /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
+    if (write->postponed_count > 0)
+        bulk->piece_items_max = (write->item_count - write->postponed_count) / 8 * 7;
     if (bulk->results == NULL && (refused || write->postponed_count == 0))
         return false;
     if (bulk->results == NULL) {
@@ -423,6 +425,7 @@ static int bulk_submit(struct request *request, struct bulk_request *bulk)
     bulk->failed = false;
     bulk->begin = bulk->end = 0;
     bulk->results = NULL;
+    bulk->piece_items_max = BULK_PIECE_ITEMS_MAX;
     bulk->steps_taken = 0;
     request->context = bulk;
     return submit_piece(request);

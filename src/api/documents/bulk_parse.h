@@ -14,7 +14,7 @@
 #define BULK_ITEMS_MAX 1000000
 /*
  * Larger bodies, where not atomic, go to the core in pieces of at most so many actions, or a little
- * more than so many bytes; and any body in pieces of limited work (bulk_work.h).
+ * more than so many bytes. The core divides pieces further, by their work (WRITE_WORK_MAX).
  */
 #define BULK_WHOLE_BYTES_MAX ((size_t)2 << 20)
 #define BULK_PIECE_ITEMS_MAX 2000

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "api/request/api_internal.h"
-#include "api/documents/bulk_work.h"
 #include "api/documents/by_query.h"
 #include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
@@ -71,10 +70,9 @@ struct batch {
     struct command *command;
     size_t noops;
     size_t hits;
-    size_t bytes;  /* of the hits' sources */
-    uint64_t work; /* estimated, of the command (bulk_work.h) */
-    bool enough;   /* they are as many as a batch may hold */
-    int r;         /* what ended it */
+    size_t bytes; /* of the hits' sources */
+    bool enough;  /* they are as many as a batch may hold */
+    int r;        /* what ended it */
 };
 
 static struct slice copy(struct batch *batch, struct slice text)
@@ -291,8 +289,7 @@ static int take_hit(void *user, const struct search_hit *found)
         r = run_script(batch, item, hit, &wanted);
     batch->command->write.item_count += r == 0 && wanted;
     batch->bytes += hit->source.len;
-    batch->work += bulk_work_of_old(hit->source, hit->single_entries) + bulk_work_of_new(item->source);
-    batch->enough = batch->bytes >= BATCH_BYTES_MAX || batch->work >= BULK_PIECE_WORK_MAX;
+    batch->enough = batch->bytes >= BATCH_BYTES_MAX;
     return r;
 }
 
