@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The reported status of copies: GET /_changes/_consumers, /_cat/copies, `tidelock status`; of copies that run, have ended, are silent or stopped."""
+import contextlib
 import json
 import os
 import signal
@@ -29,6 +30,25 @@ class Told(unittest.TestCase):
     def put(self, count):
         self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n' % (i, i) for i in range(count)))
         return self.source.must("GET", "/_timestamp")["timestamp"]
+
+    @contextlib.contextmanager
+    def comparing_copy(self, target, environment=None):
+        """A copy that compares every second, inside the `with` statement; it ends with status 0. Yields: the list of its lines about documents that are not equal, filled at its end."""
+        unequal = []
+        with tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"],
+                                       stderr=errors, env=environment)
+            try:
+                yield unequal
+                process.terminate()
+                process.wait()
+            finally:
+                process.kill()
+                process.wait()
+            errors.seek(0)
+            lines = errors.read().splitlines()
+        self.assertEqual(process.returncode, 0, "\n".join(lines))
+        unequal += [line for line in lines if "not equal" in line]
 
     def test_consumer_without_copy(self):
         """Any consumer of the feed may report its status."""
@@ -128,9 +148,8 @@ class Told(unittest.TestCase):
     def test_compares_by_itself(self):
         """Foreign changes of the target are found and repaired, while the feed is followed."""
         self.put(50)  # it compares at a hundredth of its speed
-        with Server() as target, tempfile.TemporaryFile("w+") as errors:
-            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=errors)
-            try:
+        with Server() as target:
+            with self.comparing_copy(target) as unequal:
                 until(lambda: self.copies().get("default", {}).get("verified_differences") == 0, "it has compared once")
                 target.must("DELETE", "/fs/_doc/7")
                 target.must("PUT", "/fs/_doc/stray", {"n": 1})
@@ -140,16 +159,7 @@ class Told(unittest.TestCase):
                 until(lambda: target.ask("GET", "/fs/_doc/7")[0] == 200 and target.ask("GET", "/fs/_doc/stray")[0] == 404
                       and target.must("GET", "/fs/_doc/8")["_source"] == {"n": 8}, "all is mended")
                 until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again")
-                process.terminate()
-                process.wait()
-            finally:
-                process.kill()
-                process.wait()
-            errors.seek(0)
-            said = errors.read()
-            self.assertEqual(process.returncode, 0, said)
-            self.assertEqual(sorted({line for line in said.splitlines() if "not equal" in line}),
-                             ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
+            self.assertEqual(sorted(set(unequal)), ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
 
     def test_newer_document_is_reported_once(self):
         """Several comparisons find it; it is not counted as repaired. Another one is reported besides."""
@@ -162,23 +172,14 @@ class Told(unittest.TestCase):
                       "it has compared again")
                 before = self.copies()["default"]["verified_at"]
                 self.source.must("PUT", "/fs/_doc/came", {"n": before})  # the next comparison is of a later timestamp
-        with Server() as target, tempfile.TemporaryFile("w+") as errors:
-            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=errors, env=without_rests())
-            try:
+        with Server() as target:
+            with self.comparing_copy(target, without_rests()) as unequal:
                 until(lambda: self.copies().get("default", {}).get("state") == "following", "it follows")
                 for id, count in (("7", 1), ("9", 2)):
                     target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, 1 << 60), {"n": -1})
                     compared(count)
-                process.terminate()
-                process.wait()
-            finally:
-                process.kill()
-                process.wait()
-            errors.seek(0)
-            said = errors.read()
-            self.assertEqual(process.returncode, 0, said)
             # A comparison without rests may begin and end while fs/came is on its way.
-            self.assertEqual([line for line in said.splitlines() if "not equal" in line and "fs/came" not in line],
+            self.assertEqual([line for line in unequal if "fs/came" not in line],
                              ["tidelock replicate: fs/%s is not equal: the target has a version above the source's timestamp, and keeps it" % id for id in ("7", "9")])
             self.assertEqual(self.copies()["default"]["mended"], 0)
 

@@ -88,12 +88,17 @@ class Gate(unittest.TestCase):
             self.assertIn(text, output)
 
     def test_sound(self):
-        """A test's row has its processor time, including that of its child processes, next to its seconds; a part has the sum of its tests."""
+        """A test's row has its processor time, including that of its child processes, next to its seconds; a part has the sum of its tests.
+        A test of part program and one of part threads wait for each other: these parts run at the same time."""
         burn = "while time.process_time() < 0.3: pass"
-        output, passed = self.green(busy=("'e2e'", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n%s" % ("import time\n" + burn, burn)))
+        wait = "while not os.path.exists(os.path.join(os.path.dirname(mark), %r)): time.sleep(0.01)"
+        race = "if os.environ['TIDELOCK_TEST_BUILD'] == 'tsan':\n    open(mark + '-tsan', 'w').close()\n    " + wait % "bounds"
+        output, passed = self.green(
+            "program, plain and threads, threads", bounds=("'e2e', 'plain'", wait % "race-tsan"), race=("'unit', 'threads'", race),
+            busy=("'e2e'", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n%s" % ("import time\n" + burn, burn)))
         self.assertEqual(passed, 8, output)  # the one with threads runs twice
         self.assertNotIn("FLAKY", output)
-        for line in (r"small:e2e / busy", r"e2e, e2e"):
+        for line in (r"small:e2e / busy", r"e2e, e2e\+alone"):
             seconds = re.search(r"^ +[\d.]+ s +([\d.]+) s  .*%s$" % line, output, re.MULTILINE)
             self.assertGreaterEqual(float(seconds.group(1)), 0.6, output)
 
