@@ -215,6 +215,7 @@ struct replay {
  */
 static void check_chain(struct replay *replay, const struct list *commands, cmdlog_position position)
 {
+    REQUIRE(replay->core != NULL && position != 0);
     const struct command *first = list_entry(commands->next, struct command, link);
     if (list_empty(commands) || first->type != COMMAND_MARK)
         return;
@@ -268,6 +269,7 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
     }
     if (core == NULL)
         free_commands(&commands);
+    INSIST(r != 0 || list_empty(&commands));
     recover_free_completed(&replay->effects);
     return r;
 }
@@ -318,6 +320,7 @@ static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, 
 static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct held *held = &replay->held;
+    REQUIRE(entry->position > held->position);
     cmdlog_position skipped;
     enum recover_annotation annotation = recover_read_annotation(entry->bytes, &skipped);
     if (annotation == RECOVER_TRIED)
@@ -348,6 +351,7 @@ static int replay(struct replay *replay, struct cmdlog *log)
     recovered->position = from;
     while (r == 0 && (r = cmdlog_next(cursor, &entry)) == 0) {
         r = replay_next(replay, &entry);
+        INSIST(entry.position > recovered->position);
         recovered->position = entry.position;
         recovered->replayed_bytes += entry.bytes.len;
     }
@@ -405,6 +409,7 @@ void recover_close_core(struct core *core)
 
 int recover_append_annotation(struct cmdlog *log, const struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TRIED || command->type == COMMAND_SKIP);
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct command_group_header head = {0};
     cmdlog_position position;
