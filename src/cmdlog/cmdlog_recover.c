@@ -106,6 +106,7 @@ static int read_header(struct cmdlog_file *log, uint64_t number, struct segment_
 static int read_oldest(struct recovery *recovery)
 {
     struct cmdlog_file *log = recovery->log;
+    REQUIRE(log->segment_count > 0);
     struct segment_header header;
     int r = read_header(log, log->segments[0].number, &header);
     if (r < 0)
@@ -148,6 +149,7 @@ static int read_headers(struct recovery *recovery, size_t *ret_following)
         if (segment->number == log->segments[0].number + i)
             *ret_following = i + 1;
     }
+    ENSURE(*ret_following > 0); /* the oldest segment follows itself */
     return 0;
 }
 
@@ -222,6 +224,7 @@ static int flush_rewrite(struct recovery *recovery, const struct cmdlog_reader *
 static int rewrite_record(struct recovery *recovery, const struct cmdlog_reader *reader, uint64_t offset,
                           struct slice record)
 {
+    REQUIRE(!recovery->log->read_only && record.len % RECORD_ALIGN == 0);
     int r = 0;
     if (recovery->rewrite.len >= REWRITE_BYTES || recovery->rewrite_offset + recovery->rewrite.len != offset)
         r = flush_rewrite(recovery, reader);
@@ -266,6 +269,7 @@ static int scan_segment(struct recovery *recovery, struct cmdlog_reader *reader,
 /* Returns: the index of the last segment that starts at or before the newest checkpoint. */
 static size_t scan_start(const struct cmdlog_file *log, size_t sound)
 {
+    REQUIRE(sound > 0 && sound <= log->segment_count);
     size_t first = 0;
     for (size_t i = 1; i < sound; i++)
         if (!log->segments[i].continued && log->segments[i].position <= log->checkpoints[0].position)
@@ -285,6 +289,7 @@ static int scan_log(struct recovery *recovery, size_t sound)
     recovery->in_entry = log->segments[i].continued;
     recovery->entry_start = recovery->end;
     recovery->entry_crc = log->segments[i].number == 1 ? log->segments[i].prev_crc : 0;
+    INSIST(i < sound);
     while (r == 0) {
         const struct cmdlog_segment *segment = &log->segments[i];
         /* A segment that does not continue the one before it is no longer part of the log. */
@@ -310,6 +315,7 @@ static int search_segment(struct recovery *recovery, size_t i)
     struct cmdlog_reader reader = {0};
     struct record record;
     uint64_t from = i == recovery->end.segment ? recovery->end.offset : SEGMENT_HEADER_BYTES;
+    REQUIRE(i >= recovery->end.segment);
     int r = cmdlog_reader_open(&reader, log, &log->segments[i], from, 0);
     while (r == 0 || r == READER_INVALID) {
         r = cmdlog_reader_search(&reader, &record);
@@ -350,6 +356,7 @@ static bool all_zero(struct slice bytes)
 /* Zeroes the rest of the last segment. After a seal, writes only where bytes are nonzero. */
 static int zero_rest(struct cmdlog_file *log, int file)
 {
+    REQUIRE(!log->read_only);
     enum { STEP = 64 << 10 };
     char *bytes = mem_alloc(STEP);
     char *zeros = mem_zalloc(STEP);
@@ -384,6 +391,7 @@ static int drop_later(struct cmdlog_file *log)
 
 static int truncate_log(struct cmdlog_file *log)
 {
+    REQUIRE(log->end.segment < log->segment_count && log->end.offset >= SEGMENT_HEADER_BYTES);
     struct cmdlog_segment *last = &log->segments[log->end.segment];
     char name[CMDLOG_FILE_NAME_BYTES];
     cmdlog_segment_name(last->number, name);
@@ -403,6 +411,7 @@ static int truncate_log(struct cmdlog_file *log)
 /* Syncs segments before the last: records were rewritten, or not synced by an earlier process. */
 static int sync_earlier(struct cmdlog_file *log, size_t from)
 {
+    REQUIRE(!log->read_only && log->end.segment < log->segment_count);
     for (size_t i = from; i < log->end.segment; i++) {
         char name[CMDLOG_FILE_NAME_BYTES];
         int file;

@@ -173,6 +173,7 @@ static void make_keys(struct cmdlog_etcd *log)
     buf_slice(&log->keys, log->prefix);
     buf_lit(&log->keys, "/genesis");
     log->key_genesis = slice_make(log->keys.data + at, log->keys.len - at);
+    ENSURE(log->key_host.data == log->keys.data); /* the buffer was not moved */
 }
 
 static int refuse(const char *text, char **ret_reason)
@@ -204,8 +205,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     pthread_cond_init(&log->changed, NULL);
     list_init(&log->tasks);
     int r = etcd_client_read_prefix(slice_make(log->url, options->url.len), &log->prefix, ret_reason);
-    if (r == 0)
-        make_keys(log);
+    make_keys(log); /* the requests below have keys, even if none is sent */
     appender__init(log);
     membership__init(log);
     follower__init(log);

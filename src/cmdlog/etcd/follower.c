@@ -113,6 +113,7 @@ static void watch_ended(struct grpc_call *call, int status, struct slice text)
 
 static uint64_t begin_watch(struct etcd_cursor *cursor, uint64_t now)
 {
+    REQUIRE(cursor->watch_wanted && cursor->from > 0); /* from 0 a watch begins with the newest entry */
     struct cmdlog_etcd *log = cursor->log;
     if (now < cursor->retry)
         return cursor->retry;
@@ -444,6 +445,7 @@ cmdlog_position follower__position(const struct cmdlog_cursor *base)
 
 int follower__follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cursor **ret_cursor)
 {
+    REQUIRE(from > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct etcd_cursor *cursor = mem_zalloc(sizeof *cursor);
     cursor->cursor = (struct cmdlog_cursor){base->functions, base->shared};
