@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/check.h"
 #include "core/acquire/acquire.h"
 #include "core/acquire/ask.h"
 #include "core/acquire/grants.h"
@@ -198,6 +199,7 @@ static int verify_document(struct core *core, const struct catalog_index *index,
 static int use_finding(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
                        const struct path_finding *finding, bool *ret_at, bool *ret_below)
 {
+    REQUIRE(finding->ts != TL_TS_NONE);
     int r = verify_document(core, index, view, path, finding->document, ret_at, ret_below);
     if (r == 0)
         r = verify_document(core, index, view, path, finding->below, ret_at, ret_below);
@@ -215,6 +217,7 @@ static int probe_committed(struct core *core, const struct command *command, con
                            const struct view *view, struct slice path, const struct path_finding *finding, bool *ret_at,
                            bool *ret_below)
 {
+    REQUIRE(view->overlay == NULL);
     size_t read;
     if (empty_paths_contains(&core->empty_paths, index->number, path, delimiter))
         return 0;
@@ -245,6 +248,7 @@ static int probe_path(struct core *core, const struct command *command, const st
         return probe_committed(core, command, index, view, path, finding, ret_at, ret_below);
     int r = path_lookup_exists_within(view, index->number, index->mapping, path, MISSES_MAX,
                                       command->rename.single_step ? NULL : reads_left, ret_at, ret_below, &misses);
+    ENSURE(*reads_left <= before);
     core__work(core, MISS_WORK * (uint64_t)(command->rename.single_step ? misses : before - *reads_left));
     return r == PATH_LOOKUP_INCOMPLETE ? PROBE_LIMITED : r;
 }

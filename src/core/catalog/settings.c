@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "json/write.h"
 
 /* State of the walk over nested JSON. */
@@ -202,6 +203,7 @@ struct slice settings_get(const struct settings *settings, struct slice key)
 
 void settings_set(struct settings *settings, struct arena *arena, struct slice key, struct slice text)
 {
+    REQUIRE(key.len > 0 && arena != NULL);
     struct slice *value = arena_alloc(arena, sizeof(*value));
     struct setting change = {.key = arena_copy(arena, key), .values = value, .value_count = 1};
     struct settings changes = {&change, 1};
@@ -225,6 +227,7 @@ static void write_value(struct json_writer *writer, const struct setting *settin
 /* Returns: the next component of a dotted key after `depth` bytes; empty at its end. */
 static struct slice segment(struct slice key, size_t depth)
 {
+    REQUIRE(depth <= key.len);
     struct slice rest = slice_from_offset(key, depth);
     return slice_make(rest.data, slice_find_byte(rest, '.'));
 }

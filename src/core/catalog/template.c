@@ -6,6 +6,7 @@
  * A template is stored as JSON as GET renders it: {"order", "version", "index_patterns",
  * "settings", "mappings", "aliases"}.
  */
+#include "base/check.h"
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
@@ -226,6 +227,7 @@ static size_t find_matching(struct core *core, const struct index_draft *draft, 
 
 int template__apply(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
     yyjson_val **templates = arena_alloc(arena, (all + 1) * sizeof(*templates));
     bool composed;

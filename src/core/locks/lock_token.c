@@ -22,6 +22,7 @@ static struct lock_hold **bucket_of(const struct lock_table *table, tl_ts token,
 
 static void put(struct lock_table *table, struct lock_hold *hold)
 {
+    REQUIRE(hold->token != TL_TS_NONE);
     struct lock_hold **bucket = bucket_of(table, hold->token, hold->resource);
     hold->token_chain = *bucket;
     *bucket = hold;

@@ -39,6 +39,7 @@ static void drop(struct empty_paths *paths, size_t i)
 
 static void put(struct empty_paths *paths, const struct empty_path *element)
 {
+    REQUIRE(element->path.len > 0 && (element->watched_at == TL_TS_NONE) == (element->watched_below == TL_TS_NONE));
     size_t existing = find(paths, element->index, element->path);
     if (existing < paths->count)
         drop(paths, existing);
@@ -59,6 +60,7 @@ void empty_paths_add(struct empty_paths *paths, uint32_t index, struct slice pat
 
 void empty_paths_watch(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter, tl_ts ts)
 {
+    REQUIRE(ts < TL_TS_MAX); /* that says that a watch has ended */
     size_t i = find(paths, index, path);
     if (path.len == 0 || ts == TL_TS_NONE)
         return;

@@ -190,6 +190,7 @@ int tree__read_length(const struct tree *tree, struct slice key, size_t *ret_len
 
 int tree__origin_at(const struct tree *tree, struct slice dirent, struct arena *arena, struct slice *ret_origin)
 {
+    REQUIRE(dirent.len > 0); /* the root is not renamed */
     struct tree_relocation relocation;
     int r = tree__read_dirent(tree, dirent, arena, ret_origin);
 
@@ -340,6 +341,7 @@ static int read_dirents(const struct tree *tree, struct slice prefix, struct sli
 static int is_below(const struct tree *tree, struct slice dirent, size_t origin_len, struct arena *arena,
                     bool *ret_below)
 {
+    REQUIRE(origin_len < dirent.len);
     *ret_below = true;
     for (size_t end = tree_parent_length(dirent, tree->delimiter); *ret_below && end > origin_len;
          end = tree_parent_length(slice_make(dirent.data, end), tree->delimiter)) {
