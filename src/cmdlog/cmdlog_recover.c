@@ -35,9 +35,9 @@ struct recovery {
 
 enum { REWRITE_BYTES = 256 << 10 };
 
-static int refuse(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_log(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
 
-static int refuse(struct recovery *recovery, int code, const char *format, ...)
+static int refuse_log(struct recovery *recovery, int code, const char *format, ...)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     char line[512];
@@ -112,8 +112,8 @@ static int read_oldest(struct recovery *recovery)
     if (r < 0)
         return tl_trace(r);
     if (r > 0)
-        return refuse(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 ", the oldest, is damaged",
-                      log->segments[0].number);
+        return refuse_log(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 ", the oldest, is damaged",
+                          log->segments[0].number);
     memcpy(log->identity, header.identity, sizeof log->identity);
     log->segment_bytes = header.bytes;
     return 0;
@@ -140,8 +140,8 @@ static int read_headers(struct recovery *recovery, size_t *ret_following)
         if (r < 0)
             return tl_trace(r);
         if (r > 0 || !belongs_to_log(log, &header))
-            return refuse(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 " is damaged, or another log's",
-                          segment->number);
+            return refuse_log(recovery, TL_ERR_CORRUPT,
+                              "the header of segment %016" PRIx64 " is damaged, or another log's", segment->number);
         segment->position = header.position;
         segment->prev_crc = header.prev_crc;
         segment->continued = header.continued;
@@ -336,11 +336,11 @@ static int check_damage(struct recovery *recovery)
     }
     if (recovery->evidence < recovery->position)
         return 0;
-    return refuse(recovery, TL_ERR_CORRUPT,
-                  "entry %" PRIu64 " cannot be read, though it was durable up to %" PRIu64 ": segment %016" PRIx64
-                  " is damaged at offset %" PRIu64,
-                  recovery->position, recovery->evidence, log->segments[recovery->end.segment].number,
-                  recovery->end.offset);
+    return refuse_log(recovery, TL_ERR_CORRUPT,
+                      "entry %" PRIu64 " cannot be read, though it was durable up to %" PRIu64 ": segment %016" PRIx64
+                      " is damaged at offset %" PRIu64,
+                      recovery->position, recovery->evidence, log->segments[recovery->end.segment].number,
+                      recovery->end.offset);
 }
 
 /* --- Truncation --------------------------------------------------------------------------------------------------- */
@@ -434,8 +434,8 @@ static int make_new(struct recovery *recovery)
     struct cmdlog_file *log = recovery->log;
     REQUIRE(log->segment_count == 0);
     if (log->checkpoints[0].position > 0)
-        return refuse(recovery, TL_ERR_CORRUPT, "there is a checkpoint at entry %" PRIu64 ", but no segment",
-                      log->checkpoints[0].position);
+        return refuse_log(recovery, TL_ERR_CORRUPT, "there is a checkpoint at entry %" PRIu64 ", but no segment",
+                          log->checkpoints[0].position);
     char slots[SEGMENT_HEADER_BYTES + RECORD_HEADER_BYTES] = {0};
     size_t len;
     int r = 0;
@@ -444,7 +444,7 @@ static int make_new(struct recovery *recovery)
     if (r < 0)
         return tl_trace(r);
     if (cmdlog_get_u64(slots + 8) != 0 || cmdlog_get_u64(slots + SEGMENT_HEADER_BYTES + 8) != 0)
-        return refuse(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
+        return refuse_log(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
     if (log->read_only)
         return 0;
     static const char unknown[CMDLOG_IDENTITY_BYTES];
@@ -468,10 +468,10 @@ static int reaches_checkpoint(struct recovery *recovery)
     cmdlog_position whole = oldest->position + (oldest->continued ? 1 : 0);
     if (log->checkpoints[0].position == 0 || whole <= log->checkpoints[0].position + 1)
         return 0;
-    return refuse(recovery, TL_ERR_CORRUPT,
-                  "the newest checkpoint is at entry %" PRIu64 ", but the oldest segment, %016" PRIx64
-                  ", begins with entry %" PRIu64,
-                  log->checkpoints[0].position, oldest->number, whole);
+    return refuse_log(recovery, TL_ERR_CORRUPT,
+                      "the newest checkpoint is at entry %" PRIu64 ", but the oldest segment, %016" PRIx64
+                      ", begins with entry %" PRIu64,
+                      log->checkpoints[0].position, oldest->number, whole);
 }
 
 int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason)

@@ -256,7 +256,7 @@ static int read_checkpoint(struct store *store, cmdlog_position *ret_position, s
  * Finds out whether the process ended in an entry that this start would apply. Another entry is
  * dropped from the page.
  */
-static int find(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
+static int find_end(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
 {
     cmdlog_position checkpoint;
     size_t bytes;
@@ -274,7 +274,7 @@ static int find(struct store *store, struct cmdlog *log, struct at_work *at_work
 
 /* --- The decision ------------------------------------------------------------------------------------------------- */
 
-static int refuse(const struct poison *poison, char **ret_reason)
+static int refuse_entry(const struct poison *poison, char **ret_reason)
 {
     REQUIRE(poison->in_log);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -355,11 +355,11 @@ static int decide(const struct poison *poison, struct cmdlog *log, struct at_wor
 {
     REQUIRE(poison->in_log && poison->found.position != 0);
     if (choice->skip == poison->found.position)
-        return poison->last ? skip(poison, log, at_work) : refuse(poison, ret_reason);
+        return poison->last ? skip(poison, log, at_work) : refuse_entry(poison, ret_reason);
     if (choice->retry == poison->found.position)
         at_work_retry_entry(at_work);
     else if (poison->found.ends >= AT_WORK_ENDS_MAX)
-        return refuse(poison, ret_reason);
+        return refuse_entry(poison, ret_reason);
     log_warning("the server ended while it applied entry %" PRIu64
                 " of the log, and applies it again now. If it ends once more, the next start is refused, and says what "
                 "can be done. The entry: %.*s",
@@ -386,7 +386,7 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
                   char **ret_reason)
 {
     struct poison poison = {.text = BUF_INIT(BUF_UNLIMITED)};
-    int r = find(store, log, at_work, &poison);
+    int r = find_end(store, log, at_work, &poison);
     if (r == 0) {
         warn_unused_options(&poison, choice);
         if (poison.in_log)

@@ -332,7 +332,7 @@ static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
  * Starts the attempts that are due, among the first two puts. The second starts when all of the
  * first has been sent, so that it arrives after it.
  */
-static uint64_t run(struct etcd_client_task *task, uint64_t now)
+static uint64_t run_appender(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, appender_task);
     uint64_t next = UINT64_MAX;
@@ -551,7 +551,7 @@ void appender__init(struct cmdlog_etcd *log)
     list_init(&log->puts);
     list_init(&log->settled);
     log->version_request = BUF_INIT(BUF_UNLIMITED);
-    log->appender_task.run = run;
+    log->appender_task.run = run_appender;
     list_append(&log->tasks, &log->appender_task.link);
 }
 

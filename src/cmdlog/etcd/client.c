@@ -395,7 +395,7 @@ static uint64_t run_all(struct etcd_client *client, uint64_t now)
     return next;
 }
 
-static void work(struct etcd_client *client, int i, short events, uint64_t now)
+static void work_lane(struct etcd_client *client, int i, short events, uint64_t now)
 {
     struct lane *lane = &client->lanes[i];
     if (lane->channel != NULL && channel_work(lane->channel, events) != 0)
@@ -428,16 +428,16 @@ static void wait_for_events(struct etcd_client *client, uint64_t next, uint64_t 
     now = clock_boot_us();
     for (nfds_t i = 1; i < count; i++)
         if (fds[i].revents != 0)
-            work(client, lanes[i], fds[i].revents, now);
+            work_lane(client, lanes[i], fds[i].revents, now);
 }
 
-static void run(void *context)
+static void run_client(void *context)
 {
     struct etcd_client *client = context;
     while (!atomic_load(&client->stopping)) {
         uint64_t now = clock_boot_us(), next = run_all(client, now);
         for (int i = 0; i < LANE_COUNT; i++)
-            work(client, i, 0, now);
+            work_lane(client, i, 0, now);
         wait_for_events(client, next, now);
     }
 }
@@ -599,7 +599,8 @@ int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret
 {
     REQUIRE(client->tasks == NULL);
     client->tasks = tasks;
-    return thread_start(&client->thread, "etcd", run, client) == 0 ? 0 : fail(ret_reason, "no thread can be made");
+    return thread_start(&client->thread, "etcd", run_client, client) == 0 ? 0
+                                                                          : fail(ret_reason, "no thread can be made");
 }
 
 void etcd_client_close(struct etcd_client *client)

@@ -129,7 +129,7 @@ static uint64_t begin_watch(struct etcd_cursor *cursor, uint64_t now)
     return UINT64_MAX;
 }
 
-static uint64_t run(struct etcd_client_task *task, uint64_t now)
+static uint64_t run_follower(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, follower_task);
     uint64_t next = UINT64_MAX;
@@ -160,7 +160,7 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
 void follower__init(struct cmdlog_etcd *log)
 {
     list_init(&log->cursors);
-    log->follower_task.run = run;
+    log->follower_task.run = run_follower;
     list_append(&log->tasks, &log->follower_task.link);
 }
 

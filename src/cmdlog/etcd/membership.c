@@ -360,7 +360,7 @@ static uint64_t run_status(struct cmdlog_etcd *log, uint64_t now)
 
 /* --- The task ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t run(struct etcd_client_task *task, uint64_t now)
+static uint64_t run_membership(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, membership_task);
     uint64_t next = UINT64_MAX;
@@ -406,7 +406,7 @@ void membership__init(struct cmdlog_etcd *log)
                                           .context = log,
                                           .on_message = status_answered,
                                           .on_end = status_ended};
-    log->membership_task.run = run;
+    log->membership_task.run = run_membership;
     list_append(&log->tasks, &log->membership_task.link);
 }
 

@@ -71,7 +71,7 @@ static struct slice full_key(const struct flattener *walk, struct slice path)
     return arena_printf(walk->arena, "%.*s%.*s", SLICE_ARG(walk->prefix), SLICE_ARG(path));
 }
 
-static int refuse(struct flattener *walk, const char *reason, struct slice path)
+static int refuse_setting(struct flattener *walk, const char *reason, struct slice path)
 {
     problem_set(walk->problem, walk->arena, PROBLEM_SETTINGS, "%s [%.*s]", reason, SLICE_ARG(path));
     return SETTINGS_REFUSED;
@@ -88,7 +88,7 @@ static int flatten_list(struct flattener *walk, struct slice path, yyjson_val *l
     setting->values = arena_alloc(walk->arena, (yyjson_arr_size(list) + 1) * sizeof(*setting->values));
     json_arr_foreach (list, i, max, element) {
         if (yyjson_is_ctn(element) || yyjson_is_null(element))
-            return refuse(walk, "Failed to load settings: a list of settings holds more than texts at", path);
+            return refuse_setting(walk, "Failed to load settings: a list of settings holds more than texts at", path);
         setting->values[setting->value_count++] = scalar_text(element, walk->arena);
     }
     return 0;
@@ -117,8 +117,8 @@ static int flatten(struct flattener *walk, struct slice path, yyjson_val *object
                                           : arena_printf(walk->arena, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(name));
         int r = 0;
         if (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX)
-            return refuse(walk, "too many settings, or too long a key, at",
-                          slice_make(full.data, full.len < 64 ? full.len : 64));
+            return refuse_setting(walk, "too many settings, or too long a key, at",
+                                  slice_make(full.data, full.len < 64 ? full.len : 64));
         if (yyjson_is_obj(value))
             r = flatten(walk, full, value);
         else if (yyjson_is_arr(value))

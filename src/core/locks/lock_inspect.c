@@ -286,7 +286,7 @@ static bool is_below(const struct found *found, const struct resource *document)
     return false;
 }
 
-static void find(struct found *found, const struct resource *resource)
+static void add_found(struct found *found, const struct resource *resource)
 {
     found->items = arena_grow(found->arena, found->items, found->count, &found->capacity, sizeof *found->items);
     found->items[found->count++] = resource;
@@ -303,7 +303,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
             if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
                 (found->directories == NULL || is_below(found, at)) && lock_resource_is_in_use(at))
-                find(found, at);
+                add_found(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
 }
@@ -313,7 +313,7 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     struct found found = {.arena = arena};
     if (lock_resource_is_in_use(table->resources.root))
-        find(&found, table->resources.root);
+        add_found(&found, table->resources.root);
     find_all(&found, table, NULL);
     *ret_count = found.count;
     return found.items;

@@ -82,7 +82,7 @@ static bool is_key(const struct resource *resource, const struct key *key, uint3
            memcmp(resource->name + key->type.len, key->name.len ? key->name.data : "", key->name.len) == 0;
 }
 
-static struct resource *find(const struct resource_table *table, const struct key *key, uint32_t hash)
+static struct resource *find_key(const struct resource_table *table, const struct key *key, uint32_t hash)
 {
     struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
     for (; resource != NULL && !is_key(resource, key, hash); resource = resource->chain)
@@ -140,7 +140,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
 static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
 {
     uint32_t hash = hash_key(key);
-    struct resource *resource = find(table, key, hash);
+    struct resource *resource = find_key(table, key, hash);
     return resource != NULL ? resource : make(table, key, hash, parent);
 }
 
@@ -263,7 +263,7 @@ struct resource *resource_open(struct resource_table *table, const struct resour
         return resource_ref(open_directory(table, index, name->path, cache));
     const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
     uint32_t hash = hash_key(&key);
-    struct resource *document = find(table, &key, hash);
+    struct resource *document = find_key(table, &key, hash);
     if (document == NULL)
         document = make(table, &key, hash, open_directory(table, index, name->path, cache));
     return resource_ref(document);
@@ -302,7 +302,7 @@ struct resource *resource_restore(struct resource_table *table, struct resource 
         home = home->parent;
     const struct key key = {home, kind, type, name};
     uint32_t hash = hash_key(&key);
-    struct resource *found = find(table, &key, hash);
+    struct resource *found = find_key(table, &key, hash);
     if (found == NULL)
         return resource_ref(make(table, &key, hash, parent));
     return may_exist && found->parent == parent ? resource_ref(found) : NULL;
@@ -327,7 +327,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
 
 static struct resource *lookup(const struct resource_table *table, const struct key *key)
 {
-    return find(table, key, hash_key(key));
+    return find_key(table, key, hash_key(key));
 }
 
 struct resource *resource_index(const struct resource_table *table, struct slice index)

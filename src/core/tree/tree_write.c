@@ -9,7 +9,7 @@
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
 /* Puts a record into the overlay if `own`, else into the batch. An empty value deletes. */
-static void put(struct tree_writer *writer, bool own, struct slice key, struct slice value)
+static void put_record(struct tree_writer *writer, bool own, struct slice key, struct slice value)
 {
     REQUIRE(!own || writer->overlay != NULL);
     REQUIRE(own || !tree_record_is_open(key, value)); /* the batch is committed as it is */
@@ -34,7 +34,7 @@ static void put_dirent(struct tree_writer *writer, bool own, struct slice dirent
     REQUIRE(dirent.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    put(writer, own, tree_dirent_key(&key, writer->tree.index, dirent), origin);
+    put_record(writer, own, tree_dirent_key(&key, writer->tree.index, dirent), origin);
 }
 
 static void put_relocation(struct tree_writer *writer, bool own, struct slice origin,
@@ -45,7 +45,7 @@ static void put_relocation(struct tree_writer *writer, bool own, struct slice or
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
 
     tree_relocation_encode(&value, relocation);
-    put(writer, own, tree_relocation_key(&key, writer->tree.index, origin), buf_as_slice(&value));
+    put_record(writer, own, tree_relocation_key(&key, writer->tree.index, origin), buf_as_slice(&value));
 }
 
 /*
@@ -73,7 +73,8 @@ static int save_history(struct tree_writer *writer, struct slice origin, const s
         buf_slice(&value, slice_make(whole.data, whole.len - history.len));
     }
     if (r == 0)
-        put(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, origin), buf_as_slice(&value));
+        put_record(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, origin),
+                   buf_as_slice(&value));
     return r;
 }
 
@@ -83,7 +84,7 @@ static void put_length(struct tree_writer *writer, struct slice key, size_t leng
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
 
     tree_length_encode(&value, length);
-    put(writer, false, key, buf_as_slice(&value));
+    put_record(writer, false, key, buf_as_slice(&value));
 }
 
 /* --- Origins ------------------------------------------------------------------------------------------------------ */
@@ -267,8 +268,8 @@ void tree_set_version_high(struct tree_writer *writer, struct slice document, bo
     REQUIRE(document.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    put(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
-        high ? SLICE_LIT("+") : SLICE_LIT(""));
+    put_record(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
+               high ? SLICE_LIT("+") : SLICE_LIT(""));
 }
 
 /* --- Renaming ----------------------------------------------------------------------------------------------------- */
@@ -360,7 +361,8 @@ static void put_last_rename(struct tree_writer *writer, tl_ts ts)
 
     buf_u64be(&last_rename, ts);
     buf_byte(&last_rename, writer->tree.delimiter);
-    put(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index), buf_as_slice(&last_rename));
+    put_record(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index),
+               buf_as_slice(&last_rename));
 }
 
 #ifdef TIDELOCK_CHECK_COSTLY /* builds of developers, in which the tests run */
