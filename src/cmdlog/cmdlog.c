@@ -157,6 +157,7 @@ int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, u
 
 int cmdlog_outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position)
 {
+    REQUIRE(number > 0); /* 0: the entry was not submitted */
     return log->shared->outcome(log, number, until, ret_position);
 }
 

@@ -30,11 +30,13 @@ static struct cmdlog_file *file_of(struct cmdlog *log)
 
 void cmdlog_segment_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES])
 {
+    REQUIRE(number > 0);
     snprintf(name, CMDLOG_FILE_NAME_BYTES, "%016" PRIx64 ".segment", number);
 }
 
 void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES])
 {
+    REQUIRE(number > 0);
     snprintf(name, CMDLOG_FILE_NAME_BYTES, "spare-%016" PRIx64, number);
 }
 
@@ -52,6 +54,7 @@ struct cmdlog_segment *cmdlog_file_add_segment(struct cmdlog_file *log)
 /* Creates a spare of zeros, of full length; its contents are durable, its name is not. */
 static int make_spare(struct cmdlog_file *log, uint64_t *ret_number)
 {
+    REQUIRE(!log->read_only);
     struct cmdlog_disk *disk = log->disk;
     char name[CMDLOG_FILE_NAME_BYTES];
     char *zeros = mem_zalloc(ZEROS_BYTES);
@@ -139,6 +142,7 @@ static int take_spare(struct cmdlog_file *log, uint64_t *ret_number)
  */
 static int write_header(struct cmdlog_file *log, const char *name, const struct segment_header *header, int *ret_file)
 {
+    REQUIRE(header->bytes == log->segment_bytes);
     struct cmdlog_disk *disk = log->disk;
     char bytes[SEGMENT_HEADER_BYTES];
     struct slice part = slice_make(bytes, sizeof bytes);
@@ -181,8 +185,10 @@ static int prepare_file(struct cmdlog_file *log, const struct segment_header *he
 
 int cmdlog_file_new_segment(struct cmdlog_file *log, bool continued)
 {
+    REQUIRE(!log->read_only);
     pthread_mutex_lock(&log->lock); /* a trim moves the list */
     uint64_t newest = log->segment_count == 0 ? 0 : log->segments[log->segment_count - 1].number;
+    REQUIRE(!continued || newest > 0);
     pthread_mutex_unlock(&log->lock);
     struct segment_header header = {
         .number = newest + 1,
@@ -231,6 +237,7 @@ static bool has_failed_sync(struct cmdlog_file *log)
  */
 static int fail_sync(struct cmdlog_file *log, int code)
 {
+    REQUIRE(code < 0);
     pthread_mutex_lock(&log->lock);
     log->sync_failed = true;
     pthread_mutex_unlock(&log->lock);
@@ -306,6 +313,7 @@ static enum record_kind kind_of(bool begins, bool ends)
 
 static int write_entry(struct cmdlog_file *log, struct payload *payload, uint64_t len)
 {
+    REQUIRE(len > 0);
     bool begins = true;
     int r = 0;
     while (r == 0 && len > 0) {
@@ -336,6 +344,7 @@ static int write_entry(struct cmdlog_file *log, struct payload *payload, uint64_
  */
 static int reserve_spares(struct cmdlog_file *log, uint64_t len)
 {
+    REQUIRE(len > 0);
     uint64_t available = log->segment_bytes > log->end.offset ? log->segment_bytes - log->end.offset : 0;
     uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_SPACE_MIN;
     if (len + RECORD_SPACE_MIN <= available)
@@ -379,6 +388,7 @@ static int file_append(struct cmdlog *base, const struct slice *parts, size_t co
  */
 static void write_durable(struct cmdlog_file *log, cmdlog_position position)
 {
+    REQUIRE(!log->read_only);
     char bytes[RECORD_HEADER_BYTES] = {0};
     struct slice part = slice_make(bytes, sizeof bytes);
     cmdlog_put_u64(bytes + 8, position);
@@ -507,6 +517,7 @@ static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
 
 static int file_seal(struct cmdlog *base)
 {
+    REQUIRE(!file_of(base)->read_only);
     struct cmdlog_file *log = file_of(base);
     struct slice taken[EXTRA_SLICES];
     struct payload payload = {.taken = taken, .taken_count = 1};
@@ -760,6 +771,7 @@ static bool can_trim(const struct cmdlog_file *log, cmdlog_position before)
  */
 static uint64_t find_trimmable(struct cmdlog_file *log, cmdlog_position before)
 {
+    REQUIRE(mutex_is_held(&log->trim_lock));
     pthread_mutex_lock(&log->lock);
     uint64_t number = can_trim(log, before) ? log->segments[0].number : 0;
     pthread_mutex_unlock(&log->lock);
@@ -769,6 +781,7 @@ static uint64_t find_trimmable(struct cmdlog_file *log, cmdlog_position before)
 /* Removes the oldest segment from the list. */
 static void remove_oldest(struct cmdlog_file *log)
 {
+    REQUIRE(mutex_is_held(&log->trim_lock));
     pthread_mutex_lock(&log->lock);
     INSIST(log->segment_count > 1 && log->end.segment == log->segment_count - 1); /* the last is written to */
     INSIST(log->segments[0].synced == log->segments[0].begun);
@@ -783,6 +796,7 @@ static void remove_oldest(struct cmdlog_file *log)
 /* Returns: 1: the archive has taken the file away; 0; fatal codes. */
 static int archive_segment(struct cmdlog_file *log, uint64_t number)
 {
+    REQUIRE(mutex_is_held(&log->trim_lock));
     char name[CMDLOG_FILE_NAME_BYTES];
     cmdlog_segment_name(number, name);
     return log->archive == NULL ? 0 : log->archive(log->archive_context, name);
@@ -790,6 +804,7 @@ static int archive_segment(struct cmdlog_file *log, uint64_t number)
 
 static int retire_segment(struct cmdlog_file *log, uint64_t number)
 {
+    REQUIRE(mutex_is_held(&log->trim_lock));
     char name[CMDLOG_FILE_NAME_BYTES], spare[CMDLOG_FILE_NAME_BYTES];
     bool reuse;
     cmdlog_segment_name(number, name);
@@ -853,6 +868,7 @@ static int file_prepare(struct cmdlog *base)
 /* Removes spares until at most `left` remain, and those reserved. */
 static int drop_spares(struct cmdlog_file *log, unsigned left)
 {
+    REQUIRE(!log->read_only);
     for (;;) {
         uint64_t number = 0;
         pthread_mutex_lock(&log->lock);
@@ -881,9 +897,11 @@ static int file_shrink(struct cmdlog *base)
  */
 static void encode_checkpoints(const struct cmdlog_checkpoint *checkpoints, struct buf *buf)
 {
+    REQUIRE(checkpoints[0].position >= checkpoints[1].position); /* the newest is first */
     char number[8];
     buf_append(buf, "\0\0\0\0\0\0\0\0", 8);
     for (int i = 0; i < 2; i++) {
+        REQUIRE(checkpoints[i].locator.len <= CMDLOG_LOCATOR_MAX); /* what a reader demands */
         cmdlog_put_u64(number, checkpoints[i].position);
         buf_append(buf, number, 8);
         cmdlog_put_u64(number, checkpoints[i].locator.len);
@@ -949,6 +967,7 @@ static void forget_checkpoint(struct cmdlog_checkpoint *checkpoint)
 /* Writes a new file, syncs it, and renames it over the old one. */
 static int write_checkpoints(struct cmdlog_file *log, const struct cmdlog_checkpoint *checkpoints)
 {
+    REQUIRE(!log->read_only && mutex_is_held(&log->sync_lock));
     struct cmdlog_disk *disk = log->disk;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     int file;
@@ -1084,7 +1103,7 @@ int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options 
     REQUIRE(log->segment_bytes % SEGMENT_HEADER_BYTES == 0 && log->segment_bytes >= 2 * SEGMENT_HEADER_BYTES);
     mutex_init(&log->lock);
     mutex_init(&log->sync_lock);
-    pthread_mutex_init(&log->trim_lock, NULL);
+    mutex_init(&log->trim_lock);
     *ret_reason = NULL;
     int r = open_files(log, ret_reason);
     if (r == 0)

@@ -102,6 +102,7 @@ enum {
  * Opens a segment's file to read records from `offset` on. A window of an earlier use is kept, a
  * file is not closed.
  * Returns: 0; DISK_NO_FILE; fatal codes. Owns: the caller; cmdlog_reader_close().
+ * Requires: `offset` is that of a record, or the end of the segment.
  */
 int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log,
                        const struct cmdlog_segment *segment, uint64_t offset, uint32_t prev_crc) TL_MUST_USE;
@@ -144,6 +145,7 @@ int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason) TL_MUST_USE;
  * name is not synced. `continued`: an entry that began in the segment before continues in it.
  * Called by the appending thread, without `lock`.
  * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
+ * Requires: the log is not read-only; if `continued`, it has a segment.
  */
 int cmdlog_file_new_segment(struct cmdlog_file *log, bool continued) TL_MUST_USE;
 

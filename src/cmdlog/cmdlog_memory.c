@@ -190,6 +190,7 @@ static struct slice join(const struct slice *parts, size_t count)
 static void add_entry(struct cmdlog_medium *medium, const struct memory_entry *entry)
 {
     REQUIRE(mutex_is_held(&medium->lock));
+    REQUIRE(entry->bytes.len > 0 && (entry->host == NULL) == (entry->life == 0));
     if (medium->count == medium->capacity) {
         medium->capacity = 2 * medium->capacity + 16;
         medium->entries = mem_realloc(medium->entries, medium->capacity * sizeof *medium->entries);
@@ -204,6 +205,7 @@ static void add_entry(struct cmdlog_medium *medium, const struct memory_entry *e
 
 static int memory_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
+    REQUIRE(((struct cmdlog_memory *)log)->host == NULL);
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
     add_entry(medium, &(struct memory_entry){.bytes = join(parts, count)});
@@ -283,6 +285,7 @@ static int memory_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
     } else if (!has_next(cursor)) {
         r = CMDLOG_END;
     } else {
+        INSIST(cursor->next - medium->trimmed - 1 < medium->count);
         const struct memory_entry *entry = &medium->entries[cursor->next - medium->trimmed - 1];
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
@@ -351,6 +354,7 @@ static struct slice copy_bytes(struct slice bytes)
 static bool is_partitioned(const struct cmdlog *log)
 {
     const struct medium_host *host = ((const struct cmdlog_memory *)log)->host;
+    REQUIRE(mutex_is_held(&((const struct cmdlog_memory *)log)->medium->lock));
     return host != NULL && host->partitioned;
 }
 
@@ -481,6 +485,7 @@ static void hosts_changed(struct cmdlog_medium *medium)
 
 static void end_life(struct cmdlog_medium *medium, struct medium_host *host)
 {
+    REQUIRE(mutex_is_held(&medium->lock));
     if (host == NULL || host->life == 0)
         return;
     host->life = 0;

@@ -9,6 +9,7 @@ int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *l
                        const struct cmdlog_segment *segment, uint64_t offset, uint32_t prev_crc)
 {
     REQUIRE(offset >= SEGMENT_HEADER_BYTES && offset % RECORD_ALIGN == 0);
+    REQUIRE(offset <= log->segment_bytes); /* the segment's end: there is nothing to read */
     char name[CMDLOG_FILE_NAME_BYTES];
     char *window = reader->window;
     size_t window_capacity = reader->window_capacity;
@@ -117,6 +118,7 @@ static int load_record(struct cmdlog_reader *reader, struct record *ret_record, 
 
 int cmdlog_reader_next(struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_payload)
 {
+    REQUIRE(reader->offset % RECORD_ALIGN == 0);
     struct slice bytes;
     if (at_end(reader))
         return READER_END;
@@ -128,6 +130,7 @@ int cmdlog_reader_next(struct cmdlog_reader *reader, struct record *ret_record, 
     *ret_payload = slice_make(bytes.data + RECORD_HEADER_BYTES, ret_record->len);
     reader->offset += record_bytes(ret_record->len);
     reader->prev_crc = ret_record->crc;
+    ENSURE(reader->offset <= reader->segment_bytes);
     return 0;
 }
 
@@ -146,6 +149,7 @@ static size_t zero_prefix(struct slice bytes)
 
 int cmdlog_reader_search(struct cmdlog_reader *reader, struct record *ret_record)
 {
+    REQUIRE(reader->offset % RECORD_ALIGN == 0);
     struct slice bytes = in_window(reader);
     uint64_t want;
     if (at_end(reader))

@@ -35,9 +35,9 @@ struct recovery {
 
 enum { REWRITE_BYTES = 256 << 10 };
 
-static int refuse(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_log(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
 
-static int refuse(struct recovery *recovery, int code, const char *format, ...)
+static int refuse_log(struct recovery *recovery, int code, const char *format, ...)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     char line[512];
@@ -106,13 +106,14 @@ static int read_header(struct cmdlog_file *log, uint64_t number, struct segment_
 static int read_oldest(struct recovery *recovery)
 {
     struct cmdlog_file *log = recovery->log;
+    REQUIRE(log->segment_count > 0);
     struct segment_header header;
     int r = read_header(log, log->segments[0].number, &header);
     if (r < 0)
         return tl_trace(r);
     if (r > 0)
-        return refuse(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 ", the oldest, is damaged",
-                      log->segments[0].number);
+        return refuse_log(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 ", the oldest, is damaged",
+                          log->segments[0].number);
     memcpy(log->identity, header.identity, sizeof log->identity);
     log->segment_bytes = header.bytes;
     return 0;
@@ -139,8 +140,8 @@ static int read_headers(struct recovery *recovery, size_t *ret_following)
         if (r < 0)
             return tl_trace(r);
         if (r > 0 || !belongs_to_log(log, &header))
-            return refuse(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 " is damaged, or another log's",
-                          segment->number);
+            return refuse_log(recovery, TL_ERR_CORRUPT,
+                              "the header of segment %016" PRIx64 " is damaged, or another log's", segment->number);
         segment->position = header.position;
         segment->prev_crc = header.prev_crc;
         segment->continued = header.continued;
@@ -148,6 +149,7 @@ static int read_headers(struct recovery *recovery, size_t *ret_following)
         if (segment->number == log->segments[0].number + i)
             *ret_following = i + 1;
     }
+    ENSURE(*ret_following > 0); /* the oldest segment follows itself */
     return 0;
 }
 
@@ -222,6 +224,7 @@ static int flush_rewrite(struct recovery *recovery, const struct cmdlog_reader *
 static int rewrite_record(struct recovery *recovery, const struct cmdlog_reader *reader, uint64_t offset,
                           struct slice record)
 {
+    REQUIRE(!recovery->log->read_only && record.len % RECORD_ALIGN == 0);
     int r = 0;
     if (recovery->rewrite.len >= REWRITE_BYTES || recovery->rewrite_offset + recovery->rewrite.len != offset)
         r = flush_rewrite(recovery, reader);
@@ -266,6 +269,7 @@ static int scan_segment(struct recovery *recovery, struct cmdlog_reader *reader,
 /* Returns: the index of the last segment that starts at or before the newest checkpoint. */
 static size_t scan_start(const struct cmdlog_file *log, size_t sound)
 {
+    REQUIRE(sound > 0 && sound <= log->segment_count);
     size_t first = 0;
     for (size_t i = 1; i < sound; i++)
         if (!log->segments[i].continued && log->segments[i].position <= log->checkpoints[0].position)
@@ -285,6 +289,7 @@ static int scan_log(struct recovery *recovery, size_t sound)
     recovery->in_entry = log->segments[i].continued;
     recovery->entry_start = recovery->end;
     recovery->entry_crc = log->segments[i].number == 1 ? log->segments[i].prev_crc : 0;
+    INSIST(i < sound);
     while (r == 0) {
         const struct cmdlog_segment *segment = &log->segments[i];
         /* A segment that does not continue the one before it is no longer part of the log. */
@@ -310,6 +315,7 @@ static int search_segment(struct recovery *recovery, size_t i)
     struct cmdlog_reader reader = {0};
     struct record record;
     uint64_t from = i == recovery->end.segment ? recovery->end.offset : SEGMENT_HEADER_BYTES;
+    REQUIRE(i >= recovery->end.segment);
     int r = cmdlog_reader_open(&reader, log, &log->segments[i], from, 0);
     while (r == 0 || r == READER_INVALID) {
         r = cmdlog_reader_search(&reader, &record);
@@ -330,11 +336,11 @@ static int check_damage(struct recovery *recovery)
     }
     if (recovery->evidence < recovery->position)
         return 0;
-    return refuse(recovery, TL_ERR_CORRUPT,
-                  "entry %" PRIu64 " cannot be read, though it was durable up to %" PRIu64 ": segment %016" PRIx64
-                  " is damaged at offset %" PRIu64,
-                  recovery->position, recovery->evidence, log->segments[recovery->end.segment].number,
-                  recovery->end.offset);
+    return refuse_log(recovery, TL_ERR_CORRUPT,
+                      "entry %" PRIu64 " cannot be read, though it was durable up to %" PRIu64 ": segment %016" PRIx64
+                      " is damaged at offset %" PRIu64,
+                      recovery->position, recovery->evidence, log->segments[recovery->end.segment].number,
+                      recovery->end.offset);
 }
 
 /* --- Truncation --------------------------------------------------------------------------------------------------- */
@@ -350,6 +356,7 @@ static bool all_zero(struct slice bytes)
 /* Zeroes the rest of the last segment. After a seal, writes only where bytes are nonzero. */
 static int zero_rest(struct cmdlog_file *log, int file)
 {
+    REQUIRE(!log->read_only);
     enum { STEP = 64 << 10 };
     char *bytes = mem_alloc(STEP);
     char *zeros = mem_zalloc(STEP);
@@ -384,6 +391,7 @@ static int drop_later(struct cmdlog_file *log)
 
 static int truncate_log(struct cmdlog_file *log)
 {
+    REQUIRE(log->end.segment < log->segment_count && log->end.offset >= SEGMENT_HEADER_BYTES);
     struct cmdlog_segment *last = &log->segments[log->end.segment];
     char name[CMDLOG_FILE_NAME_BYTES];
     cmdlog_segment_name(last->number, name);
@@ -403,6 +411,7 @@ static int truncate_log(struct cmdlog_file *log)
 /* Syncs segments before the last: records were rewritten, or not synced by an earlier process. */
 static int sync_earlier(struct cmdlog_file *log, size_t from)
 {
+    REQUIRE(!log->read_only && log->end.segment < log->segment_count);
     for (size_t i = from; i < log->end.segment; i++) {
         char name[CMDLOG_FILE_NAME_BYTES];
         int file;
@@ -425,8 +434,8 @@ static int make_new(struct recovery *recovery)
     struct cmdlog_file *log = recovery->log;
     REQUIRE(log->segment_count == 0);
     if (log->checkpoints[0].position > 0)
-        return refuse(recovery, TL_ERR_CORRUPT, "there is a checkpoint at entry %" PRIu64 ", but no segment",
-                      log->checkpoints[0].position);
+        return refuse_log(recovery, TL_ERR_CORRUPT, "there is a checkpoint at entry %" PRIu64 ", but no segment",
+                          log->checkpoints[0].position);
     char slots[SEGMENT_HEADER_BYTES + RECORD_HEADER_BYTES] = {0};
     size_t len;
     int r = 0;
@@ -435,7 +444,7 @@ static int make_new(struct recovery *recovery)
     if (r < 0)
         return tl_trace(r);
     if (cmdlog_get_u64(slots + 8) != 0 || cmdlog_get_u64(slots + SEGMENT_HEADER_BYTES + 8) != 0)
-        return refuse(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
+        return refuse_log(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
     if (log->read_only)
         return 0;
     static const char unknown[CMDLOG_IDENTITY_BYTES];
@@ -459,10 +468,10 @@ static int reaches_checkpoint(struct recovery *recovery)
     cmdlog_position whole = oldest->position + (oldest->continued ? 1 : 0);
     if (log->checkpoints[0].position == 0 || whole <= log->checkpoints[0].position + 1)
         return 0;
-    return refuse(recovery, TL_ERR_CORRUPT,
-                  "the newest checkpoint is at entry %" PRIu64 ", but the oldest segment, %016" PRIx64
-                  ", begins with entry %" PRIu64,
-                  log->checkpoints[0].position, oldest->number, whole);
+    return refuse_log(recovery, TL_ERR_CORRUPT,
+                      "the newest checkpoint is at entry %" PRIu64 ", but the oldest segment, %016" PRIx64
+                      ", begins with entry %" PRIu64,
+                      log->checkpoints[0].position, oldest->number, whole);
 }
 
 int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason)

@@ -114,6 +114,7 @@ int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, u
  *                    *ret_position, or never.
  *   TL_ERR_NO_SPACE  never in the log.
  *   TL_ERR_STOPPED   not known: the log is being closed, or the number is unknown or too old.
+ * Requires: `number` is of cmdlog_submit().
  */
 int cmdlog_outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position) TL_MUST_USE;
 

@@ -41,12 +41,14 @@ static int posix_open(struct cmdlog_disk *disk, const char *name, bool create, i
 
 static void posix_close(struct cmdlog_disk *disk, int file)
 {
+    REQUIRE(file >= 0); /* -1: a segment whose file is closed */
     (void)disk;
     close(file);
 }
 
 static int posix_read(struct cmdlog_disk *disk, int file, uint64_t offset, void *bytes, size_t len, size_t *ret_len)
 {
+    REQUIRE(file >= 0);
     size_t done = 0;
     (void)disk;
     while (done < len) {
@@ -88,6 +90,7 @@ static int write_run(int file, uint64_t offset, struct iovec *run, int count)
 
 static int posix_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
 {
+    REQUIRE(file >= 0);
     (void)disk;
     while (count > 0) {
         struct iovec run[PARTS_MAX];
@@ -109,6 +112,7 @@ static int posix_write(struct cmdlog_disk *disk, int file, uint64_t offset, cons
 
 static int posix_size(struct cmdlog_disk *disk, int file, uint64_t *ret_size)
 {
+    REQUIRE(file >= 0);
     struct stat stat;
     (void)disk;
     if (fstat(file, &stat) != 0)
@@ -119,6 +123,7 @@ static int posix_size(struct cmdlog_disk *disk, int file, uint64_t *ret_size)
 
 static int posix_sync(struct cmdlog_disk *disk, int file)
 {
+    REQUIRE(file >= 0);
     (void)disk;
     return fdatasync(file) == 0 ? 0 : tl_trace(TL_ERR_IO);
 }

@@ -74,6 +74,7 @@ static uint32_t checksum(const struct page *page)
 static void begin(void *context, struct slice session, uint64_t deferred, uint64_t action)
 {
     struct page *page = ((struct at_work *)context)->page;
+    REQUIRE(atomic_load_explicit(&page->noted, memory_order_relaxed) == 0);
     if (session.len > SESSION_ID_BYTES_MAX)
         return; /* loaded from a store of an earlier version: the core refuses longer ids */
     page->deferred = deferred;
@@ -178,6 +179,7 @@ static void count_end(struct entry_page *entry, bool counts)
 
 int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work)
 {
+    REQUIRE(directory.len > 0);
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "%.*s/at-work", SLICE_ARG(directory));
     buf_byte(&path, '\0');
@@ -208,6 +210,7 @@ void at_work_close(struct at_work *at_work)
 
 bool at_work_found(const struct at_work *at_work, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TRIED);
     const struct page *found = &at_work->found;
     if (atomic_load(&found->noted) != 1)
         return false;

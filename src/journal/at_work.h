@@ -55,6 +55,7 @@ void at_work_close(struct at_work *at_work);
  * Fills in a command TRIED for the cleanup action that the previous process was executing.
  * Returns: whether there was one.
  * Owns: the command, whose arena gets the texts.
+ * Requires: the command is a TRIED.
  */
 bool at_work_found(const struct at_work *at_work, struct command *command);
 

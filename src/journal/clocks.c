@@ -38,6 +38,7 @@ uint64_t journal__boot(const struct journal *journal)
 
 bool journal__wait_until(struct journal *journal, pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until)
 {
+    REQUIRE(journal__holds(lock));
     uint64_t now = journal__boot(journal);
     return now < until && clock_wait(condition, lock, clock_boot_us() + (until - now)) &&
            journal__boot(journal) < until;
@@ -50,6 +51,7 @@ tl_ts journal__next_ts(struct journal *journal)
     tl_ts last = core_ts > journal->last_ts ? core_ts : journal->last_ts;
     tl_ts now = ts_clock_read(&journal->ts_clock, journal__wall(journal), journal__boot(journal), last);
     journal->last_ts = now > last ? now : last + 1;
+    ENSURE(journal->last_ts < TL_TS_MAX);
     return journal->last_ts;
 }
 

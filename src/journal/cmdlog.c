@@ -47,6 +47,7 @@ enum {
  */
 static void add_pending_replies(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     while (!list_empty(group)) {
         struct list *link = group->next;
         list_remove(link);
@@ -66,6 +67,7 @@ void journal__take_pending_replies(struct journal *journal, struct list *group)
 
 bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
+    REQUIRE(journal->ceiling_command == NULL);
     REQUIRE(journal__holds(&journal->core_lock));
     struct list mine = LIST_INIT(mine), group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
@@ -100,6 +102,7 @@ bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
  */
 static bool next_head(struct journal *journal, struct command_group_header *head)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     *head = (struct command_group_header){.host = 0, .ts = journal__next_ts(journal)};
     if (journal->ceiling_command != NULL) {
         journal->ceiling_command->mark.ceiling += head->ts;
@@ -109,6 +112,7 @@ static bool next_head(struct journal *journal, struct command_group_header *head
             return false;
         head->ts = journal__next_ts(journal);
     }
+    INSIST(journal->ceiling_command != NULL || head->ts <= journal->ts_ceiling);
     pthread_mutex_lock(&journal->queue_lock);
     head->clock = journal->step_clock = journal__command_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -123,6 +127,7 @@ static bool next_head(struct journal *journal, struct command_group_header *head
 static bool fill_entry(struct journal *journal, const struct command_group_header *head, bool alone, struct list *taken,
                        struct list *entry, struct list *group)
 {
+    REQUIRE(!list_empty(taken) && list_empty(entry));
     bool any = false;
     buf_clear(&journal->entry);
     command_group_begin(head, &journal->entry);
@@ -159,6 +164,7 @@ static bool may_wait(struct journal *journal)
 static bool append(struct journal *journal)
 {
     struct slice part = buf_as_slice(&journal->entry);
+    cmdlog_position before = journal->position;
     int r;
     while ((r = cmdlog_append(journal->log, &part, 1, &journal->position)) == TL_ERR_NO_SPACE && !journal->serving)
         usleep(SPACE_POLL_US);
@@ -166,6 +172,7 @@ static bool append(struct journal *journal)
         journal__store_failed("writing to the log", r);
     if (r == 0)
         journal->log_bytes += part.len;
+    INSIST(r != 0 || journal->position > before);
     return r == 0;
 }
 
@@ -175,6 +182,7 @@ static bool append(struct journal *journal)
  */
 static void refuse_first(struct journal *journal, struct list *from, struct list *group)
 {
+    REQUIRE(!list_empty(from));
     struct command *command = list_entry(from->next, struct command, link);
     list_remove(&command->link);
     if (command_is(command->type, COMMAND_WRITES_NOTHING)) {
@@ -187,6 +195,7 @@ static void refuse_first(struct journal *journal, struct list *from, struct list
 
 static void take_postponed(struct journal *journal, struct list *taken)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct list *first = taken->next;
     while (journal->ceiling_command == NULL && !list_empty(&journal->postponed)) {
         struct list *link = journal->postponed.next;
@@ -250,6 +259,7 @@ static uint64_t apply_entry(struct journal *journal, const struct command_group_
 
 void journal__inspect(struct journal *journal, struct command *command, struct list *group)
 {
+    REQUIRE(command_is(command->type, COMMAND_UNLOGGED));
     REQUIRE(journal__holds(&journal->core_lock));
     int r = core_inspect(journal->core, command, &journal->effects);
     if (r < 0)
@@ -263,6 +273,7 @@ void journal__inspect(struct journal *journal, struct command *command, struct l
  */
 static bool inspect_first(struct journal *journal, struct list *taken, struct list *group)
 {
+    REQUIRE(!list_empty(taken));
     struct command *command = list_entry(taken->next, struct command, link);
     if (!command_is(command->type, COMMAND_UNLOGGED))
         return false;
@@ -354,6 +365,7 @@ void journal__trim_again(struct journal *journal)
 /* Returns: the newest checkpoint, for the log. Requires: core_lock. */
 static struct cmdlog_checkpoint newest_checkpoint(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     return (struct cmdlog_checkpoint){
         .position = journal->checkpoint, .locator = SLICE_LIT("store"), .log_bytes = journal->checkpoint_log_bytes};
 }
@@ -437,6 +449,8 @@ static void begin_checkpoint(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     REQUIRE(!cluster__is_unverified(journal));
+    REQUIRE(!journal->checkpointing && journal->position >= journal->checkpoint);
+    REQUIRE(journal->ceiling_command == NULL); /* no entry is being built */
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t begun = journal__boot(journal);
     struct cmdlog_lineage lineage;
@@ -487,6 +501,8 @@ void journal__await_unpaused(struct journal *journal)
  */
 static bool save_ahead(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
+    REQUIRE(!journal->checkpointing && !cluster__is_unverified(journal));
     uint64_t begun = journal__boot(journal);
     bool more;
     journal->saving = false;
@@ -570,6 +586,7 @@ static void saver(void *context)
 
 bool journal__begin_saver(struct journal *journal)
 {
+    REQUIRE(!journal->saver.runs);
     bool begun = thread_start(&journal->saver, "saver", saver, journal) == 0;
     if (!begun)
         log_error("cannot start a thread of the journal");
@@ -664,6 +681,7 @@ static void drop_postponed(struct journal *journal)
 void journal__end_log(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    REQUIRE(journal->cluster == NULL); /* a shared log does not end with this host */
     drop_postponed(journal);
     journal__end_checkpoints(journal);
     journal->checkpointing = false;

@@ -21,6 +21,7 @@
 
 static void measure_space(struct journal *journal)
 {
+    REQUIRE(journal->directory != NULL);
     struct statvfs space;
     atomic_store_explicit(&journal->space_checked_at, journal__boot(journal), memory_order_relaxed);
     if (statvfs(journal->directory, &space) != 0)
@@ -72,6 +73,7 @@ bool journal__recheck_ready(struct journal *journal)
  */
 static bool claim_bytes(struct journal *journal, int64_t bytes)
 {
+    REQUIRE(bytes > 0);
     if (bytes <= LARGE_BYTES &&
         atomic_fetch_sub_explicit(&journal->writable_bytes, bytes, memory_order_relaxed) >= bytes)
         return true;
@@ -97,6 +99,7 @@ bool journal__refuse_oversized(struct journal *journal, struct command *command)
 
 void journal__refuse_disk_full(struct journal *journal, struct command *command)
 {
+    REQUIRE(command->problem.type == PROBLEM_NONE);
     problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
                 "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
                 "room, reads go on",

@@ -33,6 +33,7 @@ void journal__move_completed(struct effects *effects, struct list *group)
 
 void journal__take_completed(struct journal *journal, struct command *command, struct list *group)
 {
+    REQUIRE(command->type < COMMAND_TYPE_COUNT);
     metric_add(&journal->metrics.commands[command->type], 1);
     journal__move_completed(&journal->effects, group);
     if (list_linked(&command->link)) {
@@ -44,6 +45,7 @@ void journal__take_completed(struct journal *journal, struct command *command, s
 bool journal__put_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    REQUIRE(journal->cluster == NULL);
     pthread_mutex_lock(&journal->publish_lock);
     if (journal->synced_ts >= journal->ts_ceiling_at)
         journal->ts_ceiling_durable = journal->ts_ceiling;
@@ -63,6 +65,7 @@ void journal__record_applied(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     pthread_mutex_lock(&journal->publish_lock);
+    INSIST(core_last_ts(journal->core) >= journal->applied_ts && journal->position >= journal->applied_position);
     journal->applied_ts = core_last_ts(journal->core);
     journal->applied_position = journal->position;
     journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_must_sync_ts(journal->core);
@@ -94,6 +97,7 @@ void journal__record_applied(struct journal *journal)
 /* Requires: publish_lock. */
 static void raise_stable(struct journal *journal, tl_ts ts)
 {
+    REQUIRE(journal__holds(&journal->publish_lock) && ts <= journal->applied_ts);
     if (ts <= atomic_load_explicit(&journal->stable_ts, memory_order_relaxed))
         return;
     atomic_store_explicit(&journal->stable_ts, ts, memory_order_release);
@@ -112,6 +116,7 @@ void journal_watch(struct journal *journal, void (*moved)(void *context), void *
 
 uint64_t journal_state_version(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return atomic_load_explicit(&journal->state_version, memory_order_acquire);
 }
 
@@ -127,6 +132,7 @@ void journal__change_state(struct journal *journal)
 /* Moves all commands that wait for a sync to the front of the group. Requires: publish_lock. */
 static void take_enqueued(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->publish_lock));
     struct list *first = group->next;
     while (!list_empty(&journal->applied)) {
         struct list *link = journal->applied.next;
@@ -157,6 +163,7 @@ static bool publish_unwritten(struct journal *journal, struct list *group)
 /* Frees a command without on_done: it was restored by a replay, or is another host's. */
 static void drop(struct command *command)
 {
+    REQUIRE(command->on_done == NULL);
     if (command->type == COMMAND_TXN_LOCK)
         core_overlay_unref(command->txn_lock.overlay);
     command_free(command);
@@ -182,6 +189,7 @@ static void complete_group(struct list *group)
  */
 static void commit_delay(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->publish_lock) && journal->syncing && journal->delay_target == 0);
     uint64_t until = journal__boot(journal) + journal->sync_us / 2;
     journal->delay_target = journal->expected - journal->expected / COMMIT_DELAY_MISSING;
     bool in_time = true;
@@ -197,6 +205,7 @@ static void commit_delay(struct journal *journal)
  */
 static void sync_log(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->publish_lock) && journal->syncing);
     tl_ts covered = journal->applied_ts;
     cmdlog_position position = journal->applied_position;
     struct catalog *catalog = catalog_ref(journal->applied_catalog);
@@ -218,6 +227,7 @@ static void sync_log(struct journal *journal)
     catalog_unref(journal->catalog);
     journal->catalog = catalog;
     journal->catalog_ts = catalog_ts;
+    INSIST(covered >= journal->synced_ts); /* one thread syncs at a time */
     journal->synced_ts = covered;
     raise_stable(journal, covered);
     journal->sync_us = (7 * journal->sync_us + (took < COMMIT_DELAY_SYNC_US_MAX ? took : COMMIT_DELAY_SYNC_US_MAX)) / 8;
@@ -226,6 +236,7 @@ static void sync_log(struct journal *journal)
 /* Returns: whether there is something to sync and no thread is syncing. Requires: publish_lock. */
 static bool sync_is_due(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->publish_lock));
     return !journal->syncing && (!list_empty(&journal->applied) || journal->written_ts > journal->synced_ts);
 }
 
@@ -236,6 +247,7 @@ static bool sync_is_due(const struct journal *journal)
  */
 static void sync_and_complete(struct journal *journal)
 {
+    REQUIRE(sync_is_due(journal));
     struct list group = LIST_INIT(group);
     journal->syncing = true;
     commit_delay(journal);
@@ -251,6 +263,7 @@ static void sync_and_complete(struct journal *journal)
     pthread_mutex_unlock(&journal->publish_lock);
     complete_group(&group);
     pthread_mutex_lock(&journal->publish_lock);
+    INSIST(journal->completing > 0);
     journal->completing--;
     pthread_cond_broadcast(&journal->sync_changed);
 }
@@ -258,6 +271,7 @@ static void sync_and_complete(struct journal *journal)
 /* Appends a group to the commands that wait for a sync. Requires: publish_lock. */
 static void enqueue_group(struct journal *journal, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->publish_lock));
     while (!list_empty(group)) {
         struct list *link = group->next;
         list_remove(link);
@@ -300,6 +314,7 @@ void journal__finish_last(struct journal *journal)
         else
             pthread_cond_wait(&journal->sync_changed, &journal->publish_lock);
     }
+    ENSURE(list_empty(&journal->applied) && journal->written_ts <= journal->synced_ts);
     pthread_mutex_unlock(&journal->publish_lock);
 }
 

@@ -180,7 +180,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
  * Returns: whether the calling thread holds this lock of the journal. Only locks of builds of
  * developers know their thread; true in all others.
  */
-bool journal__holds(pthread_mutex_t *lock);
+bool journal__holds(const pthread_mutex_t *lock);
 /* Publishes the core's state. Requires: no other thread runs yet. */
 void journal__publish(struct journal *journal);
 /*
@@ -227,7 +227,7 @@ void cluster__begin_relief(struct journal *journal);
 extern const struct journal_clocks journal__machine_clocks;
 uint64_t journal__wall(const struct journal *journal);
 uint64_t journal__boot(const struct journal *journal);
-/* clock_wait() on the journal's clock. */
+/* clock_wait() on the journal's clock. Requires: `lock` is held. */
 bool journal__wait_until(struct journal *journal, pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until);
 /*
  * Returns: a timestamp above every one issued, including those that the core used itself for
@@ -263,7 +263,7 @@ bool journal__refuse_oversized(struct journal *journal, struct command *command)
 bool journal__is_ready(struct journal *journal);
 /* Measures the free space. Returns: as journal__is_ready(). */
 bool journal__recheck_ready(struct journal *journal);
-/* Sets PROBLEM_DISK_FULL. */
+/* Sets PROBLEM_DISK_FULL. Requires: the command has no problem. */
 void journal__refuse_disk_full(struct journal *journal, struct command *command);
 /*
  * Refuses a command while the disk is full. Commands that add no data may use the reserve.
@@ -400,6 +400,7 @@ void journal__start_input_barrier(struct journal *journal);
  * GROUP_WORK, but at least one, if there is any.
  * Returns: the clock of a passed input barrier, if all its input has been taken from the queue;
  *          else 0.
+ * Requires: `taken` is empty.
  */
 uint64_t journal__take_queued(struct journal *journal, struct list *taken);
 /*

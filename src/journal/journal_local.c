@@ -37,6 +37,7 @@ static bool try_lock_core(struct journal *journal)
 bool journal__register_waiter(struct command *command)
 {
     struct command_waiter *waiter = command->waiter;
+    REQUIRE(command->request != 0); /* 0 in a waiter: none */
     if (waiter == NULL || command_is(command->type, COMMAND_ALWAYS_ADMITTED))
         return true;
     uint64_t number = atomic_load(&waiter->number);
@@ -70,6 +71,7 @@ static struct command *new_cancel(uint64_t number)
 
 void journal_cancel_waiter(struct journal *journal, struct command_waiter *waiter)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     uint64_t number = atomic_exchange(&waiter->number, COMMAND_WAITER_LEFT);
     if (number != 0 && number != COMMAND_WAITER_LEFT)
         journal_submit(journal, new_cancel(number), false);
@@ -79,6 +81,7 @@ void journal_cancel_waiter(struct journal *journal, struct command_waiter *waite
 static uint64_t next_number(struct journal *journal)
 {
     uint64_t count = atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
+    INSIST(count >> HOST_SHIFT == 0);
     return (uint64_t)journal_host_number(journal) << HOST_SHIFT | count;
 }
 
@@ -187,7 +190,7 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         command->on_done(command);
 }
 
-bool journal__holds(pthread_mutex_t *lock)
+bool journal__holds(const pthread_mutex_t *lock)
 {
     return mutex_is_held(lock);
 }
@@ -329,6 +332,7 @@ static void init_log(struct journal *journal, const struct journal_options *opti
 struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options)
 {
     REQUIRE(core != NULL && store != NULL);
+    REQUIRE(options->log != NULL);
     struct journal *journal = mem_zalloc(sizeof *journal);
     journal->magic = JOURNAL_MAGIC;
     journal->core = core;
@@ -411,6 +415,7 @@ static void stop_core(struct journal *journal)
 
 const struct journal_metrics *journal_metrics(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->queue_lock); /* held for a few instructions only */
     metric_set(&journal->metrics.queued, journal->queued - journal->taken);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -419,6 +424,7 @@ const struct journal_metrics *journal_metrics(struct journal *journal)
 
 const struct core_metrics *journal_core_metrics(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return core_metrics(journal->core);
 }
 
@@ -451,6 +457,8 @@ void journal_close(struct journal *journal)
         return;
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal_stop(journal);
+    INSIST(list_empty(&journal->queue) && list_empty(&journal->applied)); /* each command was answered */
+    INSIST(list_empty(&journal->postponed) && list_empty(&journal->pending_replies));
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
     query_txns_deinit(&journal->query_txns);

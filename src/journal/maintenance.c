@@ -28,10 +28,18 @@ void journal__load_ts_history(struct journal *journal)
         log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
 }
 
-/* Requires: core_lock. */
+/*
+ * Records the newest timestamp. The history of an empty store begins at this host's clock; the entries
+ * of a new cluster may be below that, if it is ahead of the others'. Then the history begins anew.
+ * Requires: core_lock.
+ */
 static void record_ts(struct journal *journal, uint64_t now)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    if (core_last_ts(journal->core) < ts_history_newest(&journal->ts_history)) {
+        ts_history_restart(&journal->ts_history, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
+        ts_history_restart(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
+    }
     ts_history_record(&journal->ts_history, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
     ts_history_record(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
 }
@@ -123,6 +131,7 @@ enum { FEED_STEPS = 16, FEED_HALVINGS = 24, FEED_KEPT_BYTES = 1 << 20 };
 
 static void apply_feed(struct journal *journal, bool off, tl_ts cut, struct list *group)
 {
+    REQUIRE(journal__holds(&journal->core_lock) && (!off || cut == 0));
     struct command *command = command_new(COMMAND_FEED, DIALECT_7);
     command->on_done = journal__free_internal;
     command->feed = (struct feed_command){.off = off, .cut = cut};
@@ -143,6 +152,7 @@ void journal__set_feed(struct journal *journal, bool off, struct list *group)
 
 static uint64_t feed_bytes(struct journal *journal, tl_ts after)
 {
+    REQUIRE(after < TL_TS_MAX);
     char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
     return store_range_bytes(journal->store, SPACE_FEED, feed_key(lower, after + 1, 0), feed_key(upper, TL_TS_MAX, 0));
 }
@@ -175,6 +185,7 @@ static tl_ts newest_kept(struct journal *journal, tl_ts from)
         }
     }
     store_iter_free(iter);
+    ENSURE(before >= from);
     return before;
 }
 
@@ -195,6 +206,7 @@ static tl_ts fitting(struct journal *journal, tl_ts from)
         else
             high = middle;
     }
+    ENSURE(high >= from);
     return high;
 }
 
@@ -204,6 +216,7 @@ static tl_ts fitting(struct journal *journal, tl_ts from)
  */
 static bool any_before(struct journal *journal, tl_ts cut)
 {
+    REQUIRE(cut < TL_TS_MAX);
     char upper[FEED_KEY_BYTES];
     struct store_iter *iter =
         store_iter_new(journal->store, SPACE_FEED, TL_TS_MAX, SLICE_NONE, feed_key(upper, cut + 1, 0));
@@ -246,6 +259,7 @@ static void cut_feed(struct journal *journal, uint64_t now, struct list *group)
 /* Returns: the horizons, limited by the history limits of all live hosts. */
 static struct core_horizons cluster_horizons(struct journal *journal, uint64_t now)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     struct core_horizons horizons = horizons_now(journal, now);
     pthread_mutex_lock(&journal->queue_lock);
     tl_ts low = journal->cluster->history_low_min;
@@ -256,6 +270,7 @@ static struct core_horizons cluster_horizons(struct journal *journal, uint64_t n
 
 static void propose_feed_cut(struct journal *journal, uint64_t now, struct list *proposed)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     tl_ts cut = feed_cut(journal, now);
     if (cut == 0)
         return;
@@ -267,6 +282,7 @@ static void propose_feed_cut(struct journal *journal, uint64_t now, struct list 
 void journal__maintain_cluster(struct journal *journal, bool keeper, struct list *proposed)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    REQUIRE(journal->cluster != NULL);
     uint64_t now = journal__boot(journal);
     if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_paused(journal) ||
         cluster__is_unverified(journal))
@@ -289,6 +305,7 @@ void journal__maintain_cluster(struct journal *journal, bool keeper, struct list
 bool journal__maintain(struct journal *journal, struct list *group)
 {
     REQUIRE(journal__holds(&journal->core_lock));
+    REQUIRE(journal->cluster == NULL); /* there the keeper proposes it */
     uint64_t now = journal__boot(journal);
     if (now < journal->maintain_at)
         return false;

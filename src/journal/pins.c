@@ -31,6 +31,7 @@ static size_t lower_bound(const struct pins *pins, tl_ts ts)
 
 void pins_add(struct pins *pins, tl_ts ts)
 {
+    REQUIRE(ts < TL_TS_MAX); /* pins_oldest() of an empty set */
     size_t at = lower_bound(pins, ts);
     if (at < pins->count && pins->items[at].ts == ts) {
         pins->items[at].count++;
@@ -43,12 +44,14 @@ void pins_add(struct pins *pins, tl_ts ts)
     memmove(&pins->items[at + 1], &pins->items[at], (pins->count - at) * sizeof *pins->items);
     pins->items[at] = (struct pin){ts, 1};
     pins->count++;
+    INSIST(at == 0 || pins->items[at - 1].ts < ts);
 }
 
 void pins_remove(struct pins *pins, tl_ts ts)
 {
     size_t at = lower_bound(pins, ts);
     REQUIRE(at < pins->count && pins->items[at].ts == ts);
+    INSIST(pins->items[at].count > 0);
     if (--pins->items[at].count > 0)
         return;
     pins->count--;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/types.h"
@@ -67,6 +68,7 @@ static void describe_write(struct buf *text, const void *member)
     const struct write_command *write = member;
     if (write->item_count == 0)
         return;
+    REQUIRE((size_t)write->items->op < sizeof ops / sizeof *ops);
     buf_printf(text, " (%s)", ops[write->items->op]);
     describe_target(text, write->items->index, write->items->id);
     describe_more(text, write->item_count, "documents");
@@ -219,6 +221,7 @@ static bool is_noted(const struct cmdlog_entry *entry, const struct at_work_entr
 /* Looks the recorded entry up in the log. */
 static int find_in_log(struct cmdlog *log, struct poison *poison)
 {
+    REQUIRE(poison->found.position != 0);
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
     int r = cmdlog_follow(log, poison->found.position, &cursor);
@@ -253,7 +256,7 @@ static int read_checkpoint(struct store *store, cmdlog_position *ret_position, s
  * Finds out whether the process ended in an entry that this start would apply. Another entry is
  * dropped from the page.
  */
-static int find(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
+static int find_end(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
 {
     cmdlog_position checkpoint;
     size_t bytes;
@@ -271,8 +274,9 @@ static int find(struct store *store, struct cmdlog *log, struct at_work *at_work
 
 /* --- The decision ------------------------------------------------------------------------------------------------- */
 
-static int refuse(const struct poison *poison, char **ret_reason)
+static int refuse_entry(const struct poison *poison, char **ret_reason)
 {
+    REQUIRE(poison->in_log);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(&text,
@@ -301,6 +305,7 @@ static int refuse(const struct poison *poison, char **ret_reason)
 
 static int refuse_loading(const struct poison *poison, char **ret_reason)
 {
+    REQUIRE(poison->loading && !poison->in_log);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(
@@ -319,6 +324,7 @@ static int refuse_loading(const struct poison *poison, char **ret_reason)
 
 static int skip(const struct poison *poison, struct cmdlog *log, struct at_work *at_work)
 {
+    REQUIRE(poison->in_log && poison->last);
     struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
     command->skip.position = poison->found.position;
     int r = recover_append_annotation(log, command);
@@ -347,12 +353,13 @@ static void warn_unused_options(const struct poison *poison, const struct poison
 static int decide(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
                   const struct poison_choice *choice, char **ret_reason)
 {
+    REQUIRE(poison->in_log && poison->found.position != 0);
     if (choice->skip == poison->found.position)
-        return poison->last ? skip(poison, log, at_work) : refuse(poison, ret_reason);
+        return poison->last ? skip(poison, log, at_work) : refuse_entry(poison, ret_reason);
     if (choice->retry == poison->found.position)
         at_work_retry_entry(at_work);
     else if (poison->found.ends >= AT_WORK_ENDS_MAX)
-        return refuse(poison, ret_reason);
+        return refuse_entry(poison, ret_reason);
     log_warning("the server ended while it applied entry %" PRIu64
                 " of the log, and applies it again now. If it ends once more, the next start is refused, and says what "
                 "can be done. The entry: %.*s",
@@ -364,6 +371,7 @@ static int decide(const struct poison *poison, struct cmdlog *log, struct at_wor
 static int decide_loading(const struct poison *poison, struct at_work *at_work, const struct poison_choice *choice,
                           char **ret_reason)
 {
+    REQUIRE(poison->loading && !poison->in_log);
     if (choice->retry == poison->found.position)
         at_work_retry_entry(at_work);
     else if (poison->found.ends >= AT_WORK_ENDS_MAX)
@@ -378,7 +386,7 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
                   char **ret_reason)
 {
     struct poison poison = {.text = BUF_INIT(BUF_UNLIMITED)};
-    int r = find(store, log, at_work, &poison);
+    int r = find_end(store, log, at_work, &poison);
     if (r == 0) {
         warn_unused_options(&poison, choice);
         if (poison.in_log)
@@ -453,6 +461,7 @@ static bool shows_application(const struct cmdlog_entry *entry, cmdlog_position 
 static int find_application(const struct poison_host *host, struct cmdlog_cursor *cursor, cmdlog_position head,
                             const struct poison *poison, struct buf *applied_by)
 {
+    REQUIRE(applied_by->len == 0);
     struct cmdlog_entry entry;
     int r;
     while ((r = next_up_to(host, cursor, head, &entry)) == 0 && applied_by->len == 0)
@@ -465,6 +474,7 @@ static int find_application(const struct poison_host *host, struct cmdlog_cursor
 static int find_in_shared_log(struct cmdlog *log, const struct poison_host *host, struct poison *poison,
                               struct buf *applied_by)
 {
+    REQUIRE(poison->found.position != 0);
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
     cmdlog_position head;
@@ -507,6 +517,7 @@ static int give_reason(struct buf *text, const struct poison *poison, char **ret
 
 static int refuse_in_cluster(const struct poison *poison, struct slice applied_by, char **ret_reason)
 {
+    REQUIRE(poison->in_log);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(&text,
@@ -560,6 +571,7 @@ static int refuse_skip(const struct poison *poison, const struct cmdlog_skip_ref
 static int skip_in_cluster(const struct poison_host *host, const struct poison *poison, struct cmdlog *log,
                            char **ret_reason)
 {
+    REQUIRE(poison->in_log && poison->found.position != 0);
     struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
     int r;
     UNTIL_REACHED(r, host, cmdlog_skip(log, poison->found.position, clock_boot_us() + ATTEMPT_US, &refusal));
@@ -585,6 +597,7 @@ static int decide_in_cluster(const struct poison_host *host, const struct poison
                              struct at_work *at_work, const struct poison_choice *choice, struct slice applied_by,
                              char **ret_reason)
 {
+    REQUIRE(poison->in_log);
     bool skips = choice->skip == poison->found.position;
     int r = 0;
     if (choice->retry == poison->found.position) {

@@ -76,6 +76,7 @@ void journal_query_txn_confirm(struct journal *journal, struct slice id, uint64_
 
 void journal_query_txn_discard(struct journal *journal, struct slice id)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     query_txns_discard(&journal->query_txns, id, now_of(journal));
 }
 
@@ -83,6 +84,7 @@ void journal_query_txn_discard(struct journal *journal, struct slice id)
 
 struct query_txn *journal_query_txn_use(struct journal *journal, struct slice id)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return query_txns_use(&journal->query_txns, id);
 }
 
@@ -99,6 +101,7 @@ tl_ts journal_query_txn_ts(const struct query_txn *txn)
 
 int journal_query_txn_catalog(struct journal *journal, struct query_txn *txn, struct catalog **ret_catalog)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     int r = 0;
     *ret_catalog = query_txn_catalog(txn);
     if (*ret_catalog != NULL)
@@ -138,6 +141,7 @@ int journal_query_txn_end(struct journal *journal, const struct query_txn_ending
 void journal__session_ended(struct effects *effects, struct slice id, uint64_t number, const char *how)
 {
     struct journal *journal = container_of(effects, struct journal, effects);
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC)); /* the effects are this journal's */
     query_txns_end_session(&journal->query_txns, id, number, how, now_of(journal));
 }
 
@@ -165,16 +169,19 @@ static struct query_txns_now read_now(struct journal *journal)
 enum query_txn_state journal_query_txn_find(struct journal *journal, struct slice id, struct arena *arena,
                                             struct query_txn_info *ret_info)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return query_txns_find(&journal->query_txns, id, true, read_now(journal), arena, ret_info);
 }
 
 size_t journal_query_txns(struct journal *journal, struct arena *arena, struct query_txn_info **ret_infos)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return query_txns_list(&journal->query_txns, read_now(journal).clock, arena, ret_infos);
 }
 
 const struct query_txn_metrics *journal_query_txn_metrics(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     metric_set(&journal->query_txns.metrics.open, atomic_load(&journal->query_txns.open_count));
     return &journal->query_txns.metrics;
 }

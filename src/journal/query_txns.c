@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/mutex.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
@@ -48,13 +49,14 @@ static struct query_txns_part *part_of(struct query_txns *table, struct slice id
 
 void query_txns_init(struct query_txns *table, size_t open_max, void (*unpin)(void *context, tl_ts ts), void *context)
 {
+    REQUIRE(unpin != NULL);
     *table = (struct query_txns){.open_max = open_max, .unpin = unpin, .context = context};
-    pthread_mutex_init(&table->sessions_lock, NULL);
+    mutex_init(&table->sessions_lock);
     table->sessions = MAP_INIT;
     atomic_init(&table->next_end, UINT64_MAX);
     for (size_t i = 0; i < QUERY_TXNS_PARTS; i++) {
         struct query_txns_part *part = &table->parts[i];
-        pthread_mutex_init(&part->lock, NULL);
+        mutex_init(&part->lock);
         part->open = part->outcomes = MAP_INIT;
         list_init(&part->by_end);
     }
@@ -64,8 +66,9 @@ void query_txns_init(struct query_txns *table, size_t open_max, void (*unpin)(vo
 
 static void drop_outcome(struct query_txns_part *part, struct query_txn_outcome *outcome)
 {
+    REQUIRE(list_linked(&outcome->by_end));
     list_remove(&outcome->by_end);
-    map_remove(&part->outcomes, outcome->id);
+    REQUIRE(map_remove(&part->outcomes, outcome->id) == outcome);
     mem_free(outcome);
 }
 
@@ -77,6 +80,7 @@ static bool is_stale(const struct query_txn_outcome *outcome, uint64_t clock)
 /* Requires: the part's lock. */
 static void drop_stale_outcomes(struct query_txns_part *part, uint64_t clock)
 {
+    REQUIRE(mutex_is_held(&part->lock));
     while (!list_empty(&part->by_end)) {
         struct query_txn_outcome *oldest = list_entry(part->by_end.next, struct query_txn_outcome, by_end);
         if (part->outcomes.count <= QUERY_TXNS_OUTCOMES_MAX / QUERY_TXNS_PARTS && !is_stale(oldest, clock))
@@ -88,6 +92,7 @@ static void drop_stale_outcomes(struct query_txns_part *part, uint64_t clock)
 /* Requires: the part's lock. */
 static void add_outcome(struct query_txns_part *part, const struct query_txn *txn, const struct conclusion *how)
 {
+    REQUIRE(mutex_is_held(&part->lock) && (how->cause == NULL) == (how->end == TXN_COMMITTED));
     struct query_txn_outcome *outcome = mem_zalloc(sizeof *outcome + txn->id.len);
     char *id = (char *)(outcome + 1);
     memcpy(id, txn->id.data, txn->id.len);
@@ -102,7 +107,7 @@ static void add_outcome(struct query_txns_part *part, const struct query_txn *tx
     if (how->cause != NULL)
         (void)snprintf(outcome->cause, sizeof outcome->cause, "%s", how->cause);
     list_append(&part->by_end, &outcome->by_end);
-    map_put(&part->outcomes, outcome->id, outcome);
+    INSIST(map_put(&part->outcomes, outcome->id, outcome) == NULL); /* no id is issued twice */
     drop_stale_outcomes(part, how->now.clock);
 }
 
@@ -145,6 +150,7 @@ static void add_to_session(struct query_txns *table, struct query_txn *txn)
 /* Requires: sessions_lock; the transaction is linked. */
 static void unlink_from_session(struct query_txns *table, struct query_txns_session *session, struct query_txn *txn)
 {
+    REQUIRE(mutex_is_held(&table->sessions_lock) && session != NULL && list_linked(&txn->of_session));
     list_remove(&txn->of_session);
     if (!list_empty(&session->txns))
         return;
@@ -172,6 +178,7 @@ static struct query_txn *take_from_session(struct query_txns *table, struct slic
     struct query_txns_session *session = map_get(&table->sessions, id);
     struct query_txn *txn = NULL;
     if (session != NULL) { /* while it is linked the table holds its reference */
+        INSIST(!list_empty(&session->txns));
         txn = list_entry(session->txns.next, struct query_txn, of_session);
         atomic_fetch_add_explicit(&txn->references, 1, memory_order_relaxed);
         unlink_from_session(table, session, txn);
@@ -204,6 +211,7 @@ static void drop(struct query_txns *table, struct query_txn *txn)
 static struct query_txn *new_txn(struct query_txns *table, const struct query_txn_terms *terms,
                                  struct query_txns_now now)
 {
+    REQUIRE(terms->id.len > 0);
     struct query_txn *txn = mem_zalloc(sizeof *txn + terms->id.len + terms->session.len);
     char *text = (char *)(txn + 1);
     memcpy(text, terms->id.data, terms->id.len);
@@ -290,6 +298,7 @@ int query_txns_begin(struct query_txns *table, const struct query_txn_terms *ter
 
 void query_txns_set_session(struct query_txns *table, struct slice id, uint64_t session)
 {
+    REQUIRE(session != 0); /* a transaction without a number is not listed yet */
     struct query_txn *txn = query_txns_use(table, id);
     if (txn == NULL)
         return;
@@ -303,7 +312,8 @@ void query_txns_set_session(struct query_txns *table, struct slice id, uint64_t 
  */
 static void close_txn(struct query_txns_part *part, struct query_txn *txn, const struct conclusion *how)
 {
-    map_remove(&part->open, txn->id);
+    REQUIRE(mutex_is_held(&part->lock));
+    REQUIRE(map_remove(&part->open, txn->id) == txn);
     if (how != NULL)
         add_outcome(part, txn, how);
 }
@@ -312,7 +322,7 @@ static void close_txn(struct query_txns_part *part, struct query_txn *txn, const
 static void leave(struct query_txns *table, struct query_txn *txn, enum metric_txn_end end)
 {
     remove_from_session(table, txn);
-    atomic_fetch_sub(&table->open_count, 1);
+    REQUIRE(atomic_fetch_sub(&table->open_count, 1) > 0);
     metric_add(&table->metrics.ended[end], 1);
     drop(table, txn);
 }
@@ -373,6 +383,7 @@ struct catalog *query_txn_catalog(struct query_txn *txn)
 /* Two readers may cache equal catalogs at once; the first one stays. */
 void query_txn_cache_catalog(struct query_txn *txn, struct catalog *catalog)
 {
+    REQUIRE(catalog != NULL);
     struct catalog *none = NULL;
     struct catalog *kept = catalog_ref(catalog);
     if (!atomic_compare_exchange_strong_explicit(&txn->catalog, &none, kept, memory_order_release,
@@ -573,6 +584,7 @@ static void leave_all(struct query_txns *table, struct removed *removed, enum me
 static void find_idle(struct query_txns *table, struct query_txns_part *part, uint64_t heard, struct query_txns_now now,
                       struct removed *idle)
 {
+    REQUIRE(mutex_is_held(&part->lock));
     size_t position = 0;
     struct slice id;
     void *value;
@@ -632,6 +644,7 @@ void query_txns_stop(struct query_txns *table)
 
 void query_txns_deinit(struct query_txns *table)
 {
+    REQUIRE(table->sessions.count == 0);
     REQUIRE(atomic_load(&table->open_count) == 0);
     for (size_t i = 0; i < QUERY_TXNS_PARTS; i++) {
         struct query_txns_part *part = &table->parts[i];

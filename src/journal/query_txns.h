@@ -101,6 +101,7 @@ int query_txns_begin(struct query_txns *table, const struct query_txn_terms *ter
 /*
  * Completes the begin of a transaction of a session, which lives: records the session's public
  * number.
+ * Requires: `session` is not 0.
  */
 void query_txns_set_session(struct query_txns *table, struct slice id, uint64_t session);
 /* Ends a transaction whose begin failed: its session has ended. */

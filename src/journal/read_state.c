@@ -14,11 +14,13 @@ tl_ts journal_stable(struct journal *journal)
 
 tl_ts journal_oldest(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return store_history_low(journal->store);
 }
 
 struct catalog *journal_catalog(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->publish_lock);
     struct catalog *catalog = catalog_ref(journal->catalog);
     pthread_mutex_unlock(&journal->publish_lock);

@@ -47,7 +47,7 @@ int recover_write_record(struct core *core, cmdlog_position position, const stru
     return core_save_rest(core, record);
 }
 
-static int refuse(int code, char **ret_reason, struct slice reason)
+static int refuse_recovery(int code, char **ret_reason, struct slice reason)
 {
     if (ret_reason != NULL)
         *ret_reason = mem_strdup(reason.data, reason.len);
@@ -56,9 +56,10 @@ static int refuse(int code, char **ret_reason, struct slice reason)
 
 int recover_refuse_trimmed(char **ret_reason)
 {
-    return refuse(TL_ERR_CORRUPT, ret_reason,
-                  SLICE_LIT("the log of the cluster was trimmed beyond what this host has applied (--catch-up) while "
-                            "it started: start it again, and it copies a checkpoint of another host"));
+    return refuse_recovery(
+        TL_ERR_CORRUPT, ret_reason,
+        SLICE_LIT("the log of the cluster was trimmed beyond what this host has applied (--catch-up) while "
+                  "it started: start it again, and it copies a checkpoint of another host"));
 }
 
 static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineage)
@@ -107,8 +108,8 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     struct slice saved;
     int r = read_record(record, &ret_recovered->checkpoint, &ret_recovered->lineage, &ret_recovered->log_bytes, &saved);
     if (r < 0)
-        return refuse(r, ret_reason,
-                      SLICE_LIT("the record of the store's checkpoint is damaged, or of a newer version"));
+        return refuse_recovery(r, ret_reason,
+                               SLICE_LIT("the record of the store's checkpoint is damaged, or of a newer version"));
     r = core_load(store, limits, saved, &reason, ret_core);
     if (r == CORE_SAVE_NEWER)
         r = TL_ERR_VERSION;
@@ -116,7 +117,7 @@ int recover_read_record(struct store *store, struct slice record, const struct c
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         buf_lit(&text, "the state in the store's checkpoint: ");
         buf_slice(&text, buf_as_slice(&reason));
-        r = refuse(r, ret_reason, buf_as_slice(&text));
+        r = refuse_recovery(r, ret_reason, buf_as_slice(&text));
         buf_deinit(&text);
     }
     buf_deinit(&reason);
@@ -188,8 +189,8 @@ static int read_entry(const struct cmdlog_entry *entry, struct command_group_hea
 {
     int r = command_group_decode(entry->bytes, ret_head, commands);
     if (r == COMMAND_CODEC_NEWER)
-        return refuse(TL_ERR_VERSION, ret_reason, SLICE_LIT("the log has commands of a newer version"));
-    return r < 0 ? refuse(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
+        return refuse_recovery(TL_ERR_VERSION, ret_reason, SLICE_LIT("the log has commands of a newer version"));
+    return r < 0 ? refuse_recovery(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
 }
 
 /* An entry that is held back until the next one shows whether to apply it. */
@@ -215,6 +216,7 @@ struct replay {
  */
 static void check_chain(struct replay *replay, const struct list *commands, cmdlog_position position)
 {
+    REQUIRE(replay->core != NULL && position != 0);
     const struct command *first = list_entry(commands->next, struct command, link);
     if (list_empty(commands) || first->type != COMMAND_MARK)
         return;
@@ -268,6 +270,7 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
     }
     if (core == NULL)
         free_commands(&commands);
+    INSIST(r != 0 || list_empty(&commands));
     recover_free_completed(&replay->effects);
     return r;
 }
@@ -304,8 +307,8 @@ static int apply_held(struct replay *replay)
 static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, cmdlog_position skipped)
 {
     if (skipped == 0 || replay->held.position != skipped)
-        return refuse(TL_ERR_CORRUPT, replay->ret_reason,
-                      SLICE_LIT("the log skips an entry that is not the one before"));
+        return refuse_recovery(TL_ERR_CORRUPT, replay->ret_reason,
+                               SLICE_LIT("the log skips an entry that is not the one before"));
     replay->held.position = 0;
     replay->recovered->skipped = skipped;
     return replay_entry(replay, entry);
@@ -318,6 +321,7 @@ static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, 
 static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct held *held = &replay->held;
+    REQUIRE(entry->position > held->position);
     cmdlog_position skipped;
     enum recover_annotation annotation = recover_read_annotation(entry->bytes, &skipped);
     if (annotation == RECOVER_TRIED)
@@ -340,14 +344,15 @@ static int replay(struct replay *replay, struct cmdlog *log)
     struct cmdlog_entry entry;
     int r = cmdlog_follow(log, from + 1, &cursor);
     if (r == CMDLOG_TRIMMED)
-        return refuse(TL_ERR_CORRUPT, replay->ret_reason,
-                      SLICE_LIT("the log begins behind the checkpoint that the store stands at: " REMEDY));
+        return refuse_recovery(TL_ERR_CORRUPT, replay->ret_reason,
+                               SLICE_LIT("the log begins behind the checkpoint that the store stands at: " REMEDY));
     if (r < 0)
         return tl_trace(r);
     effects_init(&replay->effects);
     recovered->position = from;
     while (r == 0 && (r = cmdlog_next(cursor, &entry)) == 0) {
         r = replay_next(replay, &entry);
+        INSIST(entry.position > recovered->position);
         recovered->position = entry.position;
         recovered->replayed_bytes += entry.bytes.len;
     }
@@ -367,15 +372,15 @@ static int check_lineage(struct cmdlog *log, const struct recovered *store, char
     struct cmdlog_head head;
     cmdlog_head(log, &head);
     if (store->checkpoint > head.appended)
-        return refuse(TL_ERR_CORRUPT, ret_reason,
-                      SLICE_LIT("the store stands at a checkpoint behind the end of the log: " REMEDY));
+        return refuse_recovery(TL_ERR_CORRUPT, ret_reason,
+                               SLICE_LIT("the store stands at a checkpoint behind the end of the log: " REMEDY));
     int r = cmdlog_lineage(log, store->checkpoint, &lineage);
     if (r < 0)
         return tl_trace(r);
     if (cmdlog_lineage_fits(&lineage, &store->lineage))
         return 0;
     bool other = memcmp(lineage.identity, store->lineage.identity, sizeof lineage.identity) != 0;
-    return refuse(
+    return refuse_recovery(
         TL_ERR_CORRUPT, ret_reason,
         other ? SLICE_LIT("the store is not of the log beside it, but of another one: " REMEDY)
               : SLICE_LIT(
@@ -405,6 +410,7 @@ void recover_close_core(struct core *core)
 
 int recover_append_annotation(struct cmdlog *log, const struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TRIED || command->type == COMMAND_SKIP);
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct command_group_header head = {0};
     cmdlog_position position;

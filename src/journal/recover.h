@@ -57,6 +57,7 @@ int recover_refuse_trimmed(char **ret_reason);
  * Appends an annotation of the log's last entry, TRIED or SKIP, and syncs the log. Called before
  * recover_core(), which follows annotations like every other reader of the log.
  * Returns: as cmdlog_append() and cmdlog_sync().
+ * Requires: the command is a TRIED or a SKIP.
  */
 int recover_append_annotation(struct cmdlog *log, const struct command *command) TL_MUST_USE;
 

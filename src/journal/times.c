@@ -65,6 +65,7 @@ bool clock_steps_observe(struct clock_steps *steps, uint64_t wall, uint64_t boot
 
 tl_ts ts_clock_read(struct ts_clock *ts_clock, uint64_t wall, uint64_t boot, tl_ts last)
 {
+    REQUIRE(last < TL_TS_MAX && (!ts_clock->slewing || last >= ts_clock->from));
     if (wall >= last) {
         ts_clock->slewing = false;
         return wall < TL_TS_MAX ? wall : TL_TS_MAX - 1;
@@ -79,8 +80,7 @@ tl_ts ts_clock_read(struct ts_clock *ts_clock, uint64_t wall, uint64_t boot, tl_
 void ts_history_init(struct ts_history *history, uint64_t span, uint64_t boot, tl_ts ts)
 {
     history->spacing = span / (TS_HISTORY_POINTS / 2);
-    history->points[0] = (struct ts_history_point){boot, ts};
-    history->count = 1;
+    ts_history_restart(history, boot, ts);
 }
 
 /*
@@ -91,6 +91,7 @@ void ts_history_record(struct ts_history *history, uint64_t boot, tl_ts ts)
 {
     struct ts_history_point *points = history->points;
     size_t last = history->count - 1;
+    REQUIRE(history->count > 0 && boot >= points[last].boot && ts >= points[last].ts);
     if (last > 0 && points[last].boot - points[last - 1].boot < history->spacing) {
         points[last] = (struct ts_history_point){boot, ts};
         return;
@@ -102,24 +103,39 @@ void ts_history_record(struct ts_history *history, uint64_t boot, tl_ts ts)
     points[history->count++] = (struct ts_history_point){boot, ts};
 }
 
+void ts_history_restart(struct ts_history *history, uint64_t boot, tl_ts ts)
+{
+    history->points[0] = (struct ts_history_point){boot, ts};
+    history->count = 1;
+}
+
+tl_ts ts_history_newest(const struct ts_history *history)
+{
+    REQUIRE(history->count > 0);
+    return history->points[history->count - 1].ts;
+}
+
 /*
  * Returns: whether timestamps followed elapsed time between two points. Only points where they did
  *          not are worth saving.
  */
 static bool goes_as_time_does(const struct ts_history_point *from, const struct ts_history_point *to)
 {
+    REQUIRE(to->boot >= from->boot && to->ts >= from->ts);
     uint64_t time = to->boot - from->boot, ts = to->ts - from->ts;
     return (time > ts ? time - ts : ts - time) < CLOCK_STEP_US_MIN;
 }
 
 static void save_point(const struct ts_history_point *point, uint64_t boot, struct buf *buf)
 {
+    REQUIRE(boot >= point->boot);
     buf_varint(buf, boot - point->boot);
     buf_varint(buf, point->ts);
 }
 
 void ts_history_save(const struct ts_history *history, uint64_t boot, struct buf *buf)
 {
+    REQUIRE(history->count > 0 && history->count <= TS_HISTORY_POINTS);
     const struct ts_history_point *points = history->points, *saved = points;
     save_point(saved, boot, buf);
     for (size_t i = 1; i < history->count; i++) {
@@ -153,6 +169,7 @@ bool ts_history_load(struct ts_history *history, uint64_t span, uint64_t boot, t
 
 tl_ts ts_history_at(const struct ts_history *history, uint64_t boot, uint64_t us)
 {
+    REQUIRE(history->count > 0 && boot >= history->points[0].boot);
     uint64_t at = boot > us ? boot - us : 0;
     size_t i = history->count;
     while (i > 0 && history->points[i - 1].boot > at)

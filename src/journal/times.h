@@ -92,6 +92,7 @@ struct ts_clock {
 /*
  * Returns: the time for the next timestamp. It may be at or below `last`, the newest timestamp
  *          issued.
+ * Requires: `last` is not below that of an earlier call.
  */
 tl_ts ts_clock_read(struct ts_clock *ts_clock, uint64_t wall, uint64_t boot, tl_ts last);
 
@@ -137,6 +138,10 @@ void ts_history_init(struct ts_history *history, uint64_t span, uint64_t boot, t
  * one.
  */
 void ts_history_record(struct ts_history *history, uint64_t boot, tl_ts ts);
+/* Begins it anew at timestamp `ts`, for the same span: the points that it has are not valid. */
+void ts_history_restart(struct ts_history *history, uint64_t boot, tl_ts ts);
+/* Returns: the timestamp of its newest point. */
+tl_ts ts_history_newest(const struct ts_history *history);
 /* Appends the points between which timestamps did not follow elapsed time. */
 void ts_history_save(const struct ts_history *history, uint64_t boot, struct buf *buf);
 /*
@@ -145,7 +150,10 @@ void ts_history_save(const struct ts_history *history, uint64_t boot, struct buf
  * Returns: false: the bytes are invalid and ignored.
  */
 bool ts_history_load(struct ts_history *history, uint64_t span, uint64_t boot, tl_ts ts, struct slice saved);
-/* Returns: the newest timestamp at `us` before `boot`, or an earlier timestamp. */
+/*
+ * Returns: the newest timestamp at `us` before `boot`, or an earlier timestamp.
+ * Requires: `boot` is not below that of the oldest point.
+ */
 tl_ts ts_history_at(const struct ts_history *history, uint64_t boot, uint64_t us);
 
 #endif

@@ -44,6 +44,7 @@ static void put_off(struct journal *journal, uint64_t until)
  */
 static uint64_t passed_barrier(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     return journal->taken >= journal->barrier_queued ? journal->barrier_clock : 0;
 }
 
@@ -182,6 +183,7 @@ static struct command *take_first(struct journal *journal)
         command = list_entry(journal->queue.next, struct command, link);
         list_remove(&command->link);
         journal->taken++;
+        INSIST(journal->taken <= journal->queued);
     }
     pthread_mutex_unlock(&journal->queue_lock);
     return command;
@@ -189,8 +191,10 @@ static struct command *take_first(struct journal *journal)
 
 static void put_back(struct journal *journal, struct command *command)
 {
+    REQUIRE(!list_linked(&command->link));
     pthread_mutex_lock(&journal->queue_lock);
     list_insert_before(journal->queue.next, &command->link);
+    INSIST(journal->taken > 0);
     journal->taken--;
     pthread_mutex_unlock(&journal->queue_lock);
 }
@@ -225,6 +229,7 @@ static uint64_t end_group(struct journal *journal)
 
 uint64_t journal__take_queued(struct journal *journal, struct list *taken)
 {
+    REQUIRE(list_empty(taken));
     struct command *command;
     uint64_t expected, work = 0;
     for (size_t count = 0; (command = take_next(journal, count, work, &expected)) != NULL; count++) {
@@ -266,6 +271,7 @@ static bool has_no_update(const struct write_command *write)
  */
 static bool size_determines_work(const struct journal *journal, const struct command *command)
 {
+    REQUIRE(journal__holds(&journal->core_lock));
     switch (command->type) {
     case COMMAND_LOCK:
     case COMMAND_TXN_BEGIN:
@@ -285,6 +291,7 @@ static bool size_determines_work(const struct journal *journal, const struct com
  */
 static void take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
 {
+    REQUIRE(list_empty(taken));
     struct command *command;
     uint64_t expected;
     bool determined = true;

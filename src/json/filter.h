@@ -38,7 +38,9 @@ void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *pa
                       enum dialect dialect);
 
 /*
- * Returns: whether `text` matches `pattern`, in which `*` matches any characters ("simple match").
+ * Returns: whether `text` matches `pattern`, in which `*` matches any characters ("simple match"). Each
+ *          pattern of names matches by this function. Only the wildcards of a query have `?` and `\`:
+ *          term_pattern_wildcard() (query/bound_query.h), which calls it for all others.
  */
 bool json_wildcard(struct slice pattern, struct slice text);
 

@@ -41,8 +41,8 @@ struct reader {
     struct problem *problem;
 };
 
-static int refuse(struct reader *reader, const char *format, ...) TL_PRINTF(2, 3);
-static int refuse(struct reader *reader, const char *format, ...)
+static int refuse_analysis(struct reader *reader, const char *format, ...) TL_PRINTF(2, 3);
+static int refuse_analysis(struct reader *reader, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -60,7 +60,7 @@ static int take_number(struct reader *reader, yyjson_val *object, const char *ke
     if (yyjson_is_uint(value))
         number = yyjson_get_uint(value);
     else if (value != NULL && !slice_to_u64(json_slice(value), &number))
-        return refuse(reader, "Failed to parse value for setting [%s]", key);
+        return refuse_analysis(reader, "Failed to parse value for setting [%s]", key);
     *ret_number = (size_t)number;
     return 0;
 }
@@ -79,7 +79,7 @@ static int take_character(struct reader *reader, yyjson_val *object, const char 
         return 0;
     struct slice text = json_slice(value);
     if (text.len != 1)
-        return refuse(reader, "%s must be a one char value", key);
+        return refuse_analysis(reader, "%s must be a one char value", key);
     *ret_character = text.data[0];
     return 0;
 }
@@ -103,12 +103,12 @@ static int read_tokenizer_type(struct reader *reader, struct slice type, struct 
     while (i < count && !slice_is(type, kinds[i].type))
         i++;
     if (i == count)
-        return refuse(reader, "Unknown tokenizer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
+        return refuse_analysis(reader, "Unknown tokenizer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
     tokenizer.kind = kinds[i].kind;
     size_t longest;
     int r = take_number(reader, settings, "max_token_length", ANALYSIS_TOKEN_CHARACTERS_MAX, &longest);
     if (r == 0 && (longest == 0 || longest > 1 << 20))
-        r = refuse(reader, "max_token_length must be greater than zero and at most 1048576");
+        r = refuse_analysis(reader, "max_token_length must be greater than zero and at most 1048576");
     if (r == 0 && tokenizer.kind == TOKENIZER_PATH) {
         r = take_character(reader, settings, "delimiter", '/', &tokenizer.delimiter);
         r = r == 0 ? take_character(reader, settings, "replacement", tokenizer.delimiter, &tokenizer.replacement) : r;
@@ -129,12 +129,13 @@ static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_v
 {
     struct slice name = json_slice(value);
     if (name.data == NULL)
-        return refuse(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer",
-                      SLICE_ARG(analyzer));
+        return refuse_analysis(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer",
+                               SLICE_ARG(analyzer));
     yyjson_val *own = json_get(json_get_lit(reader->settings, "tokenizer"), name);
     struct slice type = own == NULL ? name : json_slice(json_get_lit(own, "type"));
     if (own != NULL && type.data == NULL)
-        return refuse(reader, "tokenizer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(name));
+        return refuse_analysis(reader, "tokenizer [%.*s] must specify either an analyzer type, or a tokenizer",
+                               SLICE_ARG(name));
     *ret_lowercases = slice_is(type, "lowercase");
     struct problem ignored = {0};
     struct problem *outer = reader->problem;
@@ -142,8 +143,8 @@ static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_v
     int r = read_tokenizer_type(reader, type, name, own, ret_tokenizer);
     reader->problem = outer;
     if (r != 0 && own == NULL)
-        return refuse(reader, "Custom Analyzer [%.*s] failed to find tokenizer under name [%.*s]", SLICE_ARG(analyzer),
-                      SLICE_ARG(name));
+        return refuse_analysis(reader, "Custom Analyzer [%.*s] failed to find tokenizer under name [%.*s]",
+                               SLICE_ARG(analyzer), SLICE_ARG(name));
     return r;
 }
 
@@ -161,7 +162,7 @@ static int read_stopwords(struct reader *reader, yyjson_val *settings, struct to
         return 0;
     size_t count = yyjson_is_arr(list) ? yyjson_arr_size(list) : 1;
     if (count > ANALYSIS_STOPWORDS_MAX)
-        return refuse(reader, "stopwords may have at most %d entries", ANALYSIS_STOPWORDS_MAX);
+        return refuse_analysis(reader, "stopwords may have at most %d entries", ANALYSIS_STOPWORDS_MAX);
     struct slice *words = arena_alloc(reader->arena, count * sizeof *words);
     yyjson_val *word = yyjson_is_arr(list) ? yyjson_arr_get_first(list) : list;
     for (size_t i = 0; i < count; i++) {
@@ -191,10 +192,10 @@ static int read_filter(struct reader *reader, struct slice analyzer, struct slic
     while (i < count && !slice_is(type, kinds[i].type))
         i++;
     if (i == count && own != NULL)
-        return refuse(reader, "Unknown filter type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
+        return refuse_analysis(reader, "Unknown filter type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
     if (i == count)
-        return refuse(reader, "Custom Analyzer [%.*s] failed to find filter under name [%.*s]", SLICE_ARG(analyzer),
-                      SLICE_ARG(name));
+        return refuse_analysis(reader, "Custom Analyzer [%.*s] failed to find filter under name [%.*s]",
+                               SLICE_ARG(analyzer), SLICE_ARG(name));
     filter.kind = kinds[i].kind;
     int r = 0;
     if (filter.kind == FILTER_STOP)
@@ -213,8 +214,8 @@ static int read_filters(struct reader *reader, yyjson_val *value, struct analyze
 {
     size_t count = yyjson_is_arr(value) ? yyjson_arr_size(value) : value != NULL;
     if (count + analyzer->filter_count > ANALYSIS_FILTERS_MAX)
-        return refuse(reader, "analyzer [%.*s] may have at most %d filters", SLICE_ARG(analyzer->name),
-                      ANALYSIS_FILTERS_MAX);
+        return refuse_analysis(reader, "analyzer [%.*s] may have at most %d filters", SLICE_ARG(analyzer->name),
+                               ANALYSIS_FILTERS_MAX);
     yyjson_val *item = yyjson_is_arr(value) ? yyjson_arr_get_first(value) : value;
     for (size_t i = 0; i < count; i++) {
         int r = read_filter(reader, analyzer->name, json_slice(item), &analyzer->filters[analyzer->filter_count]);
@@ -242,7 +243,7 @@ static int read_custom(struct reader *reader, yyjson_val *settings, struct analy
     if (lowercases)
         analyzer->filters[analyzer->filter_count++] = (struct token_filter){.kind = FILTER_LOWERCASE};
     if (has_members(json_get_lit(settings, "char_filter")))
-        return refuse(reader, "analyzer [%.*s]: char_filter is not supported", SLICE_ARG(analyzer->name));
+        return refuse_analysis(reader, "analyzer [%.*s]: char_filter is not supported", SLICE_ARG(analyzer->name));
     return read_filters(reader, json_get_lit(settings, "filter"), analyzer);
 }
 
@@ -251,14 +252,15 @@ static int read_configured(struct reader *reader, struct slice type, yyjson_val 
 {
     const struct analyzer *base = analysis_find(NULL, type);
     if (base == NULL)
-        return refuse(reader, "Unknown analyzer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(analyzer->name));
+        return refuse_analysis(reader, "Unknown analyzer type [%.*s] for [%.*s]", SLICE_ARG(type),
+                               SLICE_ARG(analyzer->name));
     struct slice name = analyzer->name;
     *analyzer = *base;
     analyzer->name = name;
     size_t longest;
     int r = take_number(reader, settings, "max_token_length", ANALYSIS_TOKEN_CHARACTERS_MAX, &longest);
     if (r != 0 || longest == 0 || longest > 1 << 20)
-        return r != 0 ? r : refuse(reader, "max_token_length must be greater than zero and at most 1048576");
+        return r != 0 ? r : refuse_analysis(reader, "max_token_length must be greater than zero and at most 1048576");
     analyzer->tokenizer.token_characters_max = (uint32_t)longest;
     if (json_get_lit(settings, "stopwords") == NULL)
         return 0;
@@ -276,7 +278,8 @@ static int read_analyzer(struct reader *reader, struct slice name, yyjson_val *s
     if (type.data == NULL ? json_get_lit(settings, "tokenizer") != NULL : slice_is(type, "custom"))
         return read_custom(reader, settings, ret_analyzer);
     if (type.data == NULL)
-        return refuse(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(name));
+        return refuse_analysis(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer",
+                               SLICE_ARG(name));
     return read_configured(reader, type, settings, ret_analyzer);
 }
 
@@ -287,11 +290,11 @@ static int read_normalizer(struct reader *reader, struct slice name, yyjson_val 
         (struct analyzer){.name = arena_copy(reader->arena, name), .tokenizer = {TOKENIZER_KEYWORD, LIMITS}};
     struct slice type = json_slice(json_get_lit(settings, "type"));
     if (type.data != NULL && !slice_is(type, "custom"))
-        return refuse(reader, "Unknown normalizer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
+        return refuse_analysis(reader, "Unknown normalizer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
     if (json_get_lit(settings, "tokenizer") != NULL)
-        return refuse(reader, "Custom normalizer [%.*s] cannot configure a tokenizer", SLICE_ARG(name));
+        return refuse_analysis(reader, "Custom normalizer [%.*s] cannot configure a tokenizer", SLICE_ARG(name));
     if (has_members(json_get_lit(settings, "char_filter")))
-        return refuse(reader, "normalizer [%.*s]: char_filter is not supported", SLICE_ARG(name));
+        return refuse_analysis(reader, "normalizer [%.*s]: char_filter is not supported", SLICE_ARG(name));
     return read_filters(reader, json_get_lit(settings, "filter"), ret_normalizer);
 }
 

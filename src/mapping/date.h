@@ -12,6 +12,8 @@
  * With DATE_RULES_FIRST, date_parse() takes texts that Elasticsearch 7.10 refuses (`20220-01-01`), which
  * stored documents have, and date_is_strict() says which of them 7.10 takes too. It only refuses, so
  * that the entries of a document are found, whether it was written before or after that check.
+ *
+ * Other readers of dates: api/request/instant.h.
  */
 #ifndef TL_MAPPING_DATE_H
 #define TL_MAPPING_DATE_H

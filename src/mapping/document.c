@@ -49,8 +49,8 @@ struct document_walk {
 static int walk_value(struct document_walk *walk, struct mapping_field *field, yyjson_val *value,
                       struct slice shown_name);
 
-static int refuse(struct document_walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(struct document_walk *walk, enum problem_type type, const char *format, ...)
+static int refuse_document(struct document_walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_document(struct document_walk *walk, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -110,9 +110,10 @@ static int refuse_scalar(struct document_walk *walk, const struct mapping_field 
         mapping__refuse_leaf_over_object(walk->merge, object);
         return DOCUMENT_REFUSED;
     }
-    return refuse(walk, PROBLEM_MAPPER_PARSING,
-                  "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
-                  SLICE_ARG(object->path), SLICE_ARG(shown_name));
+    return refuse_document(
+        walk, PROBLEM_MAPPER_PARSING,
+        "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
+        SLICE_ARG(object->path), SLICE_ARG(shown_name));
 }
 
 /*
@@ -131,10 +132,10 @@ static int add_value(struct document_walk *walk, const struct mapping_field *fie
     if (!is_wanted(walk, field))
         return 0;
     if (walk->count == DOCUMENT_VALUES_MAX)
-        return walk->lenient
-                   ? 0
-                   : refuse(walk, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Limit of indexed values [%d] of a document has been exceeded", DOCUMENT_VALUES_MAX);
+        return walk->lenient ? 0
+                             : refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT,
+                                               "Limit of indexed values [%d] of a document has been exceeded",
+                                               DOCUMENT_VALUES_MAX);
     walk->values = arena_grow(walk->arena, walk->values, walk->count, &walk->capacity, sizeof *walk->values);
     walk->values[walk->count] = *value;
     walk->values[walk->count++].field = field->number;
@@ -246,9 +247,9 @@ static int find_copy_target(struct document_walk *walk, struct slice path, yyjso
     if (*ret_target != NULL || walk->lenient || root->dynamic == DYNAMIC_FALSE)
         return 0;
     if (root->dynamic == DYNAMIC_STRICT)
-        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING,
-                      "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
-                      SLICE_ARG(path), SLICE_ARG(walk->type->name));
+        return refuse_document(walk, PROBLEM_STRICT_DYNAMIC_MAPPING,
+                               "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
+                               SLICE_ARG(path), SLICE_ARG(walk->type->name));
     if (walk->merge == NULL)
         return WALK_UNKNOWN_FIELD;
     struct mapping_field *parent = root;
@@ -326,9 +327,9 @@ static int walk_unknown(struct document_walk *walk, struct mapping_field *parent
                         uint8_t dynamic)
 {
     if (dynamic == DYNAMIC_STRICT && !walk->lenient)
-        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING,
-                      "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
-                      SLICE_ARG(name), SLICE_ARG(parent->path.len > 0 ? parent->path : walk->type->name));
+        return refuse_document(walk, PROBLEM_STRICT_DYNAMIC_MAPPING,
+                               "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
+                               SLICE_ARG(name), SLICE_ARG(parent->path.len > 0 ? parent->path : walk->type->name));
     if (dynamic != DYNAMIC_TRUE || walk->lenient || yyjson_is_null(value))
         return 0;
     if (yyjson_is_arr(value)) {
@@ -430,12 +431,13 @@ static int walk_dotted(struct document_walk *walk, struct mapping_field *object,
             bool is_new = walk->merge != NULL && map_get(&walk->before->by_path, next->path) == NULL;
             if (is_new)
                 mapping__refuse_object_over_leaf(walk->merge, next);
-            return is_new          ? DOCUMENT_REFUSED
-                   : walk->lenient ? 0
-                                   : refuse(walk, PROBLEM_MAPPER_PARSING,
-                                            "Could not dynamically add mapping for field [%.*s]. Existing mapping for "
-                                            "[%.*s] must be of type object but found [%.*s].",
-                                            SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
+            return is_new ? DOCUMENT_REFUSED
+                   : walk->lenient
+                       ? 0
+                       : refuse_document(walk, PROBLEM_MAPPER_PARSING,
+                                         "Could not dynamically add mapping for field [%.*s]. Existing mapping for "
+                                         "[%.*s] must be of type object but found [%.*s].",
+                                         SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
         }
         if (!next->enabled)
             return 0;
@@ -469,12 +471,13 @@ static int check_metadata_name(struct document_walk *walk, struct slice name, yy
         if (!slice_is(name, names[i].name) || !(walk->dialect == DIALECT_7 ? names[i].in_7 : names[i].in_5))
             continue;
         if (walk->dialect == DIALECT_5 && slice_is(name, "_source"))
-            return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined %s in [%.*s]",
-                          yyjson_is_obj(value) ? "both as an object and a field" : "twice",
-                          SLICE_ARG(walk->type->name));
+            return refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined %s in [%.*s]",
+                                   yyjson_is_obj(value) ? "both as an object and a field" : "twice",
+                                   SLICE_ARG(walk->type->name));
         if (walk->dialect == DIALECT_5 && (slice_is(name, "_version") || slice_is(name, "_field_names")))
-            return refuse(walk, PROBLEM_MAPPER_PARSING, "Cannot generate dynamic mappings of type [%.*s] for [%.*s]",
-                          SLICE_ARG(name), SLICE_ARG(name));
+            return refuse_document(walk, PROBLEM_MAPPER_PARSING,
+                                   "Cannot generate dynamic mappings of type [%.*s] for [%.*s]", SLICE_ARG(name),
+                                   SLICE_ARG(name));
         problem_set(&cause, walk->arena, PROBLEM_MAPPER_PARSING,
                     "Field [%.*s] is a metadata field and cannot be added inside a document. Use the index "
                     "API request parameters.",
@@ -586,17 +589,18 @@ static int refuse_immense(struct document_walk *walk)
     struct slice path = walk->immense->path, shown = SLICE_NONE;
     struct problem *cause = arena_zalloc(walk->arena, sizeof *cause);
     if (!walk->immense->indexed)
-        return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "DocValuesField \"%.*s\" is too large, must be <= %d",
-                      SLICE_ARG(path), DOCUMENT_TERM_MAX);
+        return refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT, "DocValuesField \"%.*s\" is too large, must be <= %d",
+                               SLICE_ARG(path), DOCUMENT_TERM_MAX);
     for (size_t i = 0; i < TERM_BYTES_SHOWN; i++)
         shown = arena_append(walk->arena, shown, "%s%d", i == 0 ? "" : ", ", (int8_t)walk->immense_term.data[i]);
     problem_set(cause, walk->arena, PROBLEM_MAX_BYTES_LENGTH_EXCEEDED, "bytes can be at most %d in length; got %zu",
                 DOCUMENT_TERM_MAX, walk->immense_term.len);
-    int r = refuse(walk, PROBLEM_ILLEGAL_ARGUMENT,
-                   "Document contains at least one immense term in field=\"%.*s\" (whose UTF8 encoding is longer than "
-                   "the max length %d), all of which were skipped.  Please correct the analyzer to not produce such "
-                   "terms.  The prefix of the first immense term is: '[%.*s]...', original message: %.*s",
-                   SLICE_ARG(path), DOCUMENT_TERM_MAX, SLICE_ARG(shown), SLICE_ARG(cause->reason));
+    int r = refuse_document(
+        walk, PROBLEM_ILLEGAL_ARGUMENT,
+        "Document contains at least one immense term in field=\"%.*s\" (whose UTF8 encoding is longer than "
+        "the max length %d), all of which were skipped.  Please correct the analyzer to not produce such "
+        "terms.  The prefix of the first immense term is: '[%.*s]...', original message: %.*s",
+        SLICE_ARG(path), DOCUMENT_TERM_MAX, SLICE_ARG(shown), SLICE_ARG(cause->reason));
     walk->problem->caused_by = cause;
     return r;
 }

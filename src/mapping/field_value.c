@@ -40,8 +40,8 @@ static const struct integer_type {
     [FIELD_BYTE] = {INT8_MIN, INT8_MAX, "a byte", "Integer"},
 };
 
-static int refuse(struct conversion *conversion, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(struct conversion *conversion, enum problem_type type, const char *format, ...)
+static int refuse_value(struct conversion *conversion, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_value(struct conversion *conversion, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -124,7 +124,7 @@ static int refuse_number_text(struct conversion *conversion, struct slice text, 
 {
     enum problem_type type =
         is_integer && conversion->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
-    return refuse(conversion, type, "For input string: \"%.*s\"", SLICE_ARG(text));
+    return refuse_value(conversion, type, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
 /* Returns: whether a text is a decimal number: [+-]digits[.digits][e[+-]digits]. */
@@ -179,8 +179,8 @@ static int cut_fraction(struct conversion *conversion, double number, int64_t *r
     if (number != trunc(number) && !conversion->field->coerce) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_double_text(&buf, number);
-        int r = refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss",
-                       SLICE_ARG(buf_as_slice(&buf)), integer_types[conversion->field->type].java_name);
+        int r = refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss",
+                             SLICE_ARG(buf_as_slice(&buf)), integer_types[conversion->field->type].java_name);
         buf_deinit(&buf);
         return r;
     }
@@ -222,8 +222,8 @@ static int integer_cast_from_text(struct conversion *conversion, struct slice te
     }
     integer = integer < range->min ? range->min : integer > range->max ? range->max : integer;
     if (type == FIELD_BYTE && (integer < INT8_MIN || integer > INT8_MAX))
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
-                      (long long)integer);
+        return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
+                            (long long)integer);
     *ret_integer = type == FIELD_SHORT ? (int16_t)integer : integer;
     return 0;
 }
@@ -232,7 +232,7 @@ static int integer_from_text(struct conversion *conversion, struct slice text, i
 {
     const struct integer_type *type = &integer_types[conversion->field->type];
     if (!conversion->field->coerce)
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String", type->java_name);
+        return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String", type->java_name);
     if (text.len == 0)
         return FIELD_VALUE_IGNORED;
     int64_t integer;
@@ -243,13 +243,13 @@ static int integer_from_text(struct conversion *conversion, struct slice text, i
             return refuse_number_text(conversion, text, true);
         double number = to_double(conversion, text);
         if (!fits_i64(number))
-            return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
-                          type->name);
+            return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
+                                SLICE_ARG(text), type->name);
         integer = (int64_t)number;
     }
     if (integer < type->min || integer > type->max)
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
-                      type->name);
+        return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
+                            SLICE_ARG(text), type->name);
     *ret_integer = integer;
     return 0;
 }
@@ -273,8 +273,8 @@ static int integer_from_number(struct conversion *conversion, int64_t *ret_integ
     }
     bool is_byte = conversion->field->type == FIELD_BYTE;
     if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN && integer <= INT32_MAX)
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
-                      (long long)integer);
+        return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
+                            (long long)integer);
     if (integer < type->min || integer > type->max)
         return refuse_out_of_range(conversion);
     *ret_integer = integer;
@@ -314,8 +314,8 @@ static int number_of_scalar(struct conversion *conversion, double *ret_number)
     if (yyjson_is_str(conversion->scalar)) {
         struct slice text = json_slice(conversion->scalar);
         if (!conversion->field->coerce)
-            return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String",
-                          conversion->field->type == FIELD_DOUBLE ? "Double" : "Float");
+            return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String",
+                                conversion->field->type == FIELD_DOUBLE ? "Double" : "Float");
         if (text.len == 0)
             return FIELD_VALUE_IGNORED;
         return java_double(conversion, text, ret_number) ? 0 : refuse_number_text(conversion, text, false);
@@ -346,8 +346,8 @@ static int refuse_infinite(struct conversion *conversion, const char *format, do
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_double_text(&buf, number);
     buf_byte(&buf, '\0');
-    int r = refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]",
-                   SLICE_ARG(conversion->field->type_name), format, buf.data);
+    int r = refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]",
+                         SLICE_ARG(conversion->field->type_name), format, buf.data);
     buf_deinit(&buf);
     return r;
 }
@@ -393,8 +393,8 @@ static int refuse_text_of_object(struct conversion *conversion)
         json_locate(conversion->doc, conversion->scalar, &start, &end);
         json_line_column(conversion->doc->source, start, &line, &column);
     }
-    return refuse(conversion, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
-                  token_name(conversion->scalar), line, column);
+    return refuse_value(conversion, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
+                        token_name(conversion->scalar), line, column);
 }
 
 static int read_date(struct conversion *conversion, struct field_value *value)
@@ -434,8 +434,8 @@ static int read_boolean(struct conversion *conversion, struct field_value *value
         return refuse_token(conversion, NULL, "Current token (%s) not of boolean type", token_name(conversion->scalar));
     struct slice text = json_slice(conversion->scalar);
     if (text.len != 0 && !slice_is(text, "true") && !slice_is(text, "false"))
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT,
-                      "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+        return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
     value->i64 = slice_is(text, "true");
     return 0;
 }
@@ -455,7 +455,8 @@ static int read_ip(struct conversion *conversion, struct field_value *value)
         is_address = inet_pton(AF_INET, copy, bytes + sizeof mapped) == 1 || inet_pton(AF_INET6, copy, bytes) == 1;
     }
     if (!is_address)
-        return refuse(conversion, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
+        return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",
+                            SLICE_ARG(text));
     value->kind = FIELD_VALUE_BYTES;
     value->bytes = arena_copy(conversion->arena, slice_make(bytes, IP_BYTES));
     return 0;

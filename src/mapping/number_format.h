@@ -8,6 +8,11 @@
  *     form. Digits beyond the shortest form are zeros.
  *  2. A pattern without a digit position shows the integer part after its text: "yyyy" of 5 is
  *     "yyyy5".
+ *
+ * Scripts have a DecimalFormat of their own, script/library/methods_decimal_format.c, with other results.
+ * It has no exponents, and prints the digits beyond the shortest form: 1e23 in "#" has 24 digits
+ * here, and 23 there, 99999999999999991611392. This one prints as a
+ * server did; the other keeps its results, since a replay repeats the writes of a script.
  */
 #ifndef TL_MAPPING_NUMBER_FORMAT_H
 #define TL_MAPPING_NUMBER_FORMAT_H

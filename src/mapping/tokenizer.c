@@ -64,7 +64,7 @@ struct output {
 /*
  * Visits the token at [start, end), split if it is too long. Returns: false if a visit stopped it.
  */
-static bool put(struct output *out, size_t start, size_t end)
+static bool put_token(struct output *out, size_t start, size_t end)
 {
     while (start < end) {
         struct slice rest = slice_make(out->text.data + start, end - start);
@@ -129,7 +129,7 @@ static bool run_standard(struct output *out)
             skip_word(&rest, kind);
         for (size_t i = start; !word && i < offset_of(out, rest); i++)
             word = out->text.data[i] != '_';
-        if (word && !put(out, start, offset_of(out, rest)))
+        if (word && !put_token(out, start, offset_of(out, rest)))
             return false;
     }
     return true;
@@ -148,7 +148,7 @@ static bool run_runs(struct output *out, bool letters)
         if (belongs && start == SIZE_MAX)
             start = at;
         if (!belongs && start != SIZE_MAX) {
-            if (!put(out, start, at))
+            if (!put_token(out, start, at))
                 return false;
             start = SIZE_MAX;
         }

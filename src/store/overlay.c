@@ -132,6 +132,7 @@ static uint32_t ordinal_of(const struct omap_entry *entry)
 struct overlay *overlay_copy(const struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
+    REQUIRE(!overlay->has_savepoint); /* the copy could not be rolled back to it */
     struct overlay *copy = overlay_new();
     copy->items = mem_alloc((overlay->item_count + 1) * sizeof *copy->items);
     copy->item_count = overlay->item_count;
@@ -172,6 +173,7 @@ static struct slice slice_dup(struct slice bytes)
 
 static void undo_push(struct overlay *overlay, enum store_space space, struct slice key, struct slice before)
 {
+    REQUIRE(overlay->has_savepoint);
     if (overlay->undo_count == overlay->undo_capacity) {
         overlay->undo_capacity = overlay->undo_capacity ? overlay->undo_capacity * 2 : 16;
         overlay->undo = mem_realloc(overlay->undo, overlay->undo_capacity * sizeof *overlay->undo);
@@ -190,6 +192,7 @@ static size_t entry_bytes(const struct omap_entry *entry)
 /* Returns: the index of the chunk that has this item. */
 static size_t chunk_of(const struct overlay *overlay, uint32_t ordinal)
 {
+    REQUIRE(overlay->chunk_count > 0 && ordinal < overlay->item_count);
     size_t low = 0, high = overlay->chunk_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -203,6 +206,7 @@ static size_t chunk_of(const struct overlay *overlay, uint32_t ordinal)
 
 static void mark_changed(struct overlay *overlay, size_t index)
 {
+    REQUIRE(index < overlay->chunk_count);
     overlay->chunks[index].changed = true;
     overlay->first_changed = index < overlay->first_changed ? index : overlay->first_changed;
 }
@@ -210,6 +214,7 @@ static void mark_changed(struct overlay *overlay, size_t index)
 /* Makes room for `count` chunks after the first `index`; the caller sets them. */
 static struct overlay_chunk *insert_chunks(struct overlay *overlay, size_t index, size_t count)
 {
+    REQUIRE(index <= overlay->chunk_count);
     if (overlay->chunk_count + count > overlay->chunk_capacity) {
         overlay->chunk_capacity = 2 * overlay->chunk_capacity + count;
         overlay->chunks = mem_realloc(overlay->chunks, overlay->chunk_capacity * sizeof *overlay->chunks);
@@ -239,6 +244,7 @@ static uint32_t add_item(struct overlay *overlay)
 static void weigh(struct overlay *overlay, uint32_t ordinal, size_t before, size_t after)
 {
     size_t index = chunk_of(overlay, ordinal);
+    INSIST(overlay->chunks[index].weight + after >= before);
     overlay->chunks[index].weight += after - before;
     mark_changed(overlay, index);
 }
@@ -249,6 +255,7 @@ static void remove_last(struct overlay *overlay, enum store_space space, struct 
     const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
     struct overlay_chunk *last = &overlay->chunks[overlay->chunk_count - 1];
     INSIST(ordinal_of(entry) == overlay->item_count - 1);
+    INSIST(overlay->bytes[space] >= entry_bytes(entry));
     overlay->bytes[space] -= entry_bytes(entry);
     weigh(overlay, ordinal_of(entry), entry_bytes(entry) + ITEM_WEIGHT, 0);
     omap_remove(&overlay->spaces[space], key);
@@ -258,6 +265,7 @@ static void remove_last(struct overlay *overlay, enum store_space space, struct 
 
 static size_t items_end(const struct overlay *overlay, size_t index)
 {
+    REQUIRE(index < overlay->chunk_count);
     return index + 1 == overlay->chunk_count ? overlay->item_count : overlay->chunks[index + 1].first;
 }
 
@@ -290,12 +298,14 @@ static void cut(struct overlay *overlay, size_t index)
 
 size_t overlay_chunk_count(const struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     return overlay->chunk_count;
 }
 
 const struct overlay_chunk *overlay_chunk(const struct overlay *overlay, size_t index)
 {
     REQUIRE(index < overlay->chunk_count);
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     return &overlay->chunks[index];
 }
 
@@ -325,6 +335,7 @@ bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index)
 
 void overlay_each_of_chunk(const struct overlay *overlay, size_t index, overlay_chunk_visit *visit, void *context)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && index < overlay->chunk_count);
     for (size_t i = overlay->chunks[index].first, end = items_end(overlay, index); i < end; i++) {
         const struct item *item = &overlay->items[i];
         visit(context, item->space, omap_key(item->entry), overlay__value(item->entry));
@@ -333,6 +344,7 @@ void overlay_each_of_chunk(const struct overlay *overlay, size_t index, overlay_
 
 void overlay_chunk_saved(struct overlay *overlay, size_t index, uint32_t len, uint32_t crc)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && index < overlay->chunk_count);
     struct overlay_chunk *chunk = &overlay->chunks[index];
     chunk->changed = false;
     chunk->saved_len = len;
@@ -343,6 +355,7 @@ void overlay_chunk_saved(struct overlay *overlay, size_t index, uint32_t len, ui
 
 size_t overlay_begin_chunk(struct overlay *overlay, uint32_t number)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && !overlay->reads_chunk && number < UINT32_MAX);
     size_t index = overlay->chunk_count;
     *insert_chunks(overlay, index, 1) =
         (struct overlay_chunk){.number = number, .first = (uint32_t)overlay->item_count, .changed = true};
@@ -407,6 +420,7 @@ size_t overlay_bytes(const struct overlay *overlay)
 
 size_t overlay_memory_bytes(const struct overlay *overlay)
 {
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     size_t bytes = 0;
     for (int space = 0; space < SPACE_COUNT; space++)
         bytes += overlay->bytes[space] + overlay->spaces[space].count * OVERLAY_ENTRY_BYTES;
@@ -460,6 +474,7 @@ int overlay_get(const struct overlay *overlay, enum store_space space, struct sl
 void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
+    REQUIRE(space >= 0 && space < SPACE_COUNT && visit != NULL);
     for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = omap_next(entry))
         visit(context, omap_key(entry), overlay__value(entry));
 }

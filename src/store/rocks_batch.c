@@ -98,6 +98,7 @@ void rocks__batch_clear(struct store_batch *base)
 /* Appends a change with its key. The caller appends the value. */
 static void append_change(struct rocks_batch *batch, const struct pending_change *change, struct slice key)
 {
+    REQUIRE(batch->count < UINT32_MAX);
     if (batch->count == batch->capacity) {
         batch->capacity = batch->capacity ? batch->capacity * 2 : 32;
         batch->pending = mem_realloc(batch->pending, batch->capacity * sizeof *batch->pending);
@@ -151,6 +152,7 @@ static void emit_ranges(struct rocks_batch *batch)
     while (slice_take(&ranges, 1, &space)) {
         bool whole = take_bound(&ranges, &lower) && take_bound(&ranges, &upper);
         INSIST(whole);
+        INSIST(space.data[0] >= 0 && space.data[0] < SPACE_COUNT);
         rocksdb_writebatch_delete_range_cf(batch->batch, rocks_of(batch->base.store)->families[(int)space.data[0]],
                                            lower.data, lower.len, upper.data, upper.len);
     }
@@ -212,6 +214,7 @@ static void sort_changes(struct rocks_batch *batch)
 static void emit_change(struct rocks_batch *batch, const struct change *change, const char ts[ROCKS_TS_BYTES])
 {
     rocksdb_column_family_handle_t *family = rocks_of(batch->base.store)->families[change->space];
+    INSIST(family != NULL);
     struct slice key = change->key, value = change->value;
     bool versioned = store__space_is_versioned(change->space);
     if (versioned && change->deletes)
@@ -245,6 +248,7 @@ static void reserve(struct rocks_batch *batch)
 rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
+    REQUIRE(base->begun && batch->count <= base->count);
     char ts[ROCKS_TS_BYTES];
     rocks_ts_encode(base->ts, ts);
     sort_changes(batch);

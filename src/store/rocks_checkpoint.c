@@ -9,6 +9,7 @@
  */
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "store/rocks_internal.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ static void part_key(uint32_t number, char ret_key[KEY_BYTES])
  */
 static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, struct slice record)
 {
+    REQUIRE(rocks->records != NULL);
     char key[KEY_BYTES], last[KEY_BYTES];
     uint32_t number = 0;
     int r = 0;
@@ -44,6 +46,7 @@ static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, 
         rocksdb_writebatch_clear(batch);
         record = slice_from_offset(record, len);
     }
+    INSIST(number < UINT32_MAX); /* that begins the keys of pieces */
     part_key(number, key);
     part_key(UINT32_MAX, last);
     rocksdb_writebatch_delete_range_cf(batch, rocks->records, key, KEY_BYTES, last, KEY_BYTES);
@@ -58,6 +61,7 @@ static const char length_key[] = "length";
 /* Writes the record's length, padded so that it fills the memtable of the family. */
 static int write_length(struct rocks_store *rocks, rocksdb_writebatch_t *batch, uint64_t length)
 {
+    REQUIRE(rocks->checkpoints != NULL);
     char bytes[FULL_BYTES] = {0};
     for (size_t i = 0; i < sizeof length; i++)
         bytes[i] = (char)(length >> 8 * (sizeof length - 1 - i));
@@ -94,6 +98,7 @@ static int put_and_destroy(struct rocks_store *rocks, rocksdb_writebatch_t *batc
 int rocks__put_piece(struct store *store, struct store_piece piece, struct slice bytes)
 {
     struct rocks_store *rocks = rocks_of(store);
+    REQUIRE(rocks->records != NULL && bytes.len > 0);
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     char key[PIECE_KEY_BYTES];
     piece_key(piece, key);
@@ -104,6 +109,7 @@ int rocks__put_piece(struct store *store, struct store_piece piece, struct slice
 int rocks__delete_pieces(struct store *store, uint64_t first, uint64_t last)
 {
     struct rocks_store *rocks = rocks_of(store);
+    REQUIRE(rocks->records != NULL);
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     char lower[PIECE_KEY_BYTES], upper[PIECE_KEY_BYTES];
     piece_key((struct store_piece){first, 0}, lower);
@@ -147,11 +153,13 @@ int rocks__checkpoint(struct store *store, struct slice record)
 int rocks__checkpointed(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
+    REQUIRE(rocks->checkpoints != NULL && rocks->records != NULL);
     uint64_t waiting = property(rocks, rocks->checkpoints, "rocksdb.num-immutable-mem-table") +
                        property(rocks, rocks->records, "rocksdb.num-immutable-mem-table");
     for (int space = 0; space < SPACE_COUNT; space++)
         waiting += property(rocks, rocks->families[space], "rocksdb.num-immutable-mem-table");
     if (waiting == 0) {
+        INSIST(atomic_load(&rocks->durable_ts) <= atomic_load(&rocks->begun_ts));
         atomic_store_explicit(&rocks->durable_ts, atomic_load_explicit(&rocks->begun_ts, memory_order_relaxed),
                               memory_order_relaxed);
         return 1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "store/rocks_internal.h"
 
 #include <stdio.h>
@@ -70,6 +71,7 @@ static size_t retain_live(struct rocks_store *rocks, struct files *files)
  */
 static int set_compaction_age(struct rocks_store *rocks, uint64_t seconds, unsigned trigger)
 {
+    REQUIRE(trigger > 0);
     char age[NUMBER_BYTES], files[NUMBER_BYTES];
     const char *const names[] = {"periodic_compaction_seconds", "level0_file_num_compaction_trigger"};
     const char *const values[] = {age, files};
@@ -84,11 +86,6 @@ static int set_compaction_age(struct rocks_store *rocks, uint64_t seconds, unsig
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
-static bool is_cancelled(struct rocks_store *rocks)
-{
-    return atomic_load_explicit(&rocks->compact_cancelled, memory_order_relaxed);
-}
-
 /*
  * Waits until all files of the beginning have been rewritten. RocksDB computes ages in whole
  * seconds of the wall clock, and so does this function.
@@ -99,7 +96,7 @@ static int compact_aged(struct rocks_store *rocks)
     time_t begun = time(NULL) + 1, asked = 0, moved = begun;
     size_t before = left.count;
     int r = 0;
-    while (r == 0 && left.count > 0 && !is_cancelled(rocks)) {
+    while (r == 0 && left.count > 0 && !atomic_load_explicit(&rocks->compact_cancelled, memory_order_relaxed)) {
         time_t now = time(NULL);
         if (now > begun && now - asked >= REQUEST_SECONDS) {
             r = set_compaction_age(rocks, (uint64_t)(now - begun), 1);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "store/rocks_internal.h"
 
 #include <dirent.h>
@@ -72,6 +73,7 @@ static int create_format(const char *new_path, const char *path, char **ret_reas
         return fail_errno(ret_reason, "create", new_path);
     char text[FORMAT_BYTES_MAX];
     int len = snprintf(text, sizeof text, FORMAT_WORD "%d\n", ROCKS_FORMAT);
+    INSIST(len > 0 && (size_t)len < sizeof text);
     bool written = write(fd, text, (size_t)len) == len && fsync(fd) == 0;
     int r = written ? 0 : fail_errno(ret_reason, "write", new_path);
     close(fd);
@@ -89,6 +91,7 @@ int rocks_dir_write_format(const char *directory, char **ret_reason)
 
 int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
 {
+    REQUIRE(dir->lock_fd >= 0 && dir->path != NULL);
     if (!dir->fresh && dir->format == ROCKS_FORMAT)
         return 0;
     int r = rocks_dir_write_format(dir->path, ret_reason);
@@ -104,6 +107,7 @@ int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
 /* Opens and locks the directory; creates it first unless `read_only`. */
 static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
+    REQUIRE(dir->lock_fd < 0);
     if (!read_only && mkdir(dir->path, 0700) != 0 && errno != EEXIST)
         return fail_errno(ret_reason, "create the data directory", dir->path);
     dir->lock_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -224,6 +228,7 @@ void rocks_dir_close(struct rocks_dir *dir)
 /* SYNCED holds the number and its complement, which detects damage. */
 uint64_t rocks_dir_synced(const struct rocks_dir *dir)
 {
+    REQUIRE(dir->path != NULL);
     uint64_t words[2] = {0};
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "SYNCED");
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans of the store on RocksDB. */
 #include "base/alloc.h"
+#include "base/check.h"
 #include "store/rocks_internal.h"
 
 struct rocks_iter {
@@ -27,6 +28,7 @@ struct store_iter *rocks__iter_new(struct store *store, enum store_space space, 
                                    struct slice upper)
 {
     struct rocks_store *rocks = rocks_of(store);
+    REQUIRE(rocks->families[space] != NULL);
     struct rocks_iter *iter = mem_alloc(sizeof *iter + lower.len + upper.len);
     *iter = (struct rocks_iter){.options = rocksdb_readoptions_create()};
     set_bounds(iter, lower, upper);

@@ -20,6 +20,7 @@ enum { HISTORY_STEPS = 16 };
 
 static int push_history_low(struct rocks_store *rocks, tl_ts low)
 {
+    REQUIRE(low >= rocks->pushed_low);
     char bytes[ROCKS_TS_BYTES];
     rocks_ts_encode(low, bytes);
     for (int space = 0; space < SPACE_COUNT; space++) {
@@ -57,6 +58,7 @@ int rocks__history_low_raised(struct store *store)
     struct rocks_store *rocks = rocks_of(store);
     tl_ts newest = atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed);
     tl_ts low = atomic_load(&store->history_low);
+    INSIST(low >= rocks->pushed_low || rocks->pushed_low > newest);
     tl_ts step = newest > low ? (newest - low) / HISTORY_STEPS : 0;
     return rocks__push_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
 }
@@ -113,6 +115,7 @@ static int verify_family(struct rocks_store *rocks, rocksdb_column_family_handle
 
 static int verify_key(struct store *store, enum store_space space, const struct store_iter *iter)
 {
+    REQUIRE(store_iter_valid(iter));
     struct store_value value;
     int r = store_get(store, space, TL_TS_MAX, store_iter_key(iter), &value);
     if (r != 0)

@@ -9,6 +9,7 @@
  * to the version that wrote it. The check opens the store read-only, so nothing is changed before.
  */
 #include "base/alloc.h"
+#include "base/check.h"
 #include "store/rocks_internal.h"
 
 #include <stdio.h>
@@ -61,6 +62,7 @@ static void detect_families(const struct rocks_options *options, const char *pat
 
 static char *drop_retired(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool read_only)
 {
+    REQUIRE(rocks->db != NULL && family != NULL);
     char *error = NULL;
     if (!read_only)
         rocksdb_drop_column_family(rocks->db, family, &error);
@@ -71,6 +73,7 @@ static char *drop_retired(struct rocks_store *rocks, rocksdb_column_family_handl
 /* Returns: RocksDB's message; NULL: the store is open. */
 static char *try_open(struct rocks_store *rocks, bool read_only)
 {
+    REQUIRE(rocks->db == NULL); /* else the open database is leaked, with its lock */
     const struct rocks_options *options = &rocks->options;
     const char *path = rocks->dir.rocks_path != NULL ? rocks->dir.rocks_path : "/memory";
     const rocksdb_options_t *families[ROCKS_FAMILIES_MAX + 1];
@@ -119,6 +122,7 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
  */
 int rocks__never_full(struct rocks_store *rocks)
 {
+    REQUIRE(rocks->db != NULL && rocks->records != NULL && rocks->checkpoints != NULL);
     char bytes[24], filter[24];
     const char *const names[] = {"disable_auto_compactions", "write_buffer_size", "memtable_prefix_bloom_size_ratio"};
     const char *const values[] = {"false", bytes, filter};
@@ -137,6 +141,7 @@ int rocks__never_full(struct rocks_store *rocks)
 
 static int fail_open(struct rocks_store *rocks, char *error, char **ret_reason)
 {
+    REQUIRE(error != NULL);
     rocks__set_reason(ret_reason, "%s", error);
     return rocks__fail(rocks, error);
 }

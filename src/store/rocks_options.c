@@ -263,6 +263,7 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
                                                                compare_without_ts, comparator_name, ROCKS_TS_BYTES);
     ret_options->database = database_options(ret_options, settings);
     for (int space = 0; space < SPACE_COUNT; space++) {
+        INSIST(profiles[space].family != NULL && profiles[space].block_bytes > 0); /* a new space needs a row */
         rocksdb_options_t *family = rocksdb_options_create_copy(ret_options->database);
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
@@ -285,6 +286,7 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
 
 bool rocks_options_space_is_filtered(enum store_space space)
 {
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
     return profiles[space].filter;
 }
 

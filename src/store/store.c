@@ -165,23 +165,27 @@ int store_checkpoint_record(struct store *store, struct buf *ret_record)
 
 int store_put_piece(struct store *store, struct store_piece piece, struct slice bytes)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     REQUIRE(piece.owner < UINT64_MAX);
     return store->ops->put_piece(store, piece, bytes);
 }
 
 int store_delete_pieces(struct store *store, uint64_t first, uint64_t last)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     REQUIRE(first <= last && last < UINT64_MAX);
     return store->ops->delete_pieces(store, first, last);
 }
 
 int store_get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && ret_bytes != NULL);
     return store->ops->get_piece(store, piece, ret_bytes);
 }
 
 int store_count_pieces(struct store *store, size_t *ret_count)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->count_pieces(store, ret_count);
 }
 
@@ -305,6 +309,7 @@ int store_iter_status(const struct store_iter *iter)
 int store_each(struct store *store, enum store_space space, tl_ts ts, struct slice lower, struct slice upper,
                store_visit *visit, void *context)
 {
+    REQUIRE(visit != NULL);
     struct store_iter *iter = store_iter_new(store, space, ts, lower, upper);
     int r = 0;
 
@@ -319,6 +324,7 @@ int store_each(struct store *store, enum store_space space, tl_ts ts, struct sli
 int store_set_history_low(struct store *store, tl_ts ts)
 {
     REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
+    REQUIRE(ts < TL_TS_MAX);
     tl_ts before = atomic_load(&store->history_low);
     do
         if (ts <= before)
@@ -336,6 +342,7 @@ tl_ts store_history_low(const struct store *store)
 int store_copy(struct store *store, const char *directory, char **ret_reason)
 {
     REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
+    REQUIRE(directory != NULL && ret_reason != NULL);
     *ret_reason = NULL;
     REQUIRE(store->ops->copy != NULL);
     return store->ops->copy(store, directory, ret_reason);
@@ -390,5 +397,6 @@ uint64_t store_free_bytes(const struct store *store)
 
 bool store_is_ready(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC));
     return store->ops->is_ready(store);
 }

@@ -105,6 +105,7 @@ static void append_stamp(struct buf *composite, uint64_t stamp)
 static struct slice entry_escaped(const struct omap_entry *entry)
 {
     struct slice composite = omap_key(entry);
+    INSIST(composite.len >= STAMP_BYTES);
     return (struct slice){composite.data, composite.len - STAMP_BYTES};
 }
 
@@ -119,6 +120,7 @@ static uint64_t entry_stamp(const struct omap_entry *entry)
 
 static bool entry_deleted(const struct omap_entry *entry)
 {
+    INSIST(omap_value(entry).len > 0);
     return omap_value(entry).data[0] == TAG_DELETED;
 }
 
@@ -223,6 +225,7 @@ static uint64_t prune_limit(const struct mem_store *mem, enum store_space space)
 
 static void remove_entry(struct mem_store *mem, enum store_space space, const struct omap_entry *entry)
 {
+    INSIST(mem->bytes >= omap_key(entry).len + omap_value(entry).len);
     mem->bytes -= omap_key(entry).len + omap_value(entry).len;
     tl_cleanup(mem_freep) char *key = mem_dup(omap_key(entry).data, omap_key(entry).len);
     bool removed = omap_remove(&mem->spaces[space], (struct slice){key, omap_key(entry).len});
@@ -294,6 +297,7 @@ static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records,
                  slice_take(records, tagged_len, &tagged);
     INSIST(whole);
     enum store_space space = (enum store_space)space_byte.data[0];
+    INSIST(space >= 0 && space < SPACE_COUNT && tagged.len > 0);
     if (tagged.data[0] == TAG_RANGE) {
         write_range(mem, space, ts, key, slice_from_offset(tagged, 1));
         return;
@@ -304,6 +308,7 @@ static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records,
 
 static void record_unsynced(struct mem_store *mem, tl_ts ts)
 {
+    REQUIRE(mem->unsynced_count == 0 || mem->unsynced[mem->unsynced_count - 1].ts < ts);
     if (mem->unsynced_count == mem->unsynced_capacity) {
         mem->unsynced_capacity = mem->unsynced_capacity ? mem->unsynced_capacity * 2 : 16;
         mem->unsynced = mem_realloc(mem->unsynced, mem->unsynced_capacity * sizeof *mem->unsynced);
@@ -330,6 +335,7 @@ static int mem_write(struct store *store, struct store_batch *batch)
 
 void store_mem_sync(struct store *store)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && store->ops->close == mem_close);
     struct mem_store *mem = mem_of(store);
     pthread_rwlock_wrlock(&mem->lock);
     mem->durable_number = mem->batch_number;
@@ -447,6 +453,7 @@ static void remove_above(struct mem_store *mem, enum store_space space, uint64_t
 
 size_t store_mem_crash(struct store *store, size_t kept)
 {
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && store->ops->close == mem_close);
     struct mem_store *mem = mem_of(store);
     REQUIRE(mem->iter_count == 0);
     pthread_rwlock_wrlock(&mem->lock);
@@ -530,6 +537,7 @@ static void mem_iter_free(struct store_iter *base)
     struct mem_iter *iter = (struct mem_iter *)base;
     struct mem_store *mem = mem_of(base->store);
     pthread_rwlock_wrlock(&mem->lock);
+    INSIST(mem->iter_count > 0);
     mem->iter_count--;
     pthread_rwlock_unlock(&mem->lock);
     struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
@@ -570,6 +578,7 @@ static bool show_version(struct mem_iter *iter)
 /* Returns: a composite key after all versions of the key in iter->escaped. */
 static struct slice after_versions(struct mem_iter *iter)
 {
+    REQUIRE(iter->escaped.len > 0);
     buf_clear(&iter->scratch);
     buf_slice(&iter->scratch, buf_as_slice(&iter->escaped));
     buf_overwrite(&iter->scratch, iter->scratch.len - 1, "\1", 1);

@@ -35,6 +35,7 @@ void rocks__set_reason(char **ret_reason, const char *format, ...)
  */
 int rocks__code_of(const char *error)
 {
+    REQUIRE(error != NULL);
     if (strncmp(error, "Corruption", strlen("Corruption")) == 0)
         return TL_ERR_CORRUPT;
     if (strstr(error, "No space left on device") != NULL)
@@ -44,6 +45,7 @@ int rocks__code_of(const char *error)
 
 int rocks__fail(struct rocks_store *rocks, char *error)
 {
+    REQUIRE(error != NULL);
     int code = rocks__code_of(error);
     pthread_mutex_lock(&rocks->reason_lock);
     rocks__set_reason(&rocks->reason, "%s", error);
@@ -113,6 +115,7 @@ static struct rocks_store *rocks_new(const struct store_ops *ops)
  */
 int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
 {
+    REQUIRE(rocks->db != NULL && batch != NULL);
     enum { WAIT_US = 50 * 1000 };
     for (bool waited = false;; waited = true) {
         char *error = NULL;

@@ -39,6 +39,7 @@ enum { READ_FEW_AFTER = 8, FEW = 64, READ_ALL_AFTER = 64 };
 
 void view_cache_init(struct view_cache *cache, enum store_space space)
 {
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
     *cache = (struct view_cache){.space = space};
     omap_init(&cache->records);
 }
@@ -50,6 +51,7 @@ void view_cache_deinit(struct view_cache *cache)
 
 static void add_record(struct view_cache *cache, struct slice key, struct slice value)
 {
+    REQUIRE(cache->records.count < VIEW_CACHE_RECORDS_MAX);
     tl_cleanup(buf_deinit) struct buf record = BUF_INIT(BUF_UNLIMITED);
     buf_byte(&record, 1);
     buf_slice(&record, value);
@@ -158,6 +160,7 @@ static int get_cached(const struct view *view, struct slice key, struct store_va
 
 int view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value)
 {
+    REQUIRE(view->store != NULL && ret_value != NULL);
     struct slice value;
     if (view->overlay == NULL || overlay_get(view->overlay, space, key, &value) == STORE_NOT_FOUND)
         return view->cache != NULL && view->cache->space == space
@@ -211,6 +214,7 @@ static void advance_base(struct view_iter *iter)
 
 static void advance_entry(struct view_iter *iter)
 {
+    REQUIRE(iter->entry != NULL);
     iter->entry = within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
 }
 
@@ -220,6 +224,7 @@ static void advance_entry(struct view_iter *iter)
  */
 static int entry_order(const struct view_iter *iter)
 {
+    REQUIRE(iter->entry != NULL);
     if (!store_iter_valid(iter->base))
         return -1;
     return iter->direction * slice_compare(omap_key(iter->entry), store_iter_key(iter->base));
@@ -311,6 +316,7 @@ void view_iter_seek_for_prev(struct view_iter *iter, struct slice key)
 /* Moves both cursors just past the current key, in the other direction. */
 static void reverse_direction(struct view_iter *iter)
 {
+    REQUIRE(iter->source != SOURCE_NONE);
     buf_clear(&iter->turn);
     buf_slice(&iter->turn, view_iter_key(iter));
     struct slice key = buf_as_slice(&iter->turn);
@@ -364,6 +370,7 @@ bool view_iter_valid(const struct view_iter *iter)
 
 struct slice view_iter_key(const struct view_iter *iter)
 {
+    REQUIRE(iter->map == NULL || iter->source != SOURCE_NONE); /* the store may have a further key */
     if (iter->source == SOURCE_OVERLAY)
         return omap_key(iter->entry);
     return store_iter_key(iter->base);
@@ -371,6 +378,7 @@ struct slice view_iter_key(const struct view_iter *iter)
 
 struct slice view_iter_value(const struct view_iter *iter)
 {
+    REQUIRE(iter->map == NULL || iter->source != SOURCE_NONE);
     if (iter->source == SOURCE_OVERLAY)
         return overlay__value(iter->entry);
     return store_iter_value(iter->base);

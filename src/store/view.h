@@ -88,7 +88,10 @@ struct overlay *overlay_ref(struct overlay *overlay);
  *          written to.
  */
 bool overlay_is_shared(const struct overlay *overlay);
-/* Returns: a copy of its writes, without savepoints. Owns: the caller; overlay_free(). */
+/*
+ * Returns: a copy of its writes, without savepoints. Owns: the caller; overlay_free().
+ * Requires: it has no savepoint.
+ */
 struct overlay *overlay_copy(const struct overlay *overlay);
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key);

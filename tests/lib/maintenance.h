@@ -22,6 +22,8 @@ static inline int apply_maintenance(struct core *core, struct command *command, 
     if (r == 0)
         bounded_check(core);
     *ret_done = command->maintain.removed;
+    if (list_linked(&command->link))
+        list_remove(&command->link);
     command_free(command);
     return r;
 }

@@ -6,6 +6,9 @@
  * characters and begins with the part that changes slowest, so that ids made in sequence are
  * adjacent in the store; the others are 22 characters from the kernel's randomness (getrandom(2)):
  * the next cannot be guessed from previous ones.
+ *
+ * They have the digits of URLs, `-` and `_`, without padding; the Base64 of scripts
+ * (script/value/base64.h) has `+` and `/`, and pads.
  */
 #ifndef TL_API_ID_H
 #define TL_API_ID_H

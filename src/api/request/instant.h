@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Timestamps as text: ISO 8601 in UTC with microseconds.
+ *
+ * There are three readers of dates, each with its rules: this one of the server's own parameters; that
+ * of documents and queries, mapping/date.h, as Elasticsearch's formats, in milliseconds; that of scripts,
+ * script/library/method_time.h, as java.time, in nanoseconds. They share base/calendar.h.
  */
 #ifndef TL_API_INSTANT_H
 #define TL_API_INSTANT_H

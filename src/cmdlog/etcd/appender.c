@@ -38,6 +38,7 @@ static struct put *put_at(struct list *link)
 /* Frees finished submissions except the newest OUTCOMES_KEPT and those with waiters. */
 static void drop_old_entries(struct cmdlog_etcd *log)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     size_t done = 0;
     for (struct list *link = log->entries.prev; link != &log->entries;) {
         struct submission *entry = list_entry(link, struct submission, link);
@@ -53,6 +54,7 @@ static void drop_old_entries(struct cmdlog_etcd *log)
 static void finish_entry(struct cmdlog_etcd *log, struct submission *entry, int result, cmdlog_position position)
 {
     REQUIRE(mutex_is_held(&log->lock));
+    REQUIRE(result != 0 || position != 0);
     if (entry->done)
         return;
     INSIST(log->in_flight > 0);
@@ -66,6 +68,7 @@ static void finish_entry(struct cmdlog_etcd *log, struct submission *entry, int 
 
 static void free_put(struct put *put)
 {
+    REQUIRE(list_linked(&put->link));
     list_remove(&put->link);
     channel_drop(&put->call);
     buf_deinit(&put->request);
@@ -80,11 +83,13 @@ static void free_put(struct put *put)
 static void put_committed(struct cmdlog_etcd *log, struct put *put, cmdlog_position position)
 {
     REQUIRE(mutex_is_held(&log->lock));
+    REQUIRE(position != 0); /* 0: it is not in the log */
     channel_drop(&put->call);
     put->position = position;
     while (!list_empty(&log->puts) && put_at(log->puts.next)->position != 0) {
         struct put *first = put_at(log->puts.next);
         log->counts.appends++;
+        INSIST(first->position >= log->own_newest);
         log->own_newest = first->position;
         cmdlog_etcd__observe(log, first->position);
         if (first->number == first->entry->last)
@@ -151,6 +156,7 @@ static int read_refusal(struct slice reply, const struct etcd_txn_reply *txn, st
 
 static void handle_refusal(struct cmdlog_etcd *log, struct put *put, const struct refusal *refusal)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (refusal->life != put->life) {
         appender__settle(log, refusal->version, refusal->revision);
         membership__record_end(log);
@@ -179,6 +185,7 @@ static void retry_after(struct put *put, uint64_t pause)
 /* Returns: 0; TL_ERR_CORRUPT: the answer is malformed. */
 static int take_answer(struct cmdlog_etcd *log, struct put *put)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     struct slice reply = buf_as_slice(&put->answer);
     struct etcd_txn_reply txn;
     struct etcd_header header;
@@ -269,6 +276,7 @@ static void version_ended(struct grpc_call *call, int status, struct slice text)
 
 static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (log->version_call.channel != NULL)
         return UINT64_MAX;
     if (now < log->version_retry)
@@ -293,6 +301,7 @@ static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
  */
 static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&log->lock) && log->out_of_space);
     bool sure = true;
     list_for_each(link, &log->puts)
     {
@@ -323,7 +332,7 @@ static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
  * Starts the attempts that are due, among the first two puts. The second starts when all of the
  * first has been sent, so that it arrives after it.
  */
-static uint64_t run(struct etcd_client_task *task, uint64_t now)
+static uint64_t run_appender(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, appender_task);
     uint64_t next = UINT64_MAX;
@@ -404,6 +413,7 @@ static void write_request(struct cmdlog_etcd *log, const struct envelope *envelo
 
 static struct put *new_put(struct cmdlog_etcd *log, struct submission *entry, uint64_t number)
 {
+    REQUIRE(mutex_is_held(&log->lock) && log->life != 0 && number != 0);
     struct put *put = mem_zalloc(sizeof *put);
     put->log = log;
     put->entry = entry;
@@ -502,6 +512,7 @@ static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, u
 
 int appender__outcome(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
 {
+    REQUIRE(number != 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     int r = TL_ERR_STOPPED;
     pthread_mutex_lock(&log->lock);
@@ -540,7 +551,7 @@ void appender__init(struct cmdlog_etcd *log)
     list_init(&log->puts);
     list_init(&log->settled);
     log->version_request = BUF_INIT(BUF_UNLIMITED);
-    log->appender_task.run = run;
+    log->appender_task.run = run_appender;
     list_append(&log->tasks, &log->appender_task.link);
 }
 

@@ -114,6 +114,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 /* Returns the received bytes to the flow-control window, unless the call is throttled. */
 static void update_window(struct grpc_call *call)
 {
+    REQUIRE(call->channel != NULL);
     nghttp2_session *session = call->channel->session;
     if (call->throttled || call->unconsumed == 0)
         return;
@@ -174,6 +175,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 
 static void release(struct grpc_call *call)
 {
+    REQUIRE(call->channel != NULL && list_linked(&call->link));
     list_remove(&call->link);
     call->channel = NULL;
     buf_deinit(&call->message);
@@ -331,6 +333,7 @@ void channel_drop(struct grpc_call *call)
 
 void channel_throttle(struct grpc_call *call, bool throttled)
 {
+    REQUIRE(call->channel == NULL || is_own(call->channel));
     call->throttled = throttled;
     if (call->channel != NULL)
         update_window(call);
@@ -343,6 +346,7 @@ int channel_fd(const struct channel *channel)
 
 short channel_poll_events(struct channel *channel)
 {
+    REQUIRE(is_own(channel));
     return transport_poll_events(channel->transport,
                                  channel->out.len > channel->out_sent || nghttp2_session_want_write(channel->session));
 }

@@ -93,11 +93,14 @@ bool channel_call(struct channel *channel, struct grpc_call *call) TL_MUST_USE;
 /* Cancels a call; its on_end() is not called. No effect if the call is not in progress. */
 void channel_drop(struct grpc_call *call);
 
-/* While a call is throttled, the member can send at most a flow-control window (4 MiB) more. */
+/*
+ * While a call is throttled, the member can send at most a flow-control window (4 MiB) more.
+ * Requires: the thread of the channel, if the call is in progress.
+ */
 void channel_throttle(struct grpc_call *call, bool throttled);
 
 int channel_fd(const struct channel *channel);
-/* Returns: the events to wait for with poll(). */
+/* Returns: the events to wait for with poll(). Requires: the thread of the channel. */
 short channel_poll_events(struct channel *channel);
 
 /*

@@ -145,6 +145,7 @@ bool etcd_client_same_cluster(struct etcd_client *client, struct slice reply)
 
 void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why)
 {
+    REQUIRE(lane < LANE_COUNT && why != NULL); /* NULL: it has not failed */
     if (client->lanes[lane].failure == NULL)
         client->lanes[lane].failure = why;
 }
@@ -155,6 +156,7 @@ void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lan
  */
 static void close_lane(struct etcd_client *client, struct lane *lane, const char *why, uint64_t now)
 {
+    REQUIRE(lane->channel != NULL && why != NULL);
     struct channel *channel = lane->channel;
     struct etcd_member *member = &client->members[lane->member];
     char text[ERROR_TEXT_MAX];
@@ -175,6 +177,7 @@ static void close_lane(struct etcd_client *client, struct lane *lane, const char
 
 static void open_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
+    REQUIRE(lane->channel == NULL && lane->failure == NULL);
     struct etcd_member *member = &client->members[lane->member];
     struct transport *transport =
         transport_open(&member->targets[member->target], client->uses_tls ? &client->files : NULL);
@@ -340,6 +343,7 @@ static uint64_t run_requests(struct etcd_client *client, uint64_t now)
 int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request,
                         uint64_t until, struct buf *reply, int *ret_status)
 {
+    REQUIRE(lane < LANE_COUNT && request.len >= 5); /* framed by grpc_frame_begin() and grpc_frame_end() */
     struct pending_request pending = {
         .lane = lane,
         .client = client,
@@ -391,7 +395,7 @@ static uint64_t run_all(struct etcd_client *client, uint64_t now)
     return next;
 }
 
-static void work(struct etcd_client *client, int i, short events, uint64_t now)
+static void work_lane(struct etcd_client *client, int i, short events, uint64_t now)
 {
     struct lane *lane = &client->lanes[i];
     if (lane->channel != NULL && channel_work(lane->channel, events) != 0)
@@ -424,16 +428,16 @@ static void wait_for_events(struct etcd_client *client, uint64_t next, uint64_t 
     now = clock_boot_us();
     for (nfds_t i = 1; i < count; i++)
         if (fds[i].revents != 0)
-            work(client, lanes[i], fds[i].revents, now);
+            work_lane(client, lanes[i], fds[i].revents, now);
 }
 
-static void run(void *context)
+static void run_client(void *context)
 {
     struct etcd_client *client = context;
     while (!atomic_load(&client->stopping)) {
         uint64_t now = clock_boot_us(), next = run_all(client, now);
         for (int i = 0; i < LANE_COUNT; i++)
-            work(client, i, 0, now);
+            work_lane(client, i, 0, now);
         wait_for_events(client, next, now);
     }
 }
@@ -593,8 +597,10 @@ int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struc
 
 int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret_reason)
 {
+    REQUIRE(client->tasks == NULL);
     client->tasks = tasks;
-    return thread_start(&client->thread, "etcd", run, client) == 0 ? 0 : fail(ret_reason, "no thread can be made");
+    return thread_start(&client->thread, "etcd", run_client, client) == 0 ? 0
+                                                                          : fail(ret_reason, "no thread can be made");
 }
 
 void etcd_client_close(struct etcd_client *client)

@@ -68,6 +68,7 @@ bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane lane, st
 /*
  * Schedules the lane's connection to be closed, which ends all its calls with CALL_LOST. Allowed in
  * on_message() and on_end(). `why` must stay valid: a literal, or the channel's own error.
+ * Requires: `why` is not NULL.
  */
 void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why);
 

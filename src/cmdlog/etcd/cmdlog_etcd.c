@@ -173,9 +173,10 @@ static void make_keys(struct cmdlog_etcd *log)
     buf_slice(&log->keys, log->prefix);
     buf_lit(&log->keys, "/genesis");
     log->key_genesis = slice_make(log->keys.data + at, log->keys.len - at);
+    ENSURE(log->key_host.data == log->keys.data); /* the buffer was not moved */
 }
 
-static int refuse(const char *text, char **ret_reason)
+static int refuse_options(const char *text, char **ret_reason)
 {
     *ret_reason = mem_strdup(text, strlen(text));
     return tl_trace(TL_ERR_IO);
@@ -189,7 +190,8 @@ static char *copy_text(const char *text)
 int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **ret_log, char **ret_reason)
 {
     if (!cmdlog_is_host_name(options->name))
-        return refuse("a host's name has letters, digits, dots, hyphens and underscores, 128 at most", ret_reason);
+        return refuse_options("a host's name has letters, digits, dots, hyphens and underscores, 128 at most",
+                              ret_reason);
     struct cmdlog_etcd *log = mem_zalloc(sizeof *log);
     uint64_t lease_s = ((options->lease_us > 0 ? options->lease_us : 3 * TL_SECOND) + TL_SECOND - 1) / TL_SECOND;
     log->log = (struct cmdlog){&functions, &shared};
@@ -204,8 +206,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     pthread_cond_init(&log->changed, NULL);
     list_init(&log->tasks);
     int r = etcd_client_read_prefix(slice_make(log->url, options->url.len), &log->prefix, ret_reason);
-    if (r == 0)
-        make_keys(log);
+    make_keys(log); /* the requests below have keys, even if none is sent */
     appender__init(log);
     membership__init(log);
     follower__init(log);

@@ -2,6 +2,7 @@
 /* The header of an entry in etcd; see envelope.h. */
 #include "cmdlog/etcd/envelope.h"
 
+#include "base/check.h"
 #include "base/crc32c.h"
 
 enum { FORM = 1 };
@@ -23,6 +24,8 @@ static uint64_t get_number(const char *bytes, size_t len)
 void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *slices, size_t count,
                     char ret_bytes[ENVELOPE_BYTES])
 {
+    REQUIRE(envelope->life > 0 && envelope->part > 0 && envelope->part <= envelope->parts); /* as a reader demands */
+    REQUIRE(envelope->parts <= ENVELOPE_PARTS_MAX && envelope->number >= envelope->part);
     memset(ret_bytes, 0, ENVELOPE_BYTES);
     ret_bytes[4] = FORM;
     put_number(ret_bytes + 8, 8, envelope->life);

@@ -19,7 +19,10 @@ struct envelope {
     uint32_t parts;
 };
 
-/* Encodes the header of a part, whose bytes are the concatenation of `slices`. */
+/*
+ * Encodes the header of a part, whose bytes are the concatenation of `slices`.
+ * Requires: what envelope_read() demands of a header.
+ */
 void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *slices, size_t count,
                     char ret_bytes[ENVELOPE_BYTES]);
 

@@ -113,6 +113,7 @@ static void watch_ended(struct grpc_call *call, int status, struct slice text)
 
 static uint64_t begin_watch(struct etcd_cursor *cursor, uint64_t now)
 {
+    REQUIRE(cursor->watch_wanted && cursor->from > 0); /* from 0 a watch begins with the newest entry */
     struct cmdlog_etcd *log = cursor->log;
     if (now < cursor->retry)
         return cursor->retry;
@@ -128,7 +129,7 @@ static uint64_t begin_watch(struct etcd_cursor *cursor, uint64_t now)
     return UINT64_MAX;
 }
 
-static uint64_t run(struct etcd_client_task *task, uint64_t now)
+static uint64_t run_follower(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, follower_task);
     uint64_t next = UINT64_MAX;
@@ -159,7 +160,7 @@ static uint64_t run(struct etcd_client_task *task, uint64_t now)
 void follower__init(struct cmdlog_etcd *log)
 {
     list_init(&log->cursors);
-    log->follower_task.run = run;
+    log->follower_task.run = run_follower;
     list_append(&log->tasks, &log->follower_task.link);
 }
 
@@ -444,6 +445,7 @@ cmdlog_position follower__position(const struct cmdlog_cursor *base)
 
 int follower__follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cursor **ret_cursor)
 {
+    REQUIRE(from > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct etcd_cursor *cursor = mem_zalloc(sizeof *cursor);
     cursor->cursor = (struct cmdlog_cursor){base->functions, base->shared};

@@ -72,6 +72,7 @@ static void keepalive_ended(struct grpc_call *call, int status, struct slice tex
 
 static uint64_t run_keepalive(struct cmdlog_etcd *log, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (log->lease_id == 0 || log->life == 0 || log->keepalive_call.channel != NULL)
         return UINT64_MAX;
     if (now < log->keepalive_next)
@@ -192,6 +193,7 @@ static void list_ended(struct grpc_call *call, int status, struct slice text)
 
 static uint64_t run_list(struct cmdlog_etcd *log, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (log->list_call.channel != NULL)
         return UINT64_MAX;
     if (now < log->list_next)
@@ -231,6 +233,7 @@ static void hosts_watch_ended(struct grpc_call *call, int status, struct slice t
 
 static uint64_t run_hosts_watch(struct cmdlog_etcd *log, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     if (log->hosts_watch_call.channel != NULL)
         return UINT64_MAX;
     if (now < log->hosts_watch_next)
@@ -338,6 +341,7 @@ static void status_ended(struct grpc_call *call, int status, struct slice text)
  */
 static uint64_t run_status(struct cmdlog_etcd *log, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&log->lock));
     bool appends = log->submitted_bytes != log->status_asked_bytes;
     uint64_t due = log->status_asked + (appends ? STATUS_BUSY_US : STATUS_US);
     if (log->status_call.channel != NULL)
@@ -356,7 +360,7 @@ static uint64_t run_status(struct cmdlog_etcd *log, uint64_t now)
 
 /* --- The task ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t run(struct etcd_client_task *task, uint64_t now)
+static uint64_t run_membership(struct etcd_client_task *task, uint64_t now)
 {
     struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, membership_task);
     uint64_t next = UINT64_MAX;
@@ -402,7 +406,7 @@ void membership__init(struct cmdlog_etcd *log)
                                           .context = log,
                                           .on_message = status_answered,
                                           .on_end = status_ended};
-    log->membership_task.run = run;
+    log->membership_task.run = run_membership;
     list_append(&log->tasks, &log->membership_task.link);
 }
 
@@ -454,6 +458,7 @@ static uint64_t new_lease_id(void)
 /* Ends a life by deleting its host key. Idempotent. */
 static int delete_host_key(struct cmdlog_etcd *log, struct slice key, uint64_t life, uint64_t until)
 {
+    REQUIRE(life > 0); /* 0: the key does not exist */
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     grpc_frame_begin(&request);
     etcd_compare_created(&request, key, life);
@@ -538,6 +543,7 @@ static int read_registration(struct slice reply, uint64_t lease, struct registra
 static int put_host_key(struct cmdlog_etcd *log, struct slice about, uint64_t lease, uint64_t until,
                         struct registration *ret)
 {
+    REQUIRE(lease > 0); /* 0: the key would never expire */
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     const struct etcd_range host = {.key = log->key_host, .keys_only = true},
                             own = {.key = log->key_log, .keys_only = true};
@@ -561,6 +567,7 @@ static int put_host_key(struct cmdlog_etcd *log, struct slice about, uint64_t le
 
 static int grant_lease(struct cmdlog_etcd *log, uint64_t lease, uint64_t until)
 {
+    REQUIRE(lease > 0); /* 0: etcd chooses one */
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     int status;
     grpc_frame_begin(&request);

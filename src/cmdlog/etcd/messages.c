@@ -2,6 +2,7 @@
 /* Messages of etcd's API; see messages.h. Field numbers are those of rpc.proto and kv.proto. */
 #include "cmdlog/etcd/messages.h"
 
+#include "base/check.h"
 #include "cmdlog/etcd/proto.h"
 
 enum {
@@ -30,6 +31,7 @@ void etcd_prefix_end(struct slice prefix, struct buf *buf)
 
 void etcd_put_range(struct buf *buf, const struct etcd_range *range)
 {
+    REQUIRE(range->key.len > 0);
     proto_bytes(buf, 1, range->key);
     proto_bytes(buf, 2, range->end);
     proto_number(buf, 3, range->limit);
@@ -45,6 +47,7 @@ void etcd_put_range(struct buf *buf, const struct etcd_range *range)
 
 void etcd_put_put(struct buf *buf, struct slice key, struct slice value, uint64_t lease)
 {
+    REQUIRE(key.len > 0);
     proto_bytes(buf, 1, key);
     proto_bytes(buf, 2, value);
     proto_number(buf, 3, lease);
@@ -52,6 +55,7 @@ void etcd_put_put(struct buf *buf, struct slice key, struct slice value, uint64_
 
 void etcd_put_compact(struct buf *buf, uint64_t revision)
 {
+    REQUIRE(revision > 0);
     proto_number(buf, 1, revision);
 }
 
@@ -61,6 +65,7 @@ void etcd_put_compact(struct buf *buf, uint64_t revision)
  */
 void etcd_put_watch(struct buf *buf, struct slice key, struct slice end, uint64_t from)
 {
+    REQUIRE(key.len > 0);
     size_t create = proto_begin(buf, 1);
     proto_bytes(buf, 1, key);
     proto_bytes(buf, 2, end);
@@ -71,17 +76,20 @@ void etcd_put_watch(struct buf *buf, struct slice key, struct slice end, uint64_
 
 void etcd_put_lease(struct buf *buf, uint64_t lease)
 {
+    REQUIRE(lease > 0);
     proto_number(buf, 1, lease);
 }
 
 void etcd_put_lease_grant(struct buf *buf, uint64_t lease, uint64_t ttl_s)
 {
+    REQUIRE(lease > 0 && ttl_s > 0);
     proto_number(buf, 1, ttl_s);
     proto_number(buf, 2, lease);
 }
 
 static void put_compare(struct buf *buf, struct slice key, unsigned target, unsigned field, uint64_t value)
 {
+    REQUIRE(key.len > 0);
     size_t compare = proto_begin(buf, 1);
     proto_number(buf, 1, COMPARE_EQUAL);
     proto_number(buf, 2, target);
@@ -102,6 +110,7 @@ void etcd_compare_created(struct buf *buf, struct slice key, uint64_t revision)
 
 void etcd_compare_value(struct buf *buf, struct slice key, struct slice value)
 {
+    REQUIRE(key.len > 0);
     size_t compare = proto_begin(buf, 1);
     proto_number(buf, 1, COMPARE_EQUAL);
     proto_number(buf, 2, TARGET_VALUE);
@@ -112,6 +121,7 @@ void etcd_compare_value(struct buf *buf, struct slice key, struct slice value)
 
 void etcd_compare_unmodified(struct buf *buf, struct slice key, struct slice end, uint64_t revision)
 {
+    REQUIRE(key.len > 0 && end.len > 0); /* without an end it compares one key */
     size_t compare = proto_begin(buf, 1);
     proto_number(buf, 1, COMPARE_LESS);
     proto_number(buf, 2, TARGET_MODIFIED);
@@ -135,6 +145,7 @@ void etcd_branch_range(struct buf *buf, enum etcd_branch branch, const struct et
  */
 size_t etcd_branch_put_begin(struct buf *buf, enum etcd_branch branch, struct slice key, size_t len)
 {
+    REQUIRE(key.len > 0 && len > 0);
     size_t operation = proto_begin(buf, branch);
     proto_begin(buf, 2);
     proto_bytes(buf, 1, key);
@@ -158,6 +169,7 @@ void etcd_branch_put(struct buf *buf, enum etcd_branch branch, struct slice key,
 
 void etcd_branch_delete(struct buf *buf, enum etcd_branch branch, struct slice key)
 {
+    REQUIRE(key.len > 0);
     size_t operation = proto_begin(buf, branch), request = proto_begin(buf, 3);
     proto_bytes(buf, 1, key);
     proto_end(buf, request);

@@ -92,6 +92,7 @@ int metadata__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t u
 
 static void append_checkpoint(const struct cmdlog_checkpoint *checkpoint, struct buf *buf)
 {
+    REQUIRE(checkpoint->locator.len <= CMDLOG_LOCATOR_MAX); /* what a reader demands */
     buf_u64be(buf, checkpoint->position);
     buf_u64be(buf, checkpoint->log_bytes);
     buf_u64be(buf, checkpoint->locator.len);
@@ -118,6 +119,7 @@ static int take_checkpoint(struct slice *value, struct cmdlog_checkpoint *ret)
  */
 static int read_own(struct cmdlog_etcd *log, unsigned back, struct buf *reply, struct cmdlog_checkpoint *ret)
 {
+    REQUIRE(back < 2);
     struct etcd_kv kv = {0};
     int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + TIMEOUT_US, reply);
     struct slice rest = buf_as_slice(reply);
@@ -288,6 +290,7 @@ static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_posi
 
 static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t until)
 {
+    REQUIRE(up_to > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     int status;
     grpc_frame_begin(&request);

@@ -25,6 +25,7 @@ static void put_number(struct buf *buf, uint64_t value)
 
 static void put_tag(struct buf *buf, unsigned field, unsigned wire)
 {
+    REQUIRE(field > 0 && field <= FIELD_MAX);
     put_number(buf, (uint64_t)field << 3 | wire);
 }
 

@@ -146,6 +146,7 @@ static int examine_hosts(const struct cmdlog_etcd *log, const struct reading *re
 static int try_skip(struct cmdlog_etcd *log, cmdlog_position position, struct slice key, uint64_t until,
                     struct cmdlog_skip_refusal *refusal)
 {
+    REQUIRE(position > 0);
     struct reading reading = {.reply = BUF_INIT(BUF_UNLIMITED)};
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), digits = BUF_INIT(BUF_UNLIMITED);
     struct etcd_txn_reply txn = {0};

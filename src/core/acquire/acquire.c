@@ -71,6 +71,7 @@ static bool runs_in_one_unit(const struct acquisition *at)
  */
 static bool specs_too_large(const struct acquisition *at)
 {
+    REQUIRE(at->core->open);
     size_t most = at->core->limits.transaction_held_max;
     size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_memory_bytes(at->txn->overlay);
     held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->owner.locks);
@@ -82,6 +83,7 @@ static bool specs_too_large(const struct acquisition *at)
 /* Gives an item the cause of its wait, or a problem that reports its blockers. */
 static void fail_item(struct acquisition *at, size_t item, struct wait *wait)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && item < acquisition__write(at)->item_count);
     struct problem *problem = &acquisition__write(at)->results[item].problem;
     if (wait->cause != NULL) {
         *problem = *wait->cause;
@@ -144,6 +146,7 @@ static size_t find_blocked(struct acquisition *at, bool *blocked)
         count = at->targets.count;
         memset(blocked, true, count);
     }
+    ENSURE(count <= at->targets.count);
     map_deinit(&documents);
     buf_deinit(&key);
     return count;
@@ -165,6 +168,7 @@ static bool *choose_unblocked(struct acquisition *at, const bool *blocked)
 /* Records the blocked items as pending. */
 static void set_pending(struct acquisition *at, const bool *blocked)
 {
+    REQUIRE(at->wait != NULL);
     size_t count = acquisition__write(at)->item_count;
     bool *pending = arena_zalloc(&at->command->arena, count + 1);
     for (size_t i = 0; i < at->targets.count; i++)
@@ -187,6 +191,7 @@ static void free_wait(struct acquisition *at)
  */
 static int begin_clean_unit(struct acquisition *at)
 {
+    REQUIRE(at->core->open);
     struct core *core = at->core;
     if (!runs_in_one_unit(at) || at->txn != NULL || !core__changed(core))
         return 0;
@@ -203,6 +208,7 @@ static int proceed(struct acquisition *at, uint64_t deadline);
 /* Postpones all items after the range. */
 static void postpone_rest(struct acquisition *at)
 {
+    REQUIRE(at->range.end <= acquisition__write(at)->item_count);
     core__work(at->core, (acquisition__write(at)->item_count - at->range.end) * WORK_ITEM);
     for (size_t i = at->range.end; i < acquisition__write(at)->item_count; i++)
         write__postpone(at->core, at->command, i);
@@ -232,6 +238,7 @@ static int continue_later(struct acquisition *at)
 /* Runs the batch of a write in a transaction. Returns: 0, it was the last; CORE_WAITS; fatal codes. */
 static int finish_batch(struct acquisition *at)
 {
+    REQUIRE(at->txn != NULL);
     struct write_command *write = acquisition__write(at);
     uint64_t steps_max = update_command_steps_max(&at->core->limits.script, false);
     uint64_t steps_before = write->script_steps;
@@ -302,6 +309,7 @@ static int finish_failing(struct acquisition *at, struct wait *wait, const bool 
  */
 static int acquire_each(struct acquisition *at)
 {
+    REQUIRE(at->wait != NULL);
     for (size_t i = 0; i < at->targets.count; i++) {
         size_t item = at->targets.items[i].item;
         if (!acquisition__is_pending(at, item))
@@ -385,6 +393,7 @@ static int first_try(struct acquisition *at, uint64_t deadline)
 
 static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
 {
+    REQUIRE(at->txn != NULL);
     struct core *core = at->core;
     if (at->targets.count == 0)
         return finish(at, deadline);
@@ -451,6 +460,7 @@ int acquire__write(struct core *core, struct command *command)
 
 static struct acquisition resumed(struct core *core, struct wait *wait)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL && wait->command->type == COMMAND_WRITE);
     return (struct acquisition){
         .core = core, .command = wait->command, .session = wait->session, .txn = wait->txn, .wait = wait};
 }
@@ -467,6 +477,7 @@ static int resume(struct core *core, struct wait *wait)
  */
 static int answer(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait__state(wait) <= WAIT_PARKED || wait->ended);
     struct acquisition at = resumed(core, wait);
     struct write_command *write = acquisition__write(&at);
     bool answers_at_once = at.command->owner.transaction.len > 0 ||
@@ -498,6 +509,7 @@ static int on_timeout(struct core *core, struct wait *wait)
 /* An autocommit write fails its items in a unit of its own. */
 static void on_deadlock(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     if (wait->txn == NULL)
         wait__end_later(core, wait);
     else

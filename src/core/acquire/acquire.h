@@ -39,6 +39,7 @@ int acquire__run_cleanup(struct core *core, struct session *session, struct comm
 /*
  * Returns: whether another owner holds a lock that conflicts with the removal of an ephemeral
  * document of the session. Waiting requests do not count.
+ * Requires: an open unit; the item deletes.
  */
 bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal);
 /* Returns: the same for a change of a document that has a resource in the lock table. */

@@ -20,6 +20,7 @@
  */
 static bool is_blocked(struct core *core, struct session *session, const struct lock_spec_list *specs)
 {
+    REQUIRE(core->open && MAGIC_VALID(session, SESSION_MAGIC));
     struct lock_table *locks = &core->owners->locks;
     struct lock_owner *owner = &session->owner.locks;
     for (size_t i = 0; i < specs->count; i++)
@@ -38,6 +39,7 @@ static int run_only_item(struct acquisition *at)
 
 static void make_result(struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE && command->write.item_count == 1);
     command->write.results = arena_zalloc(&command->arena, sizeof *command->write.results);
 }
 
@@ -87,6 +89,7 @@ bool acquire__document_is_blocked(struct core *core, struct session *session, co
 
 bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal)
 {
+    REQUIRE(core->open && removal->op == WRITE_DELETE);
     struct lock_spec spec = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
     if (lock_table_is_idle(&core->owners->locks) ||
         write__path_of(core, NULL, removal->index, removal->type, removal->id, &spec.on.path) < 0)
@@ -101,6 +104,7 @@ bool acquire__removal_is_blocked(struct core *core, struct session *session, con
  */
 static int request_deferred(struct acquisition *at, bool granted_before)
 {
+    REQUIRE(at->core->open && MAGIC_VALID(at->wait, WAIT_MAGIC) && at->wait->owner != NULL);
     struct lock_table *locks = &at->core->owners->locks;
     int r = acquisition__find_targets(at);
     if (r < 0)

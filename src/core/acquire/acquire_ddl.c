@@ -66,7 +66,7 @@ static bool has_path_field(const struct core *core, struct slice index)
  * whole unit. Then moves the locks on documents, if the path field was added or removed.
  * Returns: 0; fatal codes.
  */
-static int run(struct core *core, struct command *command, struct lock_spec_list *specs)
+static int run_handler(struct core *core, struct command *command, struct lock_spec_list *specs)
 {
     if (core__changed(core)) { /* locks were released, and others granted */
         int r = grants__settle(core);
@@ -96,13 +96,13 @@ static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *
     int r = 0;
     lock_resolve__drop_unheld(core, wait->owner, wait->session, specs);
     if (specs->count == 0) {
-        r = run(core, command, specs);
+        r = run_handler(core, command, specs);
         wait__free(core, wait);
         return r;
     }
     enum ask_outcome outcome = ask__locks(core, wait, specs->items, specs->count, until);
     switch (outcome) {
-    case ASK_GRANTED: r = run(core, command, specs); break;
+    case ASK_GRANTED: r = run_handler(core, command, specs); break;
     case ASK_PARKED: return CORE_WAITS;
     case ASK_BLOCKED:
     case ASK_FULL: ask__explain(core, wait, outcome, PROBLEM_LOCK_WAIT_TIMEOUT); break;
@@ -151,7 +151,7 @@ static int resume(struct core *core, struct wait *wait)
             lock_release_all(&core->owners->locks, wait->owner);
             return acquire(core, wait, &specs, wait->until);
         }
-        r = run(core, command, &specs);
+        r = run_handler(core, command, &specs);
     }
     wait__free(core, wait);
     return r;

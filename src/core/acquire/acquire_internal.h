@@ -13,6 +13,7 @@
 #ifndef TL_CORE_ACQUIRE_INTERNAL_H
 #define TL_CORE_ACQUIRE_INTERNAL_H
 
+#include "base/check.h"
 #include "core/acquire/lock_resolve.h"
 #include "core/command/command.h"
 #include "core/documents/write.h"
@@ -48,12 +49,14 @@ struct acquisition {
 
 static inline struct write_command *acquisition__write(const struct acquisition *at)
 {
+    REQUIRE(at->command->type == COMMAND_WRITE);
     return &at->command->write;
 }
 
 /* Whether an item is still to run. In a transaction, all items of the range are. */
 static inline bool acquisition__is_pending(const struct acquisition *at, size_t item)
 {
+    REQUIRE(item < at->command->write.item_count);
     return at->wait == NULL || at->wait->pending_items == NULL || at->wait->pending_items[item];
 }
 

@@ -69,6 +69,7 @@ static int move_documents(struct acquisition *at, const bool *chosen)
 
 static struct slice slot_path(const struct write_targets *targets, uint32_t slot)
 {
+    REQUIRE(slot != 0 && slot >> PATH_SHIFT <= targets->count);
     const struct write_target *target = &targets->items[(slot >> PATH_SHIFT) - 1];
     return (slot & PATH_OLD) != 0 ? target->old_path : target->new_path;
 }
@@ -76,6 +77,7 @@ static struct slice slot_path(const struct write_targets *targets, uint32_t slot
 /* Returns: the slot of a document and a path, or the free slot for them. */
 static uint32_t *path_slot(const struct acquisition *at, const struct write_target *document, struct slice path)
 {
+    REQUIRE(at->paths.slots != NULL);
     const struct path_set *paths = &at->paths;
     uint64_t hash = siphash_keyed(document->index) * 5 ^ siphash_keyed(document->id) * 3 ^ siphash_keyed(path);
     core__work(at->core, WORK_LOCK); /* not for each slot: the hash key differs between processes */
@@ -92,6 +94,7 @@ static uint32_t *path_slot(const struct acquisition *at, const struct write_targ
 
 static void path_set_build(struct acquisition *at)
 {
+    REQUIRE(at->paths.slots == NULL && at->targets.count < UINT32_MAX >> PATH_SHIFT);
     struct path_set *paths = &at->paths;
     size_t slots = 4;
     while (slots < at->targets.count * 4) /* two for each target, half of them free */

@@ -16,11 +16,6 @@
 #include "core/unit/unit.h"
 #include "core/wait/wait.h"
 
-static struct overlay *overlay_of(const struct acquisition *at)
-{
-    return at->txn == NULL ? NULL : at->txn->overlay;
-}
-
 struct lock_spec_list acquisition__specs_of(const struct acquisition *at, const struct write_target *target)
 {
     struct lock_spec_list specs = {0};
@@ -99,7 +94,8 @@ int acquisition__find_targets(struct acquisition *at)
     REQUIRE(at->core->open);
     acquisition__choose_range(at);
     struct write_choice choice = {at->range, pending_items(at), may_postpone(at)};
-    int r = write__targets(at->core, at->command, &choice, overlay_of(at), &at->targets);
+    struct overlay *overlay = at->txn == NULL ? NULL : at->txn->overlay;
+    int r = write__targets(at->core, at->command, &choice, overlay, &at->targets);
     if (r < 0)
         return tl_trace(r);
     for (size_t i = 0; i < at->targets.count; i++) {

@@ -35,6 +35,7 @@ void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome o
 
 void ask__fail_victim(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
     command->problem = *wait__cause(wait);

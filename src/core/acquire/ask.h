@@ -42,7 +42,10 @@ enum ask_outcome ask__locks(struct core *core, struct wait *wait, const struct l
  * Requires: `outcome` is ASK_BLOCKED or ASK_FULL.
  */
 void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type);
-/* Fails the command of a wait with ASK_VICTIM, frees the wait and rolls its transaction back. */
+/*
+ * Fails the command of a wait with ASK_VICTIM, frees the wait and rolls its transaction back.
+ * Requires: `wait->cause` says why.
+ */
 void ask__fail_victim(struct core *core, struct wait *wait);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands LOCK, UNLOCK and TXN_LOCK. lock_resolve.c resolves the names in them. */
+#include "base/check.h"
 #include "core/acquire/acquire.h"
 #include "core/acquire/ask.h"
 #include "core/acquire/grants.h"
@@ -68,6 +69,7 @@ static bool *find_missing(const struct core *core, struct command *command)
 /* Fills the results of a granted LOCK. */
 static void set_results(struct core *core, struct command *command, struct wait *wait)
 {
+    REQUIRE(command->type == COMMAND_LOCK && wait->request != NULL);
     command->lock.index_missing = find_missing(core, command);
     command->lock.fencing_token = lock_request_token(wait->request);
     command->lock.waited_us = core->clock - wait->since;
@@ -105,6 +107,7 @@ static int acquire(struct core *core, struct wait *wait, const struct lock_spec 
  */
 static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wait_us, bool *ret_granted)
 {
+    REQUIRE(wait->command->type == COMMAND_LOCK);
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
     struct lock_spec_list specs;
@@ -148,6 +151,7 @@ int core__do_lock(struct core *core, struct command *command)
  */
 static int is_current(struct core *core, struct wait *wait, bool *ret_current)
 {
+    REQUIRE(wait->request != NULL && wait->command->type == COMMAND_LOCK);
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
     struct problem problem;
@@ -206,6 +210,7 @@ static int resume_lock(struct core *core, struct wait *wait)
 
 static int on_timeout(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->command->type == COMMAND_LOCK);
     wait->command->lock.waited_us = core->clock - wait->since;
     wait->command->lock.queue_position = wait->queue_position;
     return wait__on_timeout(core, wait);
@@ -299,6 +304,7 @@ static bool is_within_bytes(struct core *core, struct command *command, const st
 /* Fills in the results of a granted TXN_LOCK. */
 static void set_read_results(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->command->type == COMMAND_TXN_LOCK && wait->txn != NULL);
     struct txn_lock_command *lock = &wait->command->txn_lock;
     struct txn *txn = wait->txn;
     lock->read_ts = core->ts;
@@ -312,6 +318,7 @@ static void set_read_results(struct core *core, struct wait *wait)
  */
 static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
 {
+    REQUIRE(wait->command->type == COMMAND_TXN_LOCK && wait->txn != NULL);
     struct command *command = wait->command;
     const struct txn_lock_command *lock = &command->txn_lock;
     struct txn *txn = wait->txn;

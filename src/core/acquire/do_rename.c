@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/check.h"
 #include "core/acquire/acquire.h"
 #include "core/acquire/ask.h"
 #include "core/acquire/grants.h"
@@ -44,8 +45,8 @@ static const char delimiter = '/';
 
 /* --- Validation --------------------------------------------------------------------------------------------------- */
 
-static int refuse(struct command *command, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(struct command *command, enum problem_type type, const char *format, ...)
+static int refuse_rename(struct command *command, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_rename(struct command *command, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -74,15 +75,16 @@ static int check_paths(struct command *command)
 {
     struct slice from = trimmed(command->rename.from), to = trimmed(command->rename.to);
     if (from.len < 2 || to.len < 2)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the root cannot be renamed, and nothing can become it");
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
+                             "the root cannot be renamed, and nothing can become it");
     if (to.len > DOCUMENT_PATH_MAX)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path has at most [%d] bytes", DOCUMENT_PATH_MAX);
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "a path has at most [%d] bytes", DOCUMENT_PATH_MAX);
     if (slice_utf8_valid_prefix(to) != to.len || slice_utf8_valid_prefix(from) != from.len)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path must be UTF-8");
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "a path must be UTF-8");
     if (tree_within(to, from, delimiter))
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
-                      SLICE_ARG(shown(command, from)), SLICE_ARG(shown(command, to)),
-                      to.len > from.len ? " or below it" : "");
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
+                             SLICE_ARG(shown(command, from)), SLICE_ARG(shown(command, to)),
+                             to.len > from.len ? " or below it" : "");
     return 0;
 }
 
@@ -104,20 +106,21 @@ static int find_index(struct core *core, struct command *command, const struct c
     }
     const struct mapping_field *path = mapping_path_field(index->mapping);
     if (path == NULL)
-        return refuse(
+        return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "nothing can be renamed in [%.*s]: its mapping has no path field, such as [path] of type [path], or of "
             "type [keyword] with a multi-field whose analyzer's tokenizer is [path_hierarchy]",
             SLICE_ARG(index->name));
     if (!mapping_is_tree(index->mapping) || !field_has_entries(path) ||
         mapping_path_delimiter(index->mapping) != delimiter)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
-                      "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a "
-                      "keyword or path that is "
-                      "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
-                      SLICE_ARG(index->name), SLICE_ARG(path->path));
+        return refuse_rename(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a "
+            "keyword or path that is "
+            "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
+            SLICE_ARG(index->name), SLICE_ARG(path->path));
     if (path->copy_to_count > 0) /* the index entries of the copies would keep the old path */
-        return refuse(
+        return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "nothing can be renamed in [%.*s]: its path field [%.*s] has a [copy_to], and copies do not move; "
             "[_reindex] its documents into an index without, or with a multi-field instead",
@@ -151,21 +154,22 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
-                      "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
-                      PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(shown(command, from)));
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
+                             "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
+                             PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(shown(command, from)));
     if (seq_no == rename->if_seq_no && rename->if_primary_term == 1)
         return 0;
     struct slice wanted = arena_printf(&command->arena, "required seqNo [%" PRId64 "], primary term [%" PRId64 "]",
                                        rename->if_seq_no, rename->if_primary_term);
     if (seq_no < 0)
-        return refuse(command, PROBLEM_VERSION_CONFLICT,
-                      "[%.*s]: version conflict, %.*s. but no document was found: a directory has the sequence "
-                      "number of its own document only",
-                      SLICE_ARG(shown(command, from)), SLICE_ARG(wanted));
-    return refuse(command, PROBLEM_VERSION_CONFLICT,
-                  "[%.*s]: version conflict, %.*s. current document has seqNo [%" PRId64 "] and primary term [1]",
-                  SLICE_ARG(shown(command, from)), SLICE_ARG(wanted), seq_no);
+        return refuse_rename(command, PROBLEM_VERSION_CONFLICT,
+                             "[%.*s]: version conflict, %.*s. but no document was found: a directory has the sequence "
+                             "number of its own document only",
+                             SLICE_ARG(shown(command, from)), SLICE_ARG(wanted));
+    return refuse_rename(command, PROBLEM_VERSION_CONFLICT,
+                         "[%.*s]: version conflict, %.*s. current document has seqNo [%" PRId64
+                         "] and primary term [1]",
+                         SLICE_ARG(shown(command, from)), SLICE_ARG(wanted), seq_no);
 }
 
 /*
@@ -198,6 +202,7 @@ static int verify_document(struct core *core, const struct catalog_index *index,
 static int use_finding(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
                        const struct path_finding *finding, bool *ret_at, bool *ret_below)
 {
+    REQUIRE(finding->ts != TL_TS_NONE);
     int r = verify_document(core, index, view, path, finding->document, ret_at, ret_below);
     if (r == 0)
         r = verify_document(core, index, view, path, finding->below, ret_at, ret_below);
@@ -215,6 +220,7 @@ static int probe_committed(struct core *core, const struct command *command, con
                            const struct view *view, struct slice path, const struct path_finding *finding, bool *ret_at,
                            bool *ret_below)
 {
+    REQUIRE(view->overlay == NULL);
     size_t read;
     if (empty_paths_contains(&core->empty_paths, index->number, path, delimiter))
         return 0;
@@ -245,6 +251,7 @@ static int probe_path(struct core *core, const struct command *command, const st
         return probe_committed(core, command, index, view, path, finding, ret_at, ret_below);
     int r = path_lookup_exists_within(view, index->number, index->mapping, path, MISSES_MAX,
                                       command->rename.single_step ? NULL : reads_left, ret_at, ret_below, &misses);
+    ENSURE(*reads_left <= before);
     core__work(core, MISS_WORK * (uint64_t)(command->rename.single_step ? misses : before - *reads_left));
     return r == PATH_LOOKUP_INCOMPLETE ? PROBE_LIMITED : r;
 }
@@ -256,7 +263,7 @@ static int end_probe(struct command *command, const struct view *view, struct sl
         command->rename.unknown = true;
         return RENAME_REFUSED;
     }
-    return refuse(
+    return refuse_rename(
         command, PROBLEM_ILLEGAL_ARGUMENT,
         "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
         "renamed or deleted one by one, too many to look at in a transaction; rename it outside of one",
@@ -284,11 +291,11 @@ static int check_existence(struct core *core, struct command *command, const str
     if (r != 0)
         return end_probe(command, &view, from);
     if (!rename->document && !rename->directory)
-        return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
-                      SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
+        return refuse_rename(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
+                             SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
-                      SLICE_ARG(shown(command, from)));
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
+                             SLICE_ARG(shown(command, from)));
     r = check_seq_no(command, index, &view);
     if (r != 0)
         return r;
@@ -297,9 +304,10 @@ static int check_existence(struct core *core, struct command *command, const str
         return tl_trace(r);
     if (r != 0 && !at && !below)
         return end_probe(command, &view, to);
-    return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
-                                SLICE_ARG(shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
-                       : 0;
+    return at || below
+               ? refuse_rename(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
+                               SLICE_ARG(shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
+               : 0;
 }
 
 /*
@@ -315,13 +323,13 @@ static int check_versions(struct core *core, struct command *command, const stru
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        return refuse(
+        return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "more than [%d] documents of [%.*s] have versions so high that a rename may not be able to raise them",
             PATH_LOOKUP_HIGH_VERSIONS_MAX, SLICE_ARG(index->name));
     return id.data == NULL ? 0
-                           : refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
-                                    "the version of [%.*s] cannot be raised any more", SLICE_ARG(id));
+                           : refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
+                                           "the version of [%.*s] cannot be raised any more", SLICE_ARG(id));
 }
 
 /*
@@ -340,7 +348,7 @@ static int check_length(struct core *core, struct command *command, const struct
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
     if (birth > TREE_ORIGIN_MAX)
-        return refuse(
+        return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
             "its documents",
@@ -351,13 +359,13 @@ static int check_length(struct core *core, struct command *command, const struct
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        return refuse(
+        return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
             "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
             SLICE_ARG(shown(command, from)), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
     if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
-        return refuse(
+        return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "a path below [%.*s] would have [%zu] bytes, and has at most [%d]: rename what lies deepest to something "
             "shorter first, or choose a shorter name",
@@ -404,7 +412,7 @@ static tl_ts origins_needed_from(const struct core *core)
 }
 
 /* Renames; `txn` NULL: outside a transaction. Returns: 0, done or refused; fatal codes. */
-static int run(struct core *core, struct command *command, struct txn *txn)
+static int rename_directory(struct core *core, struct command *command, struct txn *txn)
 {
     struct rename_command *rename = &command->rename;
     const struct catalog_index *index;
@@ -501,7 +509,7 @@ static int acquire(struct core *core, struct wait *wait, uint64_t until)
     }
     enum ask_outcome outcome = ask__locks(core, wait, specs.items, specs.count, until);
     switch (outcome) {
-    case ASK_GRANTED: r = run(core, command, wait->txn); break;
+    case ASK_GRANTED: r = rename_directory(core, command, wait->txn); break;
     case ASK_PARKED: return CORE_WAITS;
     case ASK_BLOCKED:
     case ASK_FULL: ask__explain(core, wait, outcome, PROBLEM_LOCK_WAIT_TIMEOUT); break;
@@ -560,7 +568,7 @@ int core__do_rename(struct core *core, struct command *command)
         return r < 0 ? tl_trace(r) : 0;
     if (!owners_any_locks(core->owners) && owner->session.len == 0 && owner->transaction.len == 0 &&
         owner->fencing_token == 0)
-        return run(core, command, NULL);
+        return rename_directory(core, command, NULL);
     if (owner->transaction.len == 0 && !command_owner__session(core, command, &session))
         return 0;
     if (owner->transaction.len > 0) {

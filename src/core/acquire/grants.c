@@ -21,6 +21,7 @@
 /* Ends a wait because its session, or that of its transaction, has ended. */
 static void end_with_session(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->txn != NULL || wait->session != NULL);
     char cause[100];
     if (wait->txn == NULL) {
         wait__end(core, wait, PROBLEM_SESSION_MISSING, "session [%.*s] ended while the request waited",
@@ -33,6 +34,7 @@ static void end_with_session(struct core *core, struct wait *wait)
 
 void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
 {
+    REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
     static const char *const reasons[WAIT_CANCEL_COUNT] = {
         [WAIT_HOST_STOPS] = "the server is shutting down",
         [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
@@ -67,6 +69,7 @@ static size_t cancel_batch(const struct core *core)
 
 void grants__end_some_cancelled(struct core *core)
 {
+    REQUIRE(core->open);
     end_some_cancelled(core, cancel_batch(core));
 }
 
@@ -114,6 +117,7 @@ int grants__settle(struct core *core)
 
 void grants__on_deadlock(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
     command->problem = *wait__cause(wait);
@@ -142,6 +146,8 @@ static struct usage usage_of(const struct core *core)
 /* Returns: the points of an operation since `before`. `cost`: those of its request alone. */
 static uint64_t cost_since(const struct core *core, const struct usage *before, uint64_t cost)
 {
+    REQUIRE(before->bytes <= core->source_bytes && before->steps <= core->script_steps &&
+            before->mapping <= core->mapping_work && before->write <= core->write_work);
     uint64_t write = core->command_version < COMMAND_SINCE_WORK_LIMIT ? 0 : core->write_work - before->write;
     uint64_t mapping = core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? 0 : core->mapping_work - before->mapping;
     mapping = mapping > MAPPING_WORK_FREE ? mapping - MAPPING_WORK_FREE : 0;
@@ -152,6 +158,7 @@ static uint64_t cost_since(const struct core *core, const struct usage *before, 
 
 static int resume_or_answer(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->ops != NULL && wait->ops->resume != NULL);
     if (!wait->ended)
         return wait->ops->resume(core, wait);
     if (wait->ops->answer != NULL)
@@ -162,6 +169,7 @@ static int resume_or_answer(struct core *core, struct wait *wait)
 
 static int resume_one(struct core *core, struct wait *wait)
 {
+    REQUIRE(core->open && !wait->ready);
     struct command *command = wait->command;
     struct usage before = usage_of(core);
     uint64_t cost = wait__cost(wait);
@@ -196,6 +204,7 @@ int grants__resume(struct core *core)
 
 int grants__time_out(struct core *core, struct wait *wait, size_t *left)
 {
+    REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
     struct usage before = usage_of(core);
     uint64_t cost = wait__cost(wait);
     int r = 0;

@@ -50,7 +50,10 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
 void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
 /* Ends one batch of cancelled waits, oldest first, in the open unit. */
 void grants__end_some_cancelled(struct core *core);
-/* The callback on_deadlock that most commands share: fails the command, rolls its transaction back. */
+/*
+ * The callback on_deadlock that most commands share: fails the command, rolls its transaction back.
+ * Requires: `wait->cause` says why.
+ */
 void grants__on_deadlock(struct core *core, struct wait *wait);
 
 #endif

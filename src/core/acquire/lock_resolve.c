@@ -55,6 +55,7 @@ enum {
 size_t owner__lock_bytes(const struct lock_owner *owner)
 {
     size_t locks = owner->lock_count + owner->auxiliary_count;
+    INSIST(owner->hold_count >= locks);
     return locks * LOCK_BYTES + (owner->hold_count - locks) * LEVEL_BYTES;
 }
 
@@ -129,6 +130,7 @@ size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, 
 
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec)
 {
+    REQUIRE(core->open && spec->mode > LOCK_NONE && spec->mode < LOCK_MODE_COUNT);
     specs->items = arena_grow(&core->arena, specs->items, specs->count, &specs->capacity, sizeof *specs->items);
     specs->items[specs->count++] = *spec;
 }
@@ -390,6 +392,7 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
                         enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
                         struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     struct lock_spec_list specs = {0};
     int r = 0;
     if (count > LOCK_TARGETS_MAX) {
@@ -563,6 +566,7 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
                         const struct txn *txn, struct lock_spec_list *ret_specs)
 {
+    REQUIRE(core->open && txn != NULL);
     struct lock_spec_list specs = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
@@ -646,6 +650,7 @@ void lock_resolve__write(struct core *core, const struct write_item *item, const
 
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path)
 {
+    REQUIRE(core->open && name->id.data != NULL);
     struct lock_table *locks = &core->owners->locks;
     const struct catalog_index *index = catalog_index(core->catalog, name->index);
     const struct resource *index_resource = resource_index(&locks->resources, name->index);
@@ -664,6 +669,7 @@ void lock_resolve__move_document(struct core *core, const struct resource_name *
  */
 static int relocate_all(struct core *core, const struct resource_name *names, size_t count)
 {
+    REQUIRE(core->open);
     struct lock_table *locks = &core->owners->locks;
     int r = 0;
     core__work(core, WORK_READ * (uint64_t)count);
@@ -700,6 +706,7 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
 
 struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document)
 {
+    REQUIRE(document->id.data != NULL);
     struct lock_spec_list specs = {0};
     const struct catalog_index *index = catalog_index(core->catalog, document->index);
     struct resource_name name = *document;
@@ -745,6 +752,7 @@ static void resolve_aliases(struct core *core, const struct aliases_command *ali
 
 void lock_resolve__ddl(struct core *core, const struct command *command, struct lock_spec_list *specs)
 {
+    REQUIRE(core->open && command_is(command->type, COMMAND_DDL));
     struct slice name = command->index.name;
     if (command->type == COMMAND_SCRIPT_PUT || command->type == COMMAND_SCRIPT_DELETE) {
         if (command->object.name.len > 0)
@@ -807,6 +815,7 @@ void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner
 bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs,
                                  struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     struct lock_table *locks = &core->owners->locks;
     for (size_t i = 0; session != NULL && i < specs->count; i++) {
         const struct lock_owner *owner = &session->owner.locks;

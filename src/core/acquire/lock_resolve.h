@@ -22,7 +22,10 @@ struct lock_spec_list {
     size_t count;
     size_t capacity;
 };
-/* Appends a copy of a spec; the slices in it are not copied. */
+/*
+ * Appends a copy of a spec; the slices in it are not copied.
+ * Requires: an open unit; the spec has a mode.
+ */
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec);
 /* Returns: how many of the specs are locks; insert intentions do not count. */
 size_t lock_specs__lock_count(const struct lock_spec_list *specs);
@@ -80,6 +83,7 @@ bool lock_resolve__self_conflict(struct core *core, const struct session *sessio
 /*
  * Moves a document's locks and waiting requests to `path` (data NULL: directly into its index), if
  * the lock table knows the document.
+ * Requires: an open unit; the name has an id.
  */
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path);
 /*
@@ -101,7 +105,10 @@ void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner
  * after a command that waits to change the name, and both would wait for each other.
  */
 void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs);
-/* Returns: the locks for changing a document, whose type is its stored one. */
+/*
+ * Returns: the locks for changing a document, whose type is its stored one.
+ * Requires: the name has an id.
+ */
 struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document);
 
 #endif

@@ -12,7 +12,7 @@
 #include "json/filter.h"
 #include "json/write.h"
 
-static int refuse(struct arena *arena, struct problem *ret_problem, const char *reason, struct slice name)
+static int refuse_alias(struct arena *arena, struct problem *ret_problem, const char *reason, struct slice name)
 {
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s [%.*s]", reason, SLICE_ARG(name));
     return ALIAS_REFUSED;
@@ -66,12 +66,14 @@ static int read_member(struct catalog_alias *alias, struct slice key, yyjson_val
         alias->search_routing = routing_text(value, arena);
     } else if (slice_is(key, "is_write_index")) {
         if (!read_flag(value, &alias->write_index))
-            return refuse(arena, ret_problem, "Failed to parse value as only [true] or [false] are allowed for", key);
+            return refuse_alias(arena, ret_problem, "Failed to parse value as only [true] or [false] are allowed for",
+                                key);
     } else if (slice_is(key, "is_hidden")) {
         if (!read_flag(value, &alias->hidden))
-            return refuse(arena, ret_problem, "Failed to parse value as only [true] or [false] are allowed for", key);
+            return refuse_alias(arena, ret_problem, "Failed to parse value as only [true] or [false] are allowed for",
+                                key);
     } else if (!yyjson_is_null(value)) {
-        return refuse(arena, ret_problem, "unknown or malformed key in an alias:", key);
+        return refuse_alias(arena, ret_problem, "unknown or malformed key in an alias:", key);
     }
     return 0;
 }

@@ -48,6 +48,7 @@ void catalog__counters_unref(struct catalog_counters *counters)
 
 void catalog__counters_add(struct catalog_counters *counters, enum index_stat stat, uint64_t more)
 {
+    REQUIRE(stat < INDEX_STAT_COUNT);
     if (counters != NULL && more > 0)
         atomic_fetch_add_explicit(&counters->stats[stat], more, memory_order_relaxed);
 }
@@ -59,6 +60,7 @@ void catalog_index_count_stat(const struct catalog_index *index, enum index_stat
 
 uint64_t catalog_index_stat(const struct catalog_index *index, enum index_stat stat)
 {
+    REQUIRE(stat < INDEX_STAT_COUNT);
     return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->stats[stat], memory_order_relaxed);
 }
 
@@ -173,6 +175,7 @@ const struct catalog_block *catalog_block_of(const struct settings *settings, bo
 void catalog_problem_blocked(struct arena *arena, struct slice index, const struct catalog_block *block,
                              struct problem *ret_problem)
 {
+    REQUIRE(block != NULL && block->status >= 400 && arena != NULL);
     problem_set(ret_problem, arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];", SLICE_ARG(index),
                 block->name);
     ret_problem->status = block->status;
@@ -180,6 +183,7 @@ void catalog_problem_blocked(struct arena *arena, struct slice index, const stru
 
 static struct catalog_node *node_new(const struct catalog_index_spec *spec)
 {
+    REQUIRE(spec->mapping != NULL && spec->settings != NULL && (spec->alias_count == 0 || spec->aliases != NULL));
     struct catalog_body *body = mem_zalloc(sizeof(*body));
     struct catalog_node *node = mem_zalloc(sizeof(*node));
     struct catalog_index *index = &node->index;
@@ -212,6 +216,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
 /* Returns: a copy of the node with another mapping; the rest is shared. */
 static struct catalog_node *node_with_mapping(const struct catalog_node *old, const struct mapping *mapping)
 {
+    REQUIRE(mapping != NULL);
     struct catalog_node *node = mem_zalloc(sizeof(*node));
 
     atomic_init(&node->refs, 1);
@@ -488,6 +493,7 @@ static struct object_table *table_replace(const struct object_table *old, struct
 
 const struct catalog_object *catalog_object(const struct catalog *catalog, enum catalog_kind kind, struct slice name)
 {
+    REQUIRE(kind < CATALOG_KIND_COUNT);
     const struct object_table *table = catalog->objects[kind];
     size_t position = table_position(table, name);
 
@@ -517,6 +523,7 @@ struct slice catalog_zones(const struct catalog *catalog)
 
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind)
 {
+    REQUIRE(kind < CATALOG_KIND_COUNT);
     return catalog->objects[kind] == NULL ? 0 : catalog->objects[kind]->count;
 }
 
@@ -659,6 +666,7 @@ const struct catalog_alias *catalog_index_alias(const struct catalog_index *inde
 
 bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum catalog_kind kind)
 {
+    REQUIRE(kind < CATALOG_KIND_COUNT);
     return a->objects[kind] == b->objects[kind];
 }
 
@@ -679,6 +687,7 @@ static struct alias_table *table_of_visible(const struct catalog *filtered, cons
 struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name),
                                const void *context)
 {
+    REQUIRE(is_visible != NULL);
     size_t first = 0;
     while (first < catalog->count && is_visible(context, catalog->by_name[first]->index.name))
         first++;
@@ -744,6 +753,7 @@ static void put_node(struct catalog *catalog, struct catalog_node *node)
         catalog->by_name[by_name] = node;
         return;
     }
+    INSIST(by_name == catalog->count || !slice_equal(catalog->by_name[by_name]->index.name, node->index.name));
     grow(catalog);
     insert_at(catalog->by_number, catalog->count, by_number, node);
     insert_at(catalog->by_name, catalog->count, by_name, node);
@@ -805,6 +815,7 @@ void catalog__remove_index(struct catalog **catalog, uint32_t number)
 void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                          const struct catalog_object *object)
 {
+    REQUIRE(kind < CATALOG_KIND_COUNT && name.len > 0);
     struct catalog *own_catalog = own(catalog);
     struct object_table *table = table_replace(own_catalog->objects[kind], name, object);
 

@@ -27,6 +27,7 @@ enum { CHECKS_CATALOG = 0 };
 /* Sets may_have_routings of the indices in which the unit wrote a routing. */
 static void finish(struct core *core)
 {
+    REQUIRE(core->catalog_before != NULL);
     for (size_t i = 0; i < core->routed_count; i++) {
         const struct catalog_index *index = catalog_index_by_number(core->catalog, core->routed[i]);
         if (index == NULL || index->may_have_routings)
@@ -50,6 +51,7 @@ static void record(struct core *core)
 
 static void rollback(struct core *core)
 {
+    REQUIRE(core->catalog_before != NULL);
     catalog_unref(core->catalog);
     core->catalog = catalog_ref(core->catalog_before);
     core->catalog_changed = false;
@@ -70,6 +72,7 @@ const struct unit_part catalog__part = {
 void catalog_change__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
     REQUIRE(core->open && spec->name.len > 0);
+    REQUIRE(spec->number != 0 && spec->number < core->counters.next_index); /* else it is given again */
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
@@ -78,6 +81,7 @@ void catalog_change__put_index(struct core *core, const struct catalog_index_spe
 
 void catalog_change__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
 {
+    REQUIRE(mapping != NULL);
     REQUIRE(core->open);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
     uint64_t work = mapping_path_count(mapping) * WORK_FIELD;

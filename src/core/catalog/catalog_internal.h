@@ -119,7 +119,7 @@ struct catalog_index_spec catalog__spec(const struct catalog_index *index);
 void catalog__set_index(struct catalog **catalog, const struct catalog_index_spec *spec);
 void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping);
 void catalog__remove_index(struct catalog **catalog, uint32_t number);
-/* `object` NULL: removes the object. */
+/* `object` NULL: removes the object. Requires: `name` is not empty. */
 void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                          const struct catalog_object *object);
 

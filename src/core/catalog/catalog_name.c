@@ -44,8 +44,8 @@ static bool has_upper(struct slice name)
     return false;
 }
 
-static int refuse(struct slice name, const char *what, enum problem_type type, struct arena *arena,
-                  struct problem *ret_problem, const char *rule)
+static int refuse_name(struct slice name, const char *what, enum problem_type type, struct arena *arena,
+                       struct problem *ret_problem, const char *rule)
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
@@ -62,14 +62,14 @@ static int check_name(struct slice name, const char *what, enum problem_type typ
     const char *rule = broken_rule(name, dialect);
 
     if (rule != NULL)
-        return refuse(name, what, type, arena, ret_problem, rule);
+        return refuse_name(name, what, type, arena, ret_problem, rule);
     if (name.len > CATALOG_NAME_BYTES_MAX) {
         struct slice words =
             arena_printf(arena, "%s name is too long, (%zu > %d)", what, name.len, CATALOG_NAME_BYTES_MAX);
-        return refuse(name, what, type, arena, ret_problem, words.data);
+        return refuse_name(name, what, type, arena, ret_problem, words.data);
     }
     if (slice_is(name, ".") || slice_is(name, ".."))
-        return refuse(name, what, type, arena, ret_problem, "must not be '.' or '..'");
+        return refuse_name(name, what, type, arena, ret_problem, "must not be '.' or '..'");
     return 0;
 }
 
@@ -78,7 +78,7 @@ int catalog_check_index_name(struct slice name, enum dialect dialect, struct are
     int r = check_name(name, "index", PROBLEM_INVALID_INDEX_NAME, dialect, arena, ret_problem);
 
     if (r == 0 && has_upper(name))
-        return refuse(name, "index", PROBLEM_INVALID_INDEX_NAME, arena, ret_problem, "must be lowercase");
+        return refuse_name(name, "index", PROBLEM_INVALID_INDEX_NAME, arena, ret_problem, "must be lowercase");
     return r;
 }
 
@@ -89,7 +89,7 @@ int catalog_check_alias_name(const struct catalog *catalog, struct slice name, e
     int r = check_name(name, "alias", PROBLEM_INVALID_ALIAS_NAME, dialect, arena, ret_problem);
 
     if (r == 0 && index != NULL)
-        return refuse(name, "alias", PROBLEM_INVALID_ALIAS_NAME, arena, ret_problem,
-                      "an index exists with the same name as the alias");
+        return refuse_name(name, "alias", PROBLEM_INVALID_ALIAS_NAME, arena, ret_problem,
+                           "an index exists with the same name as the alias");
     return r;
 }

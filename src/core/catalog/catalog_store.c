@@ -168,6 +168,7 @@ static int decode_object(struct slice key, struct slice bytes, struct catalog_ob
 void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
                           struct store_batch *batch)
 {
+    REQUIRE(mapping != NULL && batch != NULL);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     char key[INDEX_KEY_BYTES];
 
@@ -179,6 +180,7 @@ void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struc
 
 void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch)
 {
+    REQUIRE(spec->number != 0 && spec->name.len > 0);
     const struct catalog_index *existing = catalog_index(*catalog, spec->name);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     char key[INDEX_KEY_BYTES];
@@ -205,6 +207,7 @@ void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store
 
 static struct slice object_key(struct buf *buf, enum catalog_kind kind, struct slice name)
 {
+    REQUIRE(kind < CATALOG_KIND_COUNT && kind_letters[kind] != '\0'); /* a new kind needs a letter */
     buf_byte(buf, kind_letters[kind]);
     buf_slice(buf, name);
     return buf_as_slice(buf);

@@ -25,7 +25,7 @@ static const struct known known_settings[] = {
 #undef X
 };
 
-static const struct known *find(struct slice key)
+static const struct known *find_known(struct slice key)
 {
     for (size_t i = 0; i < sizeof known_settings / sizeof *known_settings; i++)
         if (setting__matches(known_settings[i].key, key))
@@ -228,7 +228,7 @@ int cluster_settings__check(const char *section, const struct settings *requeste
 {
     for (size_t i = 0; i < requested->count; i++) {
         const struct setting *setting = &requested->items[i];
-        const struct known *known = find(setting->key);
+        const struct known *known = find_known(setting->key);
         bool removal = setting->value_count == 0;
         if (removal && (known != NULL || slice_find_byte(setting->key, '*') < setting->key.len ||
                         settings_find(current, setting->key) != NULL))

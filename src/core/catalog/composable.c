@@ -27,7 +27,7 @@
 #include "json/filter.h"
 #include "json/write.h"
 
-static int refuse(struct command *command, const char *reason)
+static int refuse_template(struct command *command, const char *reason)
 {
     problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", reason);
     return INDEX_REFUSED;
@@ -302,7 +302,7 @@ static int check_can_put(struct core *core, struct command *command, enum catalo
         return INDEX_REFUSED;
     }
     if (object->name.len == 0 || object->name.len > CATALOG_NAME_BYTES_MAX)
-        return refuse(command, "the name of a template has from 1 to 255 bytes");
+        return refuse_template(command, "the name of a template has from 1 to 255 bytes");
     if (!exists && catalog_object_count(core->catalog, kind) >= limit) {
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "there are %zu %s templates, the most there may be", limit, what);
@@ -579,7 +579,7 @@ static int check_template(struct core *core, struct command *command, yyjson_val
     yyjson_val *patterns = json_get_lit(body, "index_patterns");
 
     if (!yyjson_is_arr(patterns) || yyjson_arr_size(patterns) == 0)
-        return refuse(command, "There must be at least one pattern, zero given");
+        return refuse_template(command, "There must be at least one pattern, zero given");
     if (pattern_bytes(patterns) > CATALOG_PATTERN_BYTES_MAX) {
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "the patterns of an index template have at most %d bytes", CATALOG_PATTERN_BYTES_MAX);

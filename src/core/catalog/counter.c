@@ -30,6 +30,7 @@ bool counter_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type
 
 void counter_encode(struct buf *buf, const struct counter_record *record)
 {
+    REQUIRE(record->next_seq_no >= 0);
     buf_u64be(buf, record->ts);
     buf_varint(buf, (uint64_t)record->next_seq_no);
     buf_varint(buf, record->documents);
@@ -121,6 +122,7 @@ static struct counter_type *type_of(struct counter *counter, uint16_t type)
         memset(counter->types + counter->type_count, 0, (count - counter->type_count) * sizeof(*counter->types));
         counter->type_count = count;
     }
+    INSIST(type < counter->type_count);
     return &counter->types[type];
 }
 
@@ -147,6 +149,7 @@ static struct counter_type *touch(struct counters *counters, struct counter *cou
 
 int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type)
 {
+    REQUIRE(counter->next_seq_no >= 0 && counter->next_seq_no < INT64_MAX);
     touch(counters, counter, type);
     return counter->next_seq_no++;
 }
@@ -168,12 +171,14 @@ void counter__record(struct counter *counter, bool deleted)
 
 uint32_t counters__take_index(struct counters *counters)
 {
+    REQUIRE(counters->next_index != 0 && counters->next_index < UINT32_MAX);
     return counters->next_index++;
 }
 
 static void commit_type(struct counter *counter, uint16_t number, struct store_batch *batch, tl_ts ts)
 {
     struct counter_type *type = &counter->types[number];
+    REQUIRE(type->dirty && ts < TL_TS_MAX);
     struct counter_record record = {ts, counter->next_seq_no, type->documents};
     struct buf value = BUF_INIT(64);
     char key[COUNTER_KEY_BYTES];

@@ -8,6 +8,7 @@
  */
 #include "core/catalog/index.h"
 
+#include "base/check.h"
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
@@ -243,6 +244,7 @@ static int check_free(struct core *core, const struct index_draft *draft, struct
 /* Returns: a unique uuid of 22 characters, derived from timestamp and index number. */
 static struct slice make_uuid(tl_ts ts, uint32_t number, struct arena *arena)
 {
+    REQUIRE(number != 0);
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     char uuid[22];
     struct rng rng;
@@ -319,6 +321,7 @@ int index__draft_check(struct core *core, const struct index_draft *draft, struc
  */
 static int create_index(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     struct catalog_index_spec spec = {.name = draft->name,
                                       .dialect = draft->dialect,
@@ -346,6 +349,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(core->open && arena != &core->scratch); /* that is rewound */
     struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
     struct arena_mark mark = arena_mark(&core->scratch);
     uint64_t before = core->mapping_work;
@@ -376,6 +380,7 @@ int index__auto_mapping(struct core *core, struct slice name, struct slice type,
 void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
                         enum dialect dialect)
 {
+    REQUIRE(core->open && mapping != NULL);
     if (dialect == index->dialect || mapping_type_count(index->mapping) > 0 || mapping_type_count(mapping) == 0) {
         catalog_change__put_mapping(core, index->number, mapping);
         return;
@@ -580,6 +585,7 @@ int core__do_index_create(struct core *core, struct command *command)
 
 void index__delete(struct core *core, const struct catalog_index *index)
 {
+    REQUIRE(core->open && index != NULL);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint32_t number = index->number;
@@ -603,6 +609,7 @@ static const struct catalog_index *named_index(struct core *core, struct command
 int index__check_block(const struct catalog_index *index, bool removal, struct arena *arena,
                        struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     const struct catalog_block *block = index->metadata_block;
 
     if (block == NULL || (removal && block->spares_removal))

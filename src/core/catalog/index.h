@@ -37,6 +37,7 @@ int index__check_type(const struct catalog_index *index, struct slice type, stru
 /*
  * Creates the index for a document of the given type. The draft is in the scratch arena until the
  * call returns; only the problem is in `arena`. Returns: 0; INDEX_REFUSED.
+ * Requires: an open unit; `arena` is not the core's scratch arena.
  */
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
@@ -83,7 +84,10 @@ void index__put_mapping(struct core *core, const struct catalog_index *index, co
 int index__check_block(const struct catalog_index *index, bool removal, struct arena *arena,
                        struct problem *ret_problem) TL_MUST_USE;
 
-/* Removes an index from the catalog; maintenance purges its documents (maintain.c). */
+/*
+ * Removes an index from the catalog; maintenance purges its documents (maintain.c).
+ * Requires: an open unit.
+ */
 void index__delete(struct core *core, const struct catalog_index *index);
 
 /*

@@ -29,7 +29,7 @@ static const struct known known_settings[] = {
 
 enum { KNOWN_COUNT = sizeof(known_settings) / sizeof(known_settings[0]) };
 
-static const struct known *find(struct slice key)
+static const struct known *find_known(struct slice key)
 {
     for (size_t i = 0; i < KNOWN_COUNT; i++)
         if (setting__matches(known_settings[i].key, key))
@@ -437,7 +437,7 @@ static int refuse_private(const struct settings *settings, struct arena *arena, 
     struct slice text = SLICE_NONE;
     size_t count = 0;
     for (size_t i = 0; i < settings->count; i++) {
-        const struct known *known = find(settings->items[i].key);
+        const struct known *known = find_known(settings->items[i].key);
         if (known != NULL && known->kind == SETTING_PRIVATE)
             text = arena_append(arena, text, "%zu: private index setting [%.*s] can not be set explicitly;", ++count,
                                 SLICE_ARG(settings->items[i].key));
@@ -450,7 +450,7 @@ static int refuse_private(const struct settings *settings, struct arena *arena, 
 
 static int check_one(const struct setting *setting, bool update, struct arena *arena, struct problem *ret_problem)
 {
-    const struct known *known = find(setting->key);
+    const struct known *known = find_known(setting->key);
     bool pattern = setting->value_count == 0 && slice_find_byte(setting->key, '*') < setting->key.len;
     if (known == NULL)
         return pattern ? 0 : refuse_unknown(setting->key, arena, ret_problem);
@@ -478,7 +478,7 @@ int index_settings__check(const struct settings *settings, bool update, struct a
 struct slice index_settings__static(const struct settings *settings)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        const struct known *known = find(settings->items[i].key);
+        const struct known *known = find_known(settings->items[i].key);
         if (known != NULL && !known->dynamic)
             return settings->items[i].key;
     }

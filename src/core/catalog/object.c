@@ -18,7 +18,7 @@
 
 enum { REFUSED = 1 };
 
-static int refuse(struct command *command, enum problem_type type, const char *reason, struct slice what)
+static int refuse_object(struct command *command, enum problem_type type, const char *reason, struct slice what)
 {
     problem_set(&command->problem, &command->arena, type, "%s [%.*s]", reason, SLICE_ARG(what));
     return REFUSED;
@@ -125,8 +125,8 @@ static int check_script(struct core *core, struct command *command, struct catal
     if (slice_is(script->lang, "mustache") || slice_is(script->lang, "expression"))
         return 0;
     if (!script_lang_from(script->lang, &lang))
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "unable to put stored script with unsupported lang",
-                      script->lang);
+        return refuse_object(command, PROBLEM_ILLEGAL_ARGUMENT, "unable to put stored script with unsupported lang",
+                             script->lang);
     return compile(core, command, script, lang);
 }
 
@@ -138,7 +138,7 @@ int core__do_script_put(struct core *core, struct command *command)
     struct json_doc body;
 
     if (put->name.len == 0 || put->name.len > CATALOG_NAME_BYTES_MAX * 2) {
-        (void)refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "id of a stored script is empty or too long", put->name);
+        (void)refuse_object(command, PROBLEM_ILLEGAL_ARGUMENT, "id of a stored script is empty or too long", put->name);
         return 0;
     }
     if (!exists && catalog_object_count(core->catalog, CATALOG_SCRIPTS) >= CATALOG_SCRIPTS_MAX) {
@@ -196,7 +196,8 @@ static int check_consumer(struct core *core, struct command *command, bool exist
     const struct object_command *report = &command->object;
 
     if (report->name.len == 0 || report->name.len > CATALOG_NAME_BYTES_MAX)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a copy is empty or too long", report->name);
+        return refuse_object(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a copy is empty or too long",
+                             report->name);
     if (!exists && catalog_object_count(core->catalog, CATALOG_COPIES) >= CATALOG_COPIES_MAX) {
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "there are %d copies, the most there may be: DELETE /_changes/_consumers/NAME forgets one",

@@ -68,7 +68,7 @@ static int refuse_missing(struct command *command)
  * Puts an object. `change`: it must exist and keeps the members that the body lacks; else only a
  * user keeps its password.
  */
-static int put(struct core *core, struct command *command, bool change)
+static int put_object(struct core *core, struct command *command, bool change)
 {
     const struct object_command *request = &command->object;
     const struct security_kind *kind = kind_of(command);
@@ -104,12 +104,12 @@ static int put(struct core *core, struct command *command, bool change)
 
 int core__do_security_put(struct core *core, struct command *command)
 {
-    return put(core, command, false);
+    return put_object(core, command, false);
 }
 
 int core__do_security_change(struct core *core, struct command *command)
 {
-    return put(core, command, true);
+    return put_object(core, command, true);
 }
 
 int core__do_security_delete(struct core *core, struct command *command)

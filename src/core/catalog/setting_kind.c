@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of the text of a setting. */
 #include "core/catalog/setting_kind.h"
+#include "base/check.h"
 
 #include <strings.h>
 
@@ -23,6 +24,7 @@ static int refuse_number(const struct setting *setting, const char *bound, int64
 int setting__check_number(const struct setting *setting, int64_t least, int64_t most, struct arena *arena,
                           struct problem *ret_problem)
 {
+    REQUIRE(least <= most && arena != NULL && ret_problem != NULL);
     int64_t value;
 
     if (!slice_to_i64(setting->values[0], &value)) {
@@ -42,6 +44,7 @@ int setting__check_number(const struct setting *setting, int64_t least, int64_t 
 
 int setting__check_boolean(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     struct slice text = setting->values[0];
 
     if (slice_is(text, "true") || slice_is(text, "false"))

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "json/write.h"
 
 /* State of the walk over nested JSON. */
@@ -70,7 +71,7 @@ static struct slice full_key(const struct flattener *walk, struct slice path)
     return arena_printf(walk->arena, "%.*s%.*s", SLICE_ARG(walk->prefix), SLICE_ARG(path));
 }
 
-static int refuse(struct flattener *walk, const char *reason, struct slice path)
+static int refuse_setting(struct flattener *walk, const char *reason, struct slice path)
 {
     problem_set(walk->problem, walk->arena, PROBLEM_SETTINGS, "%s [%.*s]", reason, SLICE_ARG(path));
     return SETTINGS_REFUSED;
@@ -87,7 +88,7 @@ static int flatten_list(struct flattener *walk, struct slice path, yyjson_val *l
     setting->values = arena_alloc(walk->arena, (yyjson_arr_size(list) + 1) * sizeof(*setting->values));
     json_arr_foreach (list, i, max, element) {
         if (yyjson_is_ctn(element) || yyjson_is_null(element))
-            return refuse(walk, "Failed to load settings: a list of settings holds more than texts at", path);
+            return refuse_setting(walk, "Failed to load settings: a list of settings holds more than texts at", path);
         setting->values[setting->value_count++] = scalar_text(element, walk->arena);
     }
     return 0;
@@ -116,8 +117,8 @@ static int flatten(struct flattener *walk, struct slice path, yyjson_val *object
                                           : arena_printf(walk->arena, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(name));
         int r = 0;
         if (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX)
-            return refuse(walk, "too many settings, or too long a key, at",
-                          slice_make(full.data, full.len < 64 ? full.len : 64));
+            return refuse_setting(walk, "too many settings, or too long a key, at",
+                                  slice_make(full.data, full.len < 64 ? full.len : 64));
         if (yyjson_is_obj(value))
             r = flatten(walk, full, value);
         else if (yyjson_is_arr(value))
@@ -202,6 +203,7 @@ struct slice settings_get(const struct settings *settings, struct slice key)
 
 void settings_set(struct settings *settings, struct arena *arena, struct slice key, struct slice text)
 {
+    REQUIRE(key.len > 0 && arena != NULL);
     struct slice *value = arena_alloc(arena, sizeof(*value));
     struct setting change = {.key = arena_copy(arena, key), .values = value, .value_count = 1};
     struct settings changes = {&change, 1};
@@ -225,6 +227,7 @@ static void write_value(struct json_writer *writer, const struct setting *settin
 /* Returns: the next component of a dotted key after `depth` bytes; empty at its end. */
 static struct slice segment(struct slice key, size_t depth)
 {
+    REQUIRE(depth <= key.len);
     struct slice rest = slice_from_offset(key, depth);
     return slice_make(rest.data, slice_find_byte(rest, '.'));
 }

@@ -52,7 +52,7 @@ const struct setting *settings_find(const struct settings *settings, struct slic
 struct slice settings_get(const struct settings *settings, struct slice key);
 #define settings_get_lit(settings, literal) settings_get((settings), SLICE_LIT(literal))
 
-/* Adds or replaces a setting with one text. */
+/* Adds or replaces a setting with one text. Requires: `key` is not empty. */
 void settings_set(struct settings *settings, struct arena *arena, struct slice key, struct slice text);
 
 /*

@@ -6,6 +6,7 @@
  * A template is stored as JSON as GET renders it: {"order", "version", "index_patterns",
  * "settings", "mappings", "aliases"}.
  */
+#include "base/check.h"
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
@@ -21,7 +22,7 @@
 
 enum { PATTERNS_MAX = 1000 };
 
-static int refuse(struct command *command, const char *reason)
+static int refuse_template(struct command *command, const char *reason)
 {
     problem_set(&command->problem, &command->arena, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;",
                 reason);
@@ -72,10 +73,11 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
 
     if (!(yyjson_is_str(patterns) || (yyjson_is_arr(patterns) && yyjson_arr_size(patterns) > 0)) ||
         yyjson_arr_size(patterns) > PATTERNS_MAX)
-        return refuse(command, command->dialect == DIALECT_5 ? "template is missing" : "index patterns are missing");
+        return refuse_template(command,
+                               command->dialect == DIALECT_5 ? "template is missing" : "index patterns are missing");
     json_arr_foreach (patterns, i, max, pattern)
         if (!yyjson_is_str(pattern))
-            return refuse(command, "index patterns are missing");
+            return refuse_template(command, "index patterns are missing");
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||
         index_settings__check(&parts->settings, false, &command->arena, &command->problem) != 0) {
@@ -136,7 +138,7 @@ static int check_name(struct core *core, struct command *command)
         return INDEX_REFUSED;
     }
     if (object->name.len == 0 || object->name.len > CATALOG_NAME_BYTES_MAX)
-        return refuse(command, "name is missing");
+        return refuse_template(command, "name is missing");
     if (!exists && catalog_object_count(core->catalog, CATALOG_TEMPLATES) >= CATALOG_TEMPLATES_MAX) {
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "there are %d templates, the most there may be", CATALOG_TEMPLATES_MAX);
@@ -226,6 +228,7 @@ static size_t find_matching(struct core *core, const struct index_draft *draft, 
 
 int template__apply(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
     yyjson_val **templates = arena_alloc(arena, (all + 1) * sizeof(*templates));
     bool composed;

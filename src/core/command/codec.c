@@ -121,6 +121,8 @@ void codec_bytes(struct codec *codec, struct slice *value)
 
 void *codec_array(struct codec *codec, void *items, size_t *count, size_t size, size_t element_min)
 {
+    REQUIRE(codec_reads(codec) || items != NULL || *count == 0 || size == 0);
+    REQUIRE(element_min > 0);
     uint64_t number = *count;
 
     codec_number(codec, &number);

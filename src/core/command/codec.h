@@ -75,6 +75,7 @@ void codec_bytes(struct codec *codec, struct slice *value);
  * Codes the count of an array whose elements take at least `element_min` bytes; the caller codes
  * the elements.
  * Returns: `items`, or when reading a new zeroed array in the arena; NULL: no elements.
+ * Requires: `element_min` > 0.
  */
 void *codec_array(struct codec *codec, void *items, size_t *count, size_t size, size_t element_min);
 

@@ -12,6 +12,7 @@ struct command *command_new(enum command_type type, enum dialect dialect)
     struct command *command = mem_zalloc(sizeof(*command));
 
     REQUIRE(type < COMMAND_TYPE_COUNT);
+    REQUIRE(dialect < DIALECT_COUNT);
     command->type = type;
     command->dialect = dialect;
     command->version = COMMAND_CODEC_VERSION;
@@ -23,6 +24,7 @@ void command_free(struct command *command)
 {
     if (command == NULL)
         return;
+    REQUIRE(command->type < COMMAND_TYPE_COUNT && !list_linked(&command->link));
     if (command->release_attached != NULL)
         command->release_attached(command);
     if (command->type == COMMAND_TXN_COMMIT)

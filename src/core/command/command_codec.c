@@ -57,6 +57,7 @@ enum { ITEM_MIN = 7 }; /* op, version type, flags, and four slices */
 
 static void codec_item(struct codec *codec, struct write_item *item)
 {
+    REQUIRE(codec_reads(codec) || item->only_session.len == 0); /* has no byte form: a replay would differ */
     bool rare = item_is_rare(item), dialect_5 = item->dialect == DIALECT_5;
 
     item->op = (enum write_op)codec_enum(codec, item->op, WRITE_OP_COUNT);

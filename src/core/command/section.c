@@ -75,6 +75,7 @@ static bool take(struct sections *sections, enum section_kind kind, struct slice
 
 struct codec section_begin(struct sections *sections, enum section_kind kind)
 {
+    REQUIRE(kind < SECTION_KIND_COUNT);
     struct slice bytes = SLICE_NONE;
     struct codec codec;
 
@@ -104,6 +105,7 @@ void section_end(struct sections *sections, struct codec *codec)
     char length[LENGTH_BYTES];
 
     INSIST(!out->overflow);
+    INSIST(out->len >= sections->at + FRAME_BYTES);
     put_number(length, LENGTH_BYTES, out->len - sections->at - FRAME_BYTES);
     buf_overwrite(out, sections->at + 1, length, LENGTH_BYTES);
     struct slice section = buf_from(out, sections->at);
@@ -145,6 +147,7 @@ void sections_fail_at(struct sections *sections, size_t offset)
 
 void sections_describe_error(const struct sections *sections, struct buf *buf)
 {
+    REQUIRE(sections->bad && sections->kind < SECTION_KIND_COUNT);
     static const char *const names[SECTION_KIND_COUNT] = {
         [SECTION_END] = "end",
         [SECTION_NUMBERS] = "numbers",

@@ -35,6 +35,7 @@ static void write_u32(char *to, uint32_t value)
 
 struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id)
 {
+    REQUIRE(id.len <= DOC_ID_BYTES_MAX); /* else it exceeds the buffer */
     write_u32(bytes, index);
     bytes[4] = (char)(type >> 8);
     bytes[5] = (char)type;
@@ -84,6 +85,7 @@ void doc_encode(struct buf *buf, const struct doc *doc)
                      (doc->path_tracked ? DOC_PATH_TRACKED : 0u);
 
     REQUIRE(doc->version >= 0 && doc->seq_no >= 0 && doc->single_fields.len % 2 == 0); /* as read back */
+    REQUIRE(doc->single_fields.len == 0 || doc->batch != 0);
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
     buf_varint(buf, (uint64_t)doc->version);
@@ -162,13 +164,9 @@ bool doc_has_single_entries(const struct doc *doc, uint16_t field)
 
 void doc_set_ts(char *record, tl_ts ts)
 {
+    REQUIRE(ts > TL_TS_NONE && ts < TL_TS_MAX);
     for (int i = 0; i < DOC_TS_BYTES; i++)
         record[i] = (char)(ts >> (56 - 8 * i));
-}
-
-static int doc_outcome(int r)
-{
-    return r == STORE_NOT_FOUND ? DOC_NOT_FOUND : r == STORE_TOO_OLD ? DOC_TOO_OLD : r;
 }
 
 static int read_record(const struct view *view, struct slice key, struct doc *ret_doc)
@@ -177,7 +175,7 @@ static int read_record(const struct view *view, struct slice key, struct doc *re
     int r = view_get(view, SPACE_DOCUMENTS, key, &value);
 
     if (r != 0)
-        return doc_outcome(r);
+        return r == STORE_NOT_FOUND ? DOC_NOT_FOUND : r == STORE_TOO_OLD ? DOC_TOO_OLD : r;
     r = doc_decode(value.bytes, ret_doc);
     if (r < 0) {
         store_value_release(&value);

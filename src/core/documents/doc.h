@@ -64,7 +64,10 @@ int doc_get_key_any(const struct view *view, uint32_t index, struct slice docume
 int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc) TL_MUST_USE;
 void doc_release(struct doc *doc);
 
-/* Encodes a document's key into `bytes`, which holds DOC_KEY_BYTES_MAX. Returns: the key. */
+/*
+ * Encodes a document's key into `bytes`, which holds DOC_KEY_BYTES_MAX. Returns: the key.
+ * Requires: `id` has at most DOC_ID_BYTES_MAX.
+ */
 struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id);
 /* Returns: false if `key` is not a document key. */
 bool doc_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type, struct slice *ret_id);
@@ -116,7 +119,10 @@ static inline uint64_t doc_entry_batch(const struct doc *doc, uint16_t field)
 {
     return doc->batch == 0 || doc_has_single_entries(doc, field) ? 0 : doc->batch;
 }
-/* Overwrites the timestamp of an encoded record; a transaction's is known only at its commit. */
+/*
+ * Overwrites the timestamp of an encoded record; a transaction's is known only at its commit.
+ * Requires: `ts` is above TL_TS_NONE and below TL_TS_MAX.
+ */
 void doc_set_ts(char *record, tl_ts ts);
 
 /*

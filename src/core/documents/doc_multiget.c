@@ -78,6 +78,7 @@ static void move_to(struct doc_multiget *multiget, struct slice key)
 
 static void stop(struct doc_multiget *multiget)
 {
+    REQUIRE(multiget->iter != NULL);
     view_iter_free(multiget->iter);
     multiget->iter = NULL;
 }
@@ -89,6 +90,7 @@ static bool is_worthwhile(const struct doc_multiget *multiget)
 
 int doc_multiget_get(struct doc_multiget *multiget, struct slice key, struct doc *ret_doc)
 {
+    REQUIRE(multiget->last.len > 0);
     struct slice last = slice_make(multiget->last.data, multiget->last.len - 1);
 
     if (multiget->iter == NULL || slice_compare(key, buf_as_slice(&multiget->first)) < 0 ||

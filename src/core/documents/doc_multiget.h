@@ -35,6 +35,7 @@ TL_DEFINE_FREEP(struct doc_multiget, doc_multiget_free)
  * Reads a document or tombstone by its full key. *ret_doc is valid until the next call.
  *
  * Returns: 0; DOC_NOT_FOUND; DOC_MULTIGET_UNKNOWN; TL_ERR_IO, TL_ERR_CORRUPT.
+ * Requires: doc_multiget_begin().
  */
 int doc_multiget_get(struct doc_multiget *multiget, struct slice key, struct doc *ret_doc) TL_MUST_USE;
 

@@ -18,6 +18,7 @@ struct rewritten_source {
 
 static void release_rewritten(struct store_value *value)
 {
+    REQUIRE(value->pin != NULL);
     struct rewritten_source *rewritten = value->pin;
 
     store_value_release(&rewritten->under);
@@ -44,6 +45,7 @@ static void replace_path(struct doc *doc, struct slice path)
     buf_json_string(&quoted, path);
     size_t tail = doc->path_offset + doc->path_len, len = quoted.len - 2;
     INSIST(doc->path_len <= tail && tail <= doc->stored.len);
+    INSIST(quoted.len >= 2 && quoted.data[0] == '"');
     size_t size = doc->stored.len - doc->path_len + len;
     struct rewritten_source *rewritten = mem_alloc(sizeof *rewritten + size + 1);
     memcpy(rewritten->bytes, doc->stored.data, doc->path_offset);
@@ -117,6 +119,7 @@ int doc_apply_renames_as_of(const struct view *view, const struct omap *pending,
 int doc_apply_renames_to_path(const struct view *view, const struct omap *pending, uint32_t index, struct arena *arena,
                               struct doc *doc, struct slice *ret_path)
 {
+    REQUIRE(arena != NULL && ret_path != NULL);
     struct tree tree = {.view = view, .index = index, .pending = pending};
 
     return apply_totals(&tree, doc, arena, ret_path);

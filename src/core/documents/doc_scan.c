@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans and counts the documents of an index. */
+#include "base/check.h"
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
 #include "core/documents/session_tombstone.h"
@@ -23,6 +24,7 @@ struct doc_scan {
 /* The key range [lower, upper) of an index, or of one of its types. */
 static void bounds(struct doc_scan *scan, uint32_t index, int type, struct slice *ret_lower, struct slice *ret_upper)
 {
+    REQUIRE(index < UINT32_MAX && type >= DOC_TYPE_ANY && type <= UINT16_MAX); /* else another index is read */
     uint64_t first = type == DOC_TYPE_ANY ? (uint64_t)index << 16 : (uint64_t)index << 16 | (uint16_t)type;
     uint64_t end = type == DOC_TYPE_ANY ? ((uint64_t)index + 1) << 16 : first + 1;
 
@@ -138,6 +140,7 @@ static int add_up(struct view_iter *iter, bool delta, uint64_t *count)
 
 static int count_space(const struct view *view, enum store_space space, uint32_t index, int type, uint64_t *count)
 {
+    REQUIRE(index < UINT32_MAX && type >= DOC_TYPE_ANY && type <= UINT16_MAX);
     char lower[COUNTER_KEY_BYTES], upper[COUNTER_KEY_BYTES];
     uint64_t first = type == DOC_TYPE_ANY ? (uint64_t)index << 16 : (uint64_t)index << 16 | (uint16_t)type;
     uint64_t end = type == DOC_TYPE_ANY ? ((uint64_t)index + 1) << 16 : first + 1;

@@ -41,6 +41,7 @@ bool ephemeral__parse(struct slice key, struct slice *ret_session, struct slice 
 void ephemeral__add(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     REQUIRE(core->open && session.len > 0);
+    REQUIRE(sink->overlay != NULL || sink->batch == core->batch); /* else it is counted without the key */
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_put(sink, SPACE_SYSTEM, index_key(&buf, session, key), SLICE_LIT(""));
@@ -52,6 +53,7 @@ void ephemeral__add(struct core *core, const struct change_sink *sink, struct sl
 void ephemeral__remove(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     REQUIRE(core->open && session.len > 0);
+    REQUIRE(sink->overlay != NULL || sink->batch == core->batch);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_delete(sink, SPACE_SYSTEM, index_key(&buf, session, key));
@@ -131,6 +133,7 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
                                     const struct mapping_type *type, struct slice id, struct slice session,
                                     struct slice routing)
 {
+    REQUIRE(session.len > 0 && index != NULL && type != NULL);
     return (struct write_item){
         .op = WRITE_DELETE,
         .index = arena_copy(arena, index->name),
@@ -217,6 +220,7 @@ static bool skip_deleted(struct core *core, struct store_iter *iter, struct slic
     if (!slice_take_u32be(&key, &index) || catalog_index_by_number(core->catalog, index) != NULL)
         return false;
     core__work(core, WORK_SCAN);
+    INSIST(index < UINT32_MAX);
     buf_slice(&next, prefix);
     buf_slice(&next, doc_key(bytes, index + 1, 0, SLICE_LIT("")));
     store_iter_seek(iter, buf_as_slice(&next));
@@ -254,6 +258,7 @@ static int collect_batch(struct purge_state *purge, size_t max)
 
 static int run_deletions(struct core *core, const struct deletions *deletions, bool hidden)
 {
+    REQUIRE(core->open);
     struct write_run run = {
         .items = deletions->items, .count = deletions->count, .cleanup = true, .purge = hidden, .arena = &core->arena};
     bool failed;
@@ -271,6 +276,7 @@ int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, 
     struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context};
     int r = collect_batch(&purge, max);
 
+    ENSURE(purge.visible.count + purge.hidden.count <= purge.count && purge.count <= max);
     *ret_more = purge.more;
     *removed += purge.visible.count;
     if (r == 0)
@@ -280,6 +286,7 @@ int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, 
 
 int ephemeral__defer(struct core *core, struct slice session, struct slice key, ephemeral_defer *defer, void *context)
 {
+    REQUIRE(session.len > 0);
     REQUIRE(core->open && defer != NULL);
     struct write_item none;
     struct purge_state purge = {
@@ -340,6 +347,7 @@ int ephemeral__list(struct core *core, struct slice session, struct slice **ret_
 
 int ephemeral__remove_session(struct core *core, struct slice session, size_t max, size_t *removed)
 {
+    REQUIRE(session.len > 0); /* else the keys of all sessions are removed */
     REQUIRE(core->open);
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX,
@@ -359,6 +367,7 @@ int ephemeral__remove_session(struct core *core, struct slice session, size_t ma
 
 int ephemeral__remove_index(struct core *core, struct slice session, uint32_t index, size_t max, size_t *removed)
 {
+    REQUIRE(session.len > 0 && index < UINT32_MAX);
     REQUIRE(core->open);
     const struct change_sink sink = {core->batch, NULL};
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
@@ -387,6 +396,7 @@ int ephemeral__remove_index(struct core *core, struct slice session, uint32_t in
  */
 int ephemeral__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session)
 {
+    REQUIRE(arena != NULL && ret_session != NULL);
     struct buf from = BUF_INIT(BUF_UNLIMITED);
     struct slice session, document;
     int r = STORE_NOT_FOUND;

@@ -4,6 +4,7 @@
 
 #include "base/account.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/omap.h"
 #include "core/documents/path_lookup.h"
 #include "core/tree/tree.h"
@@ -80,6 +81,7 @@ static struct slice delimiter_of(const struct listing *l)
  */
 static struct slice key_of(const struct listing *l, struct slice text)
 {
+    REQUIRE(text.len >= l->prefix.len);
     struct slice rest = slice_from_offset(text, l->prefix.len);
     size_t len = slice_find_byte(rest, l->lookup.tree.delimiter);
     return slice_make(rest.data, len < rest.len ? len + 1 : rest.len);
@@ -93,6 +95,7 @@ static bool is_directory(const struct listing *l, struct slice key)
 /* Opens the scan at the last key; if that is a directory, after everything below it. */
 static void begin_scan(struct listing *l)
 {
+    REQUIRE(l->scan == NULL && l->lookup.path != NULL);
     struct field_value *low = arena_zalloc(&l->scan_arena, sizeof *low);
     struct slice key = buf_as_slice(&l->last);
     bool directory = is_directory(l, key);
@@ -159,6 +162,7 @@ static bool take_from_group(struct listing *l)
     (void)slice_take_u32be(&len, &key_len);
     struct slice tail = slice_make(all.data + all.len - 8, 8);
     (void)slice_take_u64be(&tail, &batch);
+    INSIST(key_len + 9 <= all.len && !l->has_candidate);
     set_candidate(l, slice_make(all.data, key_len), slice_make(all.data + key_len + 1, all.len - key_len - 9), batch);
     (void)omap_remove(&l->truncated, all);
     return true;
@@ -183,6 +187,7 @@ static enum entry_class classify(const struct listing *l, struct slice text, boo
 /* Pushes an entry back, to be returned by next_entry(). */
 static void push_back(struct listing *l, const struct entry_hit *hit)
 {
+    REQUIRE(!l->has_pushed_back); /* else an entry is lost */
     buf_clear(&l->pushed_back_bytes);
     buf_slice(&l->pushed_back_bytes, hit->document_key);
     buf_slice(&l->pushed_back_bytes, hit->value);
@@ -278,6 +283,7 @@ static struct slice name_of(const struct listing *l, struct slice key)
 static void fill_item(struct listing *l, struct listing_item *item)
 {
     struct slice key = buf_as_slice(&l->last);
+    INSIST(l->has_last && (is_directory(l, key) || l->has_doc));
     *item = (struct listing_item){.key = key, .name = name_of(l, key), .directory = is_directory(l, key)};
     if (!item->directory) {
         item->document_key = buf_as_slice(&l->document_key);
@@ -288,6 +294,7 @@ static void fill_item(struct listing *l, struct listing_item *item)
 /* Reads the document of an entry. Returns: 0; DOC_NOT_FOUND: the entry is stale; fatal codes. */
 static int read_doc(struct listing *l, struct slice document_key, uint64_t batch)
 {
+    REQUIRE(!l->has_doc); /* else it is never released */
     int r = doc_get_key(l->lookup.tree.view, l->lookup.tree.index, document_key, &l->doc);
     if (r != 0)
         return r < 0 ? tl_trace(r) : DOC_NOT_FOUND;
@@ -336,6 +343,7 @@ static int next_unrenamed(struct listing *l)
 static bool take_first_range(void *context, const struct entry_range *range)
 {
     struct listing *l = context;
+    REQUIRE(l->at == NULL && range->low != NULL);
     l->at = entry_scan_new(l->lookup.tree.view, range);
     l->at_origin = range->low->bytes;
     return false;
@@ -513,6 +521,7 @@ static int begin(struct listing *l)
 struct listing *listing_new(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                             struct slice after)
 {
+    REQUIRE(mapping_is_tree(mapping) && mapping_path_field(mapping) != NULL);
     struct listing *l = mem_zalloc(sizeof *l);
     view_cache_init(&l->cache, SPACE_TREE);
     l->view = *view;
@@ -533,6 +542,7 @@ struct listing *listing_new(const struct view *view, uint32_t index, const struc
 
 void listing_set_account(struct listing *l, struct account *account)
 {
+    REQUIRE(account != NULL && l->account == NULL);
     l->account = account;
     l->steps = NAME_STEPS + l->path.len * l->path.len / SQUARE_PER_STEP;
 }

@@ -11,6 +11,7 @@
 int path_lookup_init(const struct view *view, uint32_t index, const struct mapping *mapping,
                      struct path_lookup *ret_lookup)
 {
+    REQUIRE(view != NULL && mapping != NULL);
     const struct mapping_field *path = mapping_path_field(mapping);
     struct path_lookup lookup = {.tree = {.view = view, .index = index}};
     tl_ts last_rename = 0;
@@ -58,6 +59,7 @@ struct range_visitor {
 
 static int visit_range(const struct range_visitor *visitor, struct slice text, bool prefix)
 {
+    REQUIRE(visitor->lookup->path != NULL);
     struct field_value *value = arena_zalloc(visitor->arena, sizeof *value);
     struct entry_range range = {.index = visitor->lookup->tree.index, .field = visitor->lookup->path->number};
 
@@ -97,6 +99,7 @@ static int visit_relocated_below(const struct range_visitor *visitor, struct sli
 int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool below, struct arena *arena,
                       path_lookup_visit *visit, void *context)
 {
+    REQUIRE(lookup->path != NULL && visit != NULL);
     struct range_visitor visitor = {lookup, arena, visit, context};
     struct slice origin;
     int r = value.len == 0 ? TREE_NOT_FOUND : tree_resolve(&lookup->tree, value, arena, &origin);
@@ -114,6 +117,7 @@ int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool
 int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena,
                        path_lookup_visit *visit, void *context)
 {
+    REQUIRE(lookup->path != NULL && visit != NULL);
     struct range_visitor visitor = {lookup, arena, visit, context};
     struct slice directory = slice_make(prefix.data, tree_parent_length(prefix, lookup->tree.delimiter)), origin;
     int r = tree_resolve(&lookup->tree, directory, arena, &origin);
@@ -199,6 +203,7 @@ static int read_document(const struct path_search *search, uint16_t field, const
  */
 static int find_skip(struct path_search *search, struct slice origin, size_t above)
 {
+    REQUIRE(above < origin.len);
     const struct tree *tree = &search->lookup.tree;
     size_t last = tree_parent_length(origin, tree->delimiter);
 
@@ -276,6 +281,7 @@ static const struct field_value *value_after(struct path_search *search, uint16_
 /* Returns: the part of a range of descendants that follows the directory to skip. */
 static struct entry_range range_after_skip(struct path_search *search, const struct entry_range *range, size_t above)
 {
+    REQUIRE(search->skip.data != NULL && above <= range->low->bytes.len);
     struct slice directory = slice_make(range->low->bytes.data, above);
 
     return (struct entry_range){.index = range->index,
@@ -366,6 +372,7 @@ int path_lookup_find(const struct view *view, uint32_t index, const struct mappi
                      struct account *account, struct arena *arena, struct slice *ret_document, struct slice *ret_below)
 {
     REQUIRE(mapping_is_tree(mapping));
+    REQUIRE(arena != NULL);
     struct path_search search = {
         .view = view, .path = path, .find_below = true, .account = account, .misses_max = SIZE_MAX - 1, .keys = arena};
     int r = run_search(&search, index, mapping);
@@ -386,6 +393,7 @@ int path_lookup_exists_limited(const struct view *view, uint32_t index, const st
 
     *ret_at = search.at;
     *ret_below = search.below;
+    ENSURE(left <= most);
     *ret_read = most - left;
     return r;
 }
@@ -530,6 +538,7 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
     tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
     REQUIRE(mapping_is_tree(mapping));
+    REQUIRE(arena != NULL);
     struct path_search search = {.view = view, .path = path};
     size_t documents_read = 0;
     int r = path_lookup_init(view, index, mapping, &search.lookup);

@@ -53,6 +53,7 @@ void prefetch_attach(struct command *command, struct write_item *item, struct pr
 
 void recent_writes_init(struct recent_writes *writes, tl_ts ts)
 {
+    REQUIRE(writes->last == NULL);
     *writes = (struct recent_writes){ts, mem_zalloc(RECENT_WRITES_SLOTS * sizeof(*writes->last))};
 }
 
@@ -69,15 +70,20 @@ static tl_ts *slot_of(const struct recent_writes *writes, struct slice key)
 
 void recent_writes_record(struct recent_writes *writes, struct slice key, tl_ts ts)
 {
-    *slot_of(writes, key) = ts;
+    tl_ts *slot = slot_of(writes, key);
+
+    REQUIRE(ts >= *slot); /* timestamps rise */
+    *slot = ts;
 }
 
 void recent_writes_invalidate_all(struct recent_writes *writes, tl_ts ts)
 {
+    REQUIRE(ts >= writes->floor); /* else earlier reads become valid again */
     writes->floor = ts;
 }
 
 bool prefetch_is_valid(const struct prefetch *prefetch, const struct recent_writes *writes, struct slice key)
 {
+    REQUIRE(writes->last != NULL && prefetch->key.len > 0);
     return prefetch->ts >= writes->floor && *slot_of(writes, key) <= prefetch->ts && slice_equal(prefetch->key, key);
 }

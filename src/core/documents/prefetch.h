@@ -56,9 +56,12 @@ struct recent_writes {
  */
 void recent_writes_init(struct recent_writes *writes, tl_ts ts);
 void recent_writes_deinit(struct recent_writes *writes);
-/* Records a write of a document. */
+/* Records a write of a document. Requires: `ts` is not below that of an earlier write. */
 void recent_writes_record(struct recent_writes *writes, struct slice key, tl_ts ts);
-/* Invalidates everything that was read before `ts`, after a change of many documents. */
+/*
+ * Invalidates everything that was read before `ts`, after a change of many documents.
+ * Requires: `ts` is not below that of an earlier call.
+ */
 void recent_writes_invalidate_all(struct recent_writes *writes, tl_ts ts);
 /* Returns: whether the prefetched document has this key and was not written since it was read. */
 bool prefetch_is_valid(const struct prefetch *prefetch, const struct recent_writes *writes, struct slice key);

@@ -10,6 +10,7 @@ enum { UNDO_LETTER = 'A', UNDO_NUMBER_BYTES = 4 };
 
 void provisional_add(struct provisional_entries *entries, struct slice key, struct slice value)
 {
+    REQUIRE(entries->arena != NULL && (entries->first == NULL) == (entries->last == NULL));
     struct provisional_entry *entry = arena_alloc(entries->arena, sizeof(*entry));
 
     *entry = (struct provisional_entry){NULL, arena_copy(entries->arena, key), arena_copy(entries->arena, value)};
@@ -24,6 +25,7 @@ void provisional_add(struct provisional_entries *entries, struct slice key, stru
 
 static struct slice undo_key(struct buf *buf, struct slice transaction, uint32_t number)
 {
+    REQUIRE(transaction.len > 0); /* else it is the key of another transaction's record */
     buf_clear(buf);
     buf_byte(buf, UNDO_LETTER);
     buf_slice(buf, transaction);

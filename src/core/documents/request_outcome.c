@@ -80,6 +80,7 @@ static void refuse_other(struct command *command)
 /* Reads the results of the first time. Returns: 0; TL_ERR_CORRUPT. */
 static int read_results(struct core *core, struct codec *codec, struct command *command, const struct record_head *head)
 {
+    REQUIRE(command->write.item_count == 0 || command->write.results != NULL);
     struct write_command *write = &command->write;
     for (size_t i = 0; i < write->item_count; i++) {
         result_codec__result(codec, &write->results[i]);
@@ -111,6 +112,7 @@ static int read_record(struct core *core, struct slice bytes, struct command *co
 
 int request_outcome__find(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE);
     REQUIRE(core->open && !core__changed(core));
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
@@ -164,6 +166,7 @@ static void put_result(struct codec *codec, const struct write_item *item, struc
 
 void request_outcome__put(struct core *core, const struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE && (command->write.item_count == 0 || command->write.results != NULL));
     const struct write_command *write = &command->write;
     REQUIRE(core->open);
     if (write->request.id.len == 0 || !is_to_be_kept(command))

@@ -23,6 +23,7 @@ enum { CAUSES_MAX = 16 };
 
 static void codec_problem(struct codec *codec, struct problem *problem, int causes)
 {
+    REQUIRE(codec_reads(codec) || problem->type == PROBLEM_NONE || symbols[problem->type] != NULL);
     struct slice symbol = problem->type == PROBLEM_NONE ? SLICE_NONE : slice_from(symbols[problem->type]);
     int64_t status = problem->status;
     bool caused = problem->caused_by != NULL;

@@ -100,6 +100,8 @@ void session_tombstone__put(struct core *core, struct slice session,
                             const struct session_tombstone_exclusions *exclusions)
 {
     REQUIRE(core->open && session.len > 0);
+    REQUIRE(exclusions->document_count == 0 || exclusions->documents != NULL);
+    REQUIRE(exclusions->index_count == 0 || exclusions->indices != NULL);
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
 
     buf_u64be(&value, core->ts);

@@ -13,6 +13,7 @@
 
 static int refuse_script(struct update *update, struct problem *cause, struct problem *ret_problem)
 {
+    REQUIRE(cause->type != PROBLEM_NONE);
     struct problem *copy = arena_alloc(update->arena, sizeof(*copy));
 
     *copy = *cause;
@@ -117,6 +118,7 @@ static enum update_op op_from_script(enum script_op op, bool exists)
 /* The limits of this run: what the command's scripts share, and what the submitter allows. */
 static struct script_limits limits_of(const struct update *update)
 {
+    REQUIRE(update->item->update != NULL && update->limits.steps_max > 0);
     struct script_limits limits = update->limits;
     uint64_t granted = update->item->update->script_steps;
 
@@ -238,6 +240,8 @@ static int refuse_source_missing(struct update *update, struct problem *ret_prob
 int update_run(struct update *update, struct problem *ret_problem)
 {
     REQUIRE(update->old == NULL || !update->old->deleted);
+    REQUIRE(update->arena != NULL && update->scratch != NULL);
+    REQUIRE(update->item->op == WRITE_UPDATE && update->item->update != NULL);
     if (update->old == NULL)
         return make_new(update, ret_problem);
     int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,

@@ -3,6 +3,7 @@
 #include "core/documents/version.h"
 
 #include "base/buf.h"
+#include "base/check.h"
 
 static enum conflict_kind check_seq_no(const struct write_item *item, const struct version_state *state)
 {
@@ -44,6 +45,7 @@ int64_t version__next(const struct write_item *item, const struct version_state 
 void version__explain(struct buf *buf, enum conflict_kind conflict, const struct write_item *item,
                       const struct version_state *state)
 {
+    REQUIRE(conflict > CONFLICT_NONE && conflict < CONFLICT_KIND_COUNT);
     long long current = (long long)state->version, wanted = (long long)item->version;
 
     switch (conflict) {

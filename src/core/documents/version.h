@@ -28,7 +28,7 @@ enum conflict_kind version__check(const struct write_item *item, const struct ve
  */
 int64_t version__next(const struct write_item *item, const struct version_state *state);
 
-/* Appends the reason of a conflict, to follow "version conflict, ". */
+/* Appends the reason of a conflict, to follow "version conflict, ". Requires: a conflict. */
 void version__explain(struct buf *buf, enum conflict_kind conflict, const struct write_item *item,
                       const struct version_state *state);
 

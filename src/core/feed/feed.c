@@ -45,6 +45,7 @@ void feed__record_document(struct core *core, bool deleted, struct slice key, bo
     const unsigned char *at = (const unsigned char *)key.data;
 
     REQUIRE(key.len >= DOCUMENT_KEY_PREFIX);
+    REQUIRE(core->open);
     struct feed_change change = {
         .kind = deleted ? FEED_DELETED : FEED_WRITTEN,
         .index = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3],
@@ -57,6 +58,7 @@ void feed__record_document(struct core *core, bool deleted, struct slice key, bo
 void feed__set_transaction(struct core *core, struct slice id)
 {
     REQUIRE(core->open && id.len > 0);
+    REQUIRE(core->feed.transaction.len == 0); /* a unit commits one at most */
     core->feed.transaction = arena_copy(&core->arena, id);
 }
 
@@ -107,6 +109,7 @@ static void drop_repeats(struct feed *feed)
         buf_slice(&kept, bytes);
         count++;
     }
+    INSIST(rest.len == 0 && count <= feed->count);
     map_deinit(&documents);
     map_deinit(&others);
     buf_deinit(&feed->changes);
@@ -116,6 +119,7 @@ static void drop_repeats(struct feed *feed)
 
 static void put_state(struct core *core)
 {
+    REQUIRE(core->open);
     struct buf value = BUF_INIT(16);
 
     feed_state_put(&value, core->feed.off, core->feed.from);
@@ -139,6 +143,7 @@ static struct slice take_part(struct slice *rest)
 
 static void put_records(struct core *core)
 {
+    REQUIRE(core->open && !core->feed.off);
     struct slice rest = buf_as_slice(&core->feed.changes);
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     char key[FEED_KEY_BYTES];
@@ -156,6 +161,7 @@ static void flush(struct core *core)
 {
     struct feed *feed = &core->feed;
 
+    INSIST((feed->count > 0) == (feed->changes.len > 0));
     if (feed->may_repeat)
         drop_repeats(feed);
     if (!feed->has_state && store_batch_count(core->batch) > 0) { /* an empty store, or one of an older version */
@@ -173,6 +179,7 @@ const struct unit_part feed__part = {.record = flush, .rollback = discard, .end 
 /* Deletes all records up to a timestamp. */
 static void trim(struct core *core, tl_ts upto)
 {
+    REQUIRE(core->open && upto >= core->feed.from && upto < core->ts);
     char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
 
     store_batch_delete_range(core->batch, SPACE_FEED, feed_key(lower, 0, 0), feed_key(upper, upto + 1, 0));

@@ -82,9 +82,9 @@ void feed__close(struct core *core);
  * Requires: a unit is open.
  */
 void feed__record_change(struct core *core, const struct feed_change *change, bool again);
-/* Records a change of a document, by its key in SPACE_DOCUMENTS. */
+/* Records a change of a document, by its key in SPACE_DOCUMENTS. Requires: an open unit. */
 void feed__record_document(struct core *core, bool deleted, struct slice key, bool again);
-/* Attributes the unit's changes to a transaction. */
+/* Attributes the unit's changes to a transaction. Requires: the unit has none yet. */
 void feed__set_transaction(struct core *core, struct slice id);
 
 /* Puts the recorded changes into the unit's batch when it is committed, or discards them. */

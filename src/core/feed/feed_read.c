@@ -3,6 +3,7 @@
 #include "core/feed/feed_read.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "core/feed/feed.h"
 #include "core/feed/feed_record.h"
 #include "store/store.h"
@@ -59,6 +60,7 @@ void feed_scan_free(struct feed_scan *scan)
 
 int feed_scan_next(struct feed_scan *scan, struct feed_record *ret_record)
 {
+    REQUIRE(scan->iter != NULL);
     if (scan->begun)
         store_iter_next(scan->iter);
     else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binary form of feed records; README.md, "In the store". */
+#include "base/check.h"
 #include "core/feed/feed.h"
 #include "core/feed/feed_record.h"
 #include "store/store.h"
@@ -18,6 +19,7 @@ static bool take_bytes(struct slice *bytes, struct slice *ret_bytes)
 
 void feed_change_put(struct buf *buf, const struct feed_change *change)
 {
+    REQUIRE(change->kind >= FEED_WRITTEN && change->kind <= FEED_RENAMED); /* what can be read */
     buf_byte(buf, (char)change->kind);
     buf_varint(buf, change->index);
     if (change->kind <= FEED_DELETED)
@@ -56,6 +58,7 @@ bool feed_change_take(struct slice *bytes, struct feed_change *ret_change)
 
 struct slice feed_key(char bytes[FEED_KEY_BYTES], tl_ts ts, uint32_t part)
 {
+    REQUIRE(ts <= TL_TS_MAX);
     for (int i = 0; i < 8; i++)
         bytes[i] = (char)(ts >> (56 - 8 * i));
     for (int i = 0; i < 4; i++)
@@ -83,6 +86,7 @@ bool feed_record_open(struct slice *record, struct slice *ret_transaction)
 
 void feed_state_put(struct buf *buf, bool off, tl_ts from)
 {
+    REQUIRE(from < TL_TS_MAX);
     buf_byte(buf, off ? 0 : 1);
     buf_u64be(buf, from);
 }

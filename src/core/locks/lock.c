@@ -194,6 +194,7 @@ void lock__hold_check_awaited(struct lock_hold *hold)
     bool awaited = false;
     for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++)
         awaited |= queue->counts[bit] > 0 && (lock__conflicts[bit] & hold->bits) != 0;
+    INSIST(awaited >= hold->awaited || hold->owner->awaited_count > 0);
     if (awaited != hold->awaited)
         hold->owner->awaited_count += awaited ? 1 : (size_t)-1;
     hold->awaited = awaited;
@@ -230,10 +231,13 @@ static void hold_update(struct lock_table *table, struct lock_hold *hold)
 static void intentions_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
                               enum lock_mode out, enum lock_mode in)
 {
+    REQUIRE(out != in);
     for (struct resource *at = resource, *parent; at != NULL; at = parent) {
         parent = at->parent;
         table->work++;
         struct lock_hold *hold = hold_open(table, owner, at);
+        /* Invariant 2. A grant may raise a lock before intention_update_finish() has counted it. */
+        INSIST(out <= in || hold->below[out - LOCK_S] > 0);
         if (out != LOCK_NONE)
             hold->below[out - LOCK_S]--;
         if (in != LOCK_NONE)
@@ -258,6 +262,7 @@ struct intention_update {
 
 static void intention_update_add(struct intention_update *update, struct resource *place, uint32_t locks)
 {
+    REQUIRE(locks > 0);
     if (place->scratch == 0) {
         if (update->count == update->capacity) {
             update->capacity = update->capacity ? update->capacity * 2 : 16;
@@ -338,6 +343,7 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
 static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
                                    enum lock_mode mode, bool auxiliary)
 {
+    REQUIRE(mode != LOCK_NONE);
     struct lock_hold *hold = hold_open(table, owner, resource);
     enum lock_mode before = lock_raise(table, hold, mode, auxiliary);
     if (before < mode && resource->parent != NULL)
@@ -587,6 +593,7 @@ static void grant_lock(struct lock_request *request, size_t at, struct intention
 {
     struct lock_table *table = request->table;
     const struct lock_spec_ref *spec = &request->specs[at];
+    REQUIRE(!spec->insert_intention);
     struct lock_hold *hold = hold_open(table, request->owner, spec->resource);
     struct lock_value old = lock__value(hold);
     table->work++;
@@ -715,6 +722,7 @@ static struct resource *find_resource(const struct lock_table *table, const stru
 
 bool lock_table_document_is_at(const struct lock_table *table, const struct resource_name *place)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && place->id.data != NULL);
     const struct resource *document = find_resource(table, place);
     const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
     return document != NULL && document->parent == find_resource(table, &above);
@@ -875,6 +883,7 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
 struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
                                            const struct lock_spec *specs, size_t count, uint64_t arrival, bool upgrade)
 {
+    REQUIRE(arrival <= table->last_arrival);
     struct lock_request *request = lock_request_new(table, owner, specs, count, NULL);
     request->arrival = arrival;
     request->upgrade = upgrade;
@@ -888,6 +897,7 @@ struct lock_request *lock__restore_granted(struct lock_table *table, struct lock
                                            const struct lock_spec *specs, size_t count, uint64_t arrival, bool upgrade,
                                            tl_ts token)
 {
+    REQUIRE(arrival <= table->last_arrival);
     struct lock_request *request = lock_request_new(table, owner, specs, count, NULL);
     lock__request_set_state(request, LOCK_STATE_GRANTED);
     request->arrival = arrival;
@@ -941,6 +951,7 @@ static bool session_blocks(const struct grant_check *check, const struct resourc
 static bool own_request_waits(const struct grant_check *check, const struct resource *resource, enum lock_bit bit)
 {
     const struct lock_owner *session = check->session;
+    REQUIRE(session != NULL);
     return !check->ignore_waiters && (any_waits_for(check->table, &session->requests, false, resource, bit) ||
                                       any_waits_for(check->table, &session->dependent_requests, true, resource, bit));
 }
@@ -975,6 +986,7 @@ static bool is_blocked_by_waiter(const struct grant_check *check, const struct r
 /* Returns: whether neither a hold nor a waiting request blocks a bit on a resource. */
 static bool can_grant_bit(const struct grant_check *check, const struct resource *resource, enum lock_bit bit)
 {
+    REQUIRE(bit < LOCK_BIT_COUNT);
     uint8_t mask = lock__conflicts[bit];
     return !lock__has_conflicting_hold(check->table, NULL, check->session, resource, mask) &&
            !is_blocked_by_waiter(check, resource, mask);
@@ -983,6 +995,7 @@ static bool can_grant_bit(const struct grant_check *check, const struct resource
 static bool can_grant_in_directories(const struct grant_check *check, const struct resource *index, struct slice path,
                                      enum lock_bit intention)
 {
+    REQUIRE(index->kind == RESOURCE_INDEX && intention < LOCK_BIT_S);
     const struct resource *at = index;
     struct resource_path walk = resource_path(path);
     struct slice segment;
@@ -998,6 +1011,7 @@ static bool can_grant_in_directories(const struct grant_check *check, const stru
 
 static bool can_grant_name(const struct grant_check *check, const struct lock_spec *spec)
 {
+    REQUIRE(spec->on.space != RESOURCE_SPACE_TREE);
     const struct resource_table *resources = &check->table->resources;
     const struct resource *all = resource_of_name(resources, spec->on.space, SLICE_NONE);
     const struct resource *name = resource_of_name(resources, spec->on.space, spec->on.index);
@@ -1131,6 +1145,7 @@ bool lock_table_has_directories(const struct lock_table *table, struct slice ind
  */
 static struct lock_request **take_waiters(struct resource *document, size_t *ret_count)
 {
+    REQUIRE(document->kind == RESOURCE_DOCUMENT);
     size_t count = 0;
     size_t most = 0;
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT && document->queue != NULL; bit++)
@@ -1139,6 +1154,7 @@ static struct lock_request **take_waiters(struct resource *document, size_t *ret
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
             struct lock_waiter *waiter = list_entry(document->queue->waiting[bit].next, struct lock_waiter, link);
+            INSIST(count < most);
             waiters[count++] = waiter->request;
             lock__queue_leave(waiter->request);
         }
@@ -1151,6 +1167,7 @@ static struct lock_request **take_waiters(struct resource *document, size_t *ret
  */
 static void shift_intentions(struct lock_table *table, struct resource *document, bool on)
 {
+    REQUIRE(document->kind == RESOURCE_DOCUMENT);
     list_for_each(link, &document->holds)
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
@@ -1163,6 +1180,7 @@ static void shift_intentions(struct lock_table *table, struct resource *document
 
 void lock_table_move_document(struct lock_table *table, const struct resource_name *name, struct slice path)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && name->id.data != NULL);
     /* Also if the table is idle: a granted request whose lock was released can refer to it. */
     struct resource *document = find_resource(table, name);
     if (document == NULL)

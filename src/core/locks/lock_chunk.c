@@ -18,6 +18,7 @@ static void forget_change(struct lock_table *table, struct lock_chunk *chunk)
 {
     if (!list_linked(&chunk->changed))
         return;
+    INSIST(table->changed_chunk_count > 0);
     list_remove(&chunk->changed);
     table->changed_chunk_count--;
 }

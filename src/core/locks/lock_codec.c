@@ -137,6 +137,7 @@ static void write_resources(struct codec *codec, struct resource_list *list)
         const struct resource *resource = list->items[i];
         prefetch_later(list, i);
         size_t above = resource->parent->scratch;
+        INSIST(above <= i); /* its parent has been written */
         enum resource_kind kind = (enum resource_kind)resource->kind;
         struct slice type = resource_type(resource);
         struct slice name = slice_make(resource->name + type.len, resource->name_len - type.len);
@@ -250,6 +251,7 @@ static void write_hold(struct codec *codec, const struct lock_hold *hold, bool i
 {
     struct lock_hold fields = *hold;
     size_t index = hold->resource->scratch;
+    REQUIRE(index != 0 || hold->resource->parent == NULL);
 
     codec_size(codec, &index);
     codec_hold_fields(codec, &fields, in_piece);
@@ -259,6 +261,7 @@ static void write_hold(struct codec *codec, const struct lock_hold *hold, bool i
 
 void lock_codec_write_chunk(struct codec *codec, struct lock_table *table, const struct lock_chunk *chunk)
 {
+    REQUIRE(chunk->count > 0 && chunk->first != NULL);
     struct resource_list list = {.keys = ARENA_INIT};
     size_t count = chunk->count;
     const struct list *link = &chunk->first->of_owner;
@@ -464,6 +467,7 @@ static void codec_confirmed(struct codec *codec, struct lock_value *value)
 
 static void write_grants(struct codec *codec, const struct lock_request *request)
 {
+    REQUIRE(request->grants != NULL);
     for (size_t i = 0; i < request->spec_count; i++) {
         const struct lock_hold *hold = request->grants[i].hold;
         bool held = hold != NULL;
@@ -547,6 +551,7 @@ static size_t index_of(const struct lock_codec_refs *refs, const struct lock_own
 
 void lock_codec_write_specs(struct codec *codec, const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     struct arena arena = ARENA_INIT;
     size_t count = request->spec_count;
 

@@ -59,7 +59,7 @@ void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs);
 /* Writes the specs of a request, with the names that their resources have now. */
 void lock_codec_write_specs(struct codec *codec, const struct lock_request *request);
 
-/* Writes the bytes of a chunk's piece. */
+/* Writes the bytes of a chunk's piece. Requires: the chunk has a hold. */
 void lock_codec_write_chunk(struct codec *codec, struct lock_table *table, const struct lock_chunk *chunk);
 
 /*

@@ -108,6 +108,7 @@ static void reach(struct search *search, struct lock_request *target, const stru
 /* Returns: the trace at a resource that has a queue. */
 static struct lock_trace *trace_of(struct search *search, const struct resource *resource)
 {
+    REQUIRE(resource->queue != NULL);
     struct lock_queue *queue = resource->queue;
     if (queue->search_epoch != search->table->resources.epoch) {
         queue->search_epoch = search->table->resources.epoch;

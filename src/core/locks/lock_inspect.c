@@ -55,12 +55,14 @@ size_t lock_request_spec_count(const struct lock_request *request)
 
 bool lock_request_is_upgrade(const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     return request->upgrade;
 }
 
 bool lock_request_spec(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
                        enum lock_mode *ret_mode)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     while (*position < request->spec_count) {
         const struct lock_spec_ref *spec = &request->specs[(*position)++];
         if (spec->insert_intention || spec->auxiliary)
@@ -179,6 +181,7 @@ static const struct lock_hold *blocking_lock(struct report *report, const struct
  */
 static enum lock_mode mode_of(const struct lock_hold *hold, uint8_t mask)
 {
+    REQUIRE(hold->mode != LOCK_NONE || (hold->bits & mask) != 0);
     for (enum lock_mode mode = LOCK_X; hold->mode == LOCK_NONE && mode > LOCK_S; mode--)
         if ((hold->bits & mask & lock__mask(lock__intention_bit(mode))) != 0)
             return mode;
@@ -283,7 +286,7 @@ static bool is_below(const struct found *found, const struct resource *document)
     return false;
 }
 
-static void find(struct found *found, const struct resource *resource)
+static void add_found(struct found *found, const struct resource *resource)
 {
     found->items = arena_grow(found->arena, found->items, found->count, &found->capacity, sizeof *found->items);
     found->items[found->count++] = resource;
@@ -300,16 +303,17 @@ static void find_all(struct found *found, const struct lock_table *table, const 
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
             if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
                 (found->directories == NULL || is_below(found, at)) && lock_resource_is_in_use(at))
-                find(found, at);
+                add_found(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
 }
 
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     struct found found = {.arena = arena};
     if (lock_resource_is_in_use(table->resources.root))
-        find(&found, table->resources.root);
+        add_found(&found, table->resources.root);
     find_all(&found, table, NULL);
     *ret_count = found.count;
     return found.items;
@@ -339,6 +343,7 @@ static const struct resource_name *name_all(const struct found *found, size_t *r
 const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
                                                  struct arena *arena, size_t *ret_count)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     struct found found = {.arena = arena};
     const struct resource *home = resource_index(&table->resources, index);
     if (home != NULL)
@@ -362,6 +367,7 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
                                                        const struct slice *paths, size_t path_count,
                                                        struct arena *arena, size_t *ret_count)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     struct found found = {.arena = arena,
                           .directories = arena_alloc(arena, (path_count + 1) * sizeof *found.directories)};
     const struct resource *home = resource_index(&table->resources, index);

@@ -219,7 +219,10 @@ void lock__grants_open(struct lock_request *request);
  * if this is its only unconfirmed grant.
  */
 void lock__grant_add(struct lock_request *request, size_t at, struct lock_hold *hold, struct lock_value before);
-/* Makes a grant that has no struct lock_grant part of what the hold keeps. */
+/*
+ * Makes a grant that has no struct lock_grant part of what the hold keeps.
+ * Requires: `granted` has a mode.
+ */
 void lock__hold_confirm(struct lock_hold *hold, struct lock_value granted);
 /* Confirms all grants of a request, and frees them. */
 void lock__grants_confirm(struct lock_request *request);
@@ -307,7 +310,10 @@ void lock__queue_arrive(struct lock_request *request);
  * its dependents.
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner);
-/* Does the same after `request` was granted, if any request waits for one of its locks. */
+/*
+ * Does the same after `request` was granted, if any request waits for one of its locks.
+ * Requires: the request is granted.
+ */
 void lock__queue_check_granted(struct lock_request *request);
 /* Has a request watch nothing. */
 void lock__queue_unwatch(struct lock_request *request);

@@ -59,6 +59,7 @@ static struct treap_node *find_position(const struct lock_queue *queue, enum loc
 /* Inserts a waiter at its position in the queue. After a move of a document it can be anywhere. */
 static void waiter_link(struct lock_waiter *waiter)
 {
+    REQUIRE(!list_linked(&waiter->link));
     struct lock_queue *queue = queue_of(waiter->resource);
     struct treap_node *next = find_position(queue, waiter->bit, waiter->request);
     waiter->request->table->work++;
@@ -387,6 +388,7 @@ void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 /* If no request waits for the granted locks, no edge of the wait-for graph has changed. */
 void lock__queue_check_granted(struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_GRANTED);
     for (size_t i = 0; i < request->waiter_count && request->owner->awaited_count > 0; i++) {
         const struct lock_hold *hold = lock__hold_find(request->table, request->owner, request->waiters[i].resource);
         request->table->work++;
@@ -433,6 +435,7 @@ void lock_table_resume_grants(struct lock_table *table)
 
 static void grant_waiting(struct lock_table *table, struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_WAITING && request->watched == NULL);
     lock__queue_leave(request);
     lock__request_grant(request);
     list_append(&table->granted, &request->event);
@@ -488,26 +491,31 @@ void lock__queue_process_wakeups(struct lock_table *table)
 
 void lock_table_set_grant_quota(struct lock_table *table, size_t max)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     table->grant_quota = max;
 }
 
 bool lock_table_has_pending_grants(struct lock_table *table)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return table->grants_suspended == 0 && first_unblocked(table, &table->wake) != NULL;
 }
 
 void lock_table_continue_grants(struct lock_table *table)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     lock__queue_process_wakeups(table);
 }
 
 void lock_table_set_cleanup_quota(struct lock_table *table, size_t max)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     table->cleanup_quota = max;
     lock__queue_process_wakeups(table);
 }
 
 bool lock_table_has_ready_cleanup(const struct lock_table *table)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return heap_first(&table->ready_cleanup) != NULL;
 }

@@ -20,8 +20,9 @@ static struct lock_hold **bucket_of(const struct lock_table *table, tl_ts token,
     return &table->tokens[hash & (table->bucket_count - 1)];
 }
 
-static void put(struct lock_table *table, struct lock_hold *hold)
+static void file_hold(struct lock_table *table, struct lock_hold *hold)
 {
+    REQUIRE(hold->token != TL_TS_NONE);
     struct lock_hold **bucket = bucket_of(table, hold->token, hold->resource);
     hold->token_chain = *bucket;
     *bucket = hold;
@@ -40,7 +41,7 @@ void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts tok
     hold->token = token;
     lock__chunk_touch(table, hold->chunk);
     if (token != TL_TS_NONE)
-        put(table, hold);
+        file_hold(table, hold);
 }
 
 void lock__tokens_grow(struct lock_table *table, size_t old_count)
@@ -50,7 +51,7 @@ void lock__tokens_grow(struct lock_table *table, size_t old_count)
     for (size_t i = 0; i < old_count; i++)
         for (struct lock_hold *hold = old[i], *next; hold != NULL; hold = next) {
             next = hold->token_chain;
-            put(table, hold);
+            file_hold(table, hold);
         }
     mem_free(old);
 }

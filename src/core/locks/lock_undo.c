@@ -40,6 +40,7 @@ struct lock_value lock__unconfirmed_value(const struct lock_unconfirmed *unconfi
     enum lock_mode mode = LOCK_X;
     while (mode > LOCK_NONE && unconfirmed->counts[mode] == 0)
         mode--;
+    INSIST(mode != LOCK_NONE); /* each grant has a mode */
     const struct lock_grant *newest = list_entry(unconfirmed->grants.prev, struct lock_grant, link);
     return value_with(value, (struct lock_value){mode, newest->request->token, unconfirmed->plain_count == 0});
 }
@@ -72,6 +73,7 @@ void lock__grant_add(struct lock_request *request, size_t at, struct lock_hold *
 
 void lock__hold_confirm(struct lock_hold *hold, struct lock_value granted)
 {
+    REQUIRE(granted.mode != LOCK_NONE);
     struct lock_unconfirmed *unconfirmed = hold->unconfirmed;
     if (unconfirmed == NULL)
         return;

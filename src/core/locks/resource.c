@@ -10,6 +10,7 @@ enum { BUCKETS_MIN = 64 };
 static struct resource *new_resource(struct resource_table *table, enum resource_kind kind, struct slice type,
                                      struct slice name)
 {
+    REQUIRE(kind < RESOURCE_KIND_COUNT && type.len <= UINT16_MAX && name.len <= UINT32_MAX - type.len);
     struct resource *resource = mem_zalloc(sizeof *resource + type.len + name.len);
     table->bytes += sizeof *resource + type.len + name.len;
     resource->kind = (uint8_t)kind;
@@ -81,7 +82,7 @@ static bool is_key(const struct resource *resource, const struct key *key, uint3
            memcmp(resource->name + key->type.len, key->name.len ? key->name.data : "", key->name.len) == 0;
 }
 
-static struct resource *find(const struct resource_table *table, const struct key *key, uint32_t hash)
+static struct resource *find_key(const struct resource_table *table, const struct key *key, uint32_t hash)
 {
     struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
     for (; resource != NULL && !is_key(resource, key, hash); resource = resource->chain)
@@ -139,7 +140,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
 static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
 {
     uint32_t hash = hash_key(key);
-    struct resource *resource = find(table, key, hash);
+    struct resource *resource = find_key(table, key, hash);
     return resource != NULL ? resource : make(table, key, hash, parent);
 }
 
@@ -196,6 +197,7 @@ static size_t common_path(struct slice a, struct slice b)
 static struct resource *common_ancestor(const struct resource_path_cache *cache, struct slice path,
                                         struct resource_path *ret_walk)
 {
+    REQUIRE(cache->node != NULL && cache->level > 0);
     size_t common = common_path(cache->path, path);
     struct resource_path gone = {slice_from_offset(cache->path, common), 1};
     struct resource *at = cache->node;
@@ -210,6 +212,7 @@ static struct resource *common_ancestor(const struct resource_path_cache *cache,
 static struct resource *open_directories(struct resource_table *table, struct resource *index, struct slice path,
                                          struct resource_path_cache *cache)
 {
+    REQUIRE(index->kind == RESOURCE_INDEX);
     struct resource *at = index;
     struct resource_path walk = resource_path(path);
     struct slice segment;
@@ -233,6 +236,7 @@ static struct resource *open_directory(struct resource_table *table, struct reso
 
 static struct slice space_name(enum resource_space space)
 {
+    REQUIRE(space == RESOURCE_SPACE_NAMES || space == RESOURCE_SPACE_SCRIPTS);
     return space == RESOURCE_SPACE_NAMES ? SLICE_LIT("names") : SLICE_LIT("scripts");
 }
 
@@ -259,7 +263,7 @@ struct resource *resource_open(struct resource_table *table, const struct resour
         return resource_ref(open_directory(table, index, name->path, cache));
     const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
     uint32_t hash = hash_key(&key);
-    struct resource *document = find(table, &key, hash);
+    struct resource *document = find_key(table, &key, hash);
     if (document == NULL)
         document = make(table, &key, hash, open_directory(table, index, name->path, cache));
     return resource_ref(document);
@@ -298,7 +302,7 @@ struct resource *resource_restore(struct resource_table *table, struct resource 
         home = home->parent;
     const struct key key = {home, kind, type, name};
     uint32_t hash = hash_key(&key);
-    struct resource *found = find(table, &key, hash);
+    struct resource *found = find_key(table, &key, hash);
     if (found == NULL)
         return resource_ref(make(table, &key, hash, parent));
     return may_exist && found->parent == parent ? resource_ref(found) : NULL;
@@ -323,7 +327,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
 
 static struct resource *lookup(const struct resource_table *table, const struct key *key)
 {
-    return find(table, key, hash_key(key));
+    return find_key(table, key, hash_key(key));
 }
 
 struct resource *resource_index(const struct resource_table *table, struct slice index)
@@ -334,11 +338,13 @@ struct resource *resource_index(const struct resource_table *table, struct slice
 struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
                                    struct slice id)
 {
+    REQUIRE(index->kind == RESOURCE_INDEX);
     return lookup(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
 }
 
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name)
 {
+    REQUIRE(parent->kind == RESOURCE_INDEX || parent->kind == RESOURCE_DIRECTORY);
     return lookup(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
 }
 
@@ -351,6 +357,7 @@ struct resource *resource_of_name(const struct resource_table *table, enum resou
 struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,
                                   const struct resource *after)
 {
+    REQUIRE(index->kind == RESOURCE_INDEX);
     uint32_t hash = hash_key(&(struct key){index, RESOURCE_DOCUMENT, SLICE_NONE, id});
     struct resource *at = after != NULL ? after->chain : table->buckets[hash & (table->bucket_count - 1)];
     for (; at != NULL; at = at->chain, resource_count_lookup(table))
@@ -362,6 +369,7 @@ struct resource *resource_with_id(const struct resource_table *table, const stru
 void resource_move(struct resource_table *table, struct resource *document, struct slice path)
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
+    REQUIRE(document->refs > 0); /* by the caller: its parent may end */
     struct resource *before = document->parent;
     struct resource *directory = open_directory(table, resource_index_of(document), path, &RESOURCE_PATH_CACHE_INIT);
     document->parent = resource_ref(directory);
@@ -382,6 +390,7 @@ void resource_new_epoch(struct resource_table *table)
 
 bool resource_visit(const struct resource_table *table, struct resource *resource, enum lock_bit bit)
 {
+    REQUIRE(bit < LOCK_BIT_COUNT);
     if (resource->visit_epoch != table->epoch) {
         resource->visit_epoch = table->epoch;
         resource->visited_bits = 0;
@@ -432,6 +441,7 @@ int resource_compare(const struct resource *a, const struct resource *b)
 
 static struct slice path_of(const struct resource *directory, struct arena *arena)
 {
+    REQUIRE(directory->kind == RESOURCE_DIRECTORY);
     size_t bytes = 0;
     const struct resource *at = directory;
     for (; at->parent->kind == RESOURCE_DIRECTORY; at = at->parent)
@@ -477,6 +487,7 @@ struct resource_name resource_name(const struct resource *resource, struct arena
 
 static void print_of_space(const struct resource_name *name, struct buf *buf)
 {
+    REQUIRE(name->space != RESOURCE_SPACE_TREE);
     bool scripts = name->space == RESOURCE_SPACE_SCRIPTS;
     if (name->index.len == 0) {
         buf_slice(buf, scripts ? SLICE_LIT("the stored scripts") : SLICE_LIT("the names of indices"));

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
@@ -98,6 +99,7 @@ static int compare_numbers(const void *a, const void *b)
  */
 static size_t page_finish(struct page *page, size_t max)
 {
+    REQUIRE(max > 0);
     bool more = page->count > max;
     if (page->unsorted)
         qsort(page->found, page->count, sizeof *page->found, compare_numbers);
@@ -279,6 +281,7 @@ static void list_sessions(struct core *core, struct command *command)
 
 static void write_held_locks(struct core *core, struct command *command, const struct lock_owner *owner)
 {
+    REQUIRE(owner->user != NULL);
     struct page page = page_begin(core, command);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct list_writer list = {&buf, false};
@@ -429,6 +432,7 @@ static void show_lock_events(struct core *core, struct command *command)
 
 int core__do_status(struct core *core, struct command *command)
 {
+    REQUIRE(command->status.what < STATUS_WHAT_COUNT);
     bool one = command->status.id.len > 0;
     switch (command->status.what) {
     case STATUS_LOCKS: status__locks(core, command); return 0;

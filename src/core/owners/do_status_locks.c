@@ -18,6 +18,7 @@
  */
 #include <inttypes.h>
 
+#include "base/check.h"
 #include "base/map.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
@@ -132,6 +133,7 @@ static void write_holders(struct lock_scan *scan, const struct resource *resourc
  */
 static void write_waits_for(struct lock_scan *scan, struct wait *wait, struct buf *buf)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request != NULL);
     struct lock_conflict conflict;
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
         return;
@@ -249,6 +251,7 @@ static uint64_t cursor_after(uint64_t cursor, uint64_t mask)
 
 static void scan_buckets(struct lock_scan *scan, const struct resource_table *table)
 {
+    REQUIRE(table->bucket_count > 0 && (table->bucket_count & (table->bucket_count - 1)) == 0);
     struct status_command *status = scan->status;
     uint64_t mask = table->bucket_count - 1;
     if (status->cursor == 0)
@@ -264,6 +267,7 @@ static void scan_buckets(struct lock_scan *scan, const struct resource_table *ta
 /* Returns: the resource; NULL: it no longer exists. */
 static const struct resource *find_overflow(const struct resource_table *table, const struct status_overflow *overflow)
 {
+    REQUIRE(overflow->number != 0);
     if (overflow->number == table->root->number)
         return table->root;
     const struct resource *at = table->buckets[overflow->hash & (table->bucket_count - 1)];
@@ -292,6 +296,7 @@ static void write_overflow(struct lock_scan *scan, const struct resource_table *
  */
 static void write_history(struct lock_scan *scan, const struct lock_history *history)
 {
+    REQUIRE(scan->status->as_of != 0);
     struct status_command *status = scan->status;
     uint64_t number =
         status->history_cursor != 0 ? status->history_cursor - 1 : lock_history_find(history, status->as_of);

@@ -3,6 +3,7 @@
 #include "core/owners/hosts.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "core/command/codec.h"
 #include "core/command/command.h"
 #include "core/command/limits.h"
@@ -64,6 +65,7 @@ static struct core_host *find_host(struct hosts *hosts, struct slice name)
 
 static struct core_host *add_host(struct hosts *hosts, struct slice name)
 {
+    REQUIRE(hosts->last_number < UINT16_MAX && name.len > 0); /* else the number of another host is given again */
     size_t at = 0;
     hosts->all = mem_realloc(hosts->all, (hosts->count + 1) * sizeof *hosts->all);
     while (at < hosts->count && slice_compare(hosts->all[at].name, name) < 0)
@@ -77,6 +79,7 @@ static struct core_host *add_host(struct hosts *hosts, struct slice name)
 static void remove_host(struct hosts *hosts, struct core_host *host)
 {
     size_t at = (size_t)(host - hosts->all);
+    REQUIRE(at < hosts->count && host->life == 0);
     free_texts(host);
     memmove(host, host + 1, (hosts->count - at - 1) * sizeof *host);
     hosts->count--;
@@ -84,6 +87,7 @@ static void remove_host(struct hosts *hosts, struct core_host *host)
 
 const struct core_host *core_hosts(const struct core *core, size_t *ret_count)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     *ret_count = core->owners->hosts.count;
     return core->owners->hosts.all;
 }
@@ -99,11 +103,13 @@ static struct core_host *by_number(const struct core *core, uint64_t number)
 
 const struct core_host *core_host(const struct core *core, uint16_t number)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     return by_number(core, number);
 }
 
 bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint64_t number)
 {
+    REQUIRE(!core->open);
     if (life == 0)
         return true;
     struct core_host *found = by_number(core, host);
@@ -122,6 +128,7 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
  */
 static int end_life(struct core *core, struct core_host *host, bool single_step)
 {
+    REQUIRE(core->open);
     size_t left = core->limits.ephemeral_batch;
     if (host->life == 0)
         return 0;

@@ -259,6 +259,7 @@ static int load_all(struct loader *loader)
 
 int owners__load_old(struct core *core)
 {
+    REQUIRE(!core->open && core->owners->sessions.count == 0);
     struct loader loader = {.core = core};
     int r = load_all(&loader);
     for (size_t i = 0; r == 0 && i < sizeof removed / sizeof removed[0]; i++)
@@ -302,6 +303,7 @@ static void convert_sessions(struct core *core)
 
 int owners__convert(struct core *core)
 {
+    REQUIRE(core->open);
     struct loader loader = {.core = core};
     int r = load_range(&loader, "B", "C", end_lost);
     for (size_t i = 0; i < sizeof removed / sizeof removed[0]; i++)

@@ -44,6 +44,7 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
 {
     struct owners *owners = context;
     struct wait *wait = lock_request_user(victim);
+    REQUIRE(count > 0 && MAGIC_VALID(wait, WAIT_MAGIC) && (requeued || wait->command != NULL));
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf json = BUF_INIT(BUF_UNLIMITED);
     metric_add(requeued ? &owners->core->metrics.deadlocks_requeued : &owners->core->metrics.deadlocks, 1);
@@ -89,6 +90,7 @@ static void tally(enum budget_kind kind, size_t held, size_t *tallied)
 
 static void update_metrics(const struct owners *owners, struct core_metrics *metrics)
 {
+    INSIST(owners->terminating_count <= owners->sessions.count);
     for (int mode = LOCK_S; mode < LOCK_MODE_COUNT; mode++) {
         metric_set(&metrics->held[mode], owners->locks.held[mode]);
         metric_set(&metrics->requested[mode], owners->locks.requested[mode]);
@@ -113,6 +115,7 @@ void owners__update_budget(struct core *core)
 /* The piece of a waiting request names the directory of each document that it locks. */
 static void on_request_moved(void *context, const struct lock_request *request)
 {
+    REQUIRE(MAGIC_VALID((struct wait *)lock_request_user(request), WAIT_MAGIC));
     struct owners *owners = context;
     save_chunk__touch(&owners->wait_chunks, &((struct wait *)lock_request_user(request))->saved);
 }
@@ -124,6 +127,7 @@ static void on_piece_unused(void *context, uint64_t piece)
 
 void owners__open(struct core *core)
 {
+    REQUIRE(core->owners == NULL);
     struct owners *owners = mem_zalloc(sizeof *owners);
     const struct lock_hooks hooks = {on_deadlock, on_lock_changed, on_piece_unused, on_request_moved, owners};
     owners->core = core;
@@ -179,6 +183,8 @@ void owners__close(struct core *core)
     }
     free_owners(core);
     save_pieces__deinit(core);
+    INSIST(owners->terminating_count == 0 && owners->abandoned_count == 0 && owners->deferred_count == 0);
+    INSIST(owners->action_bytes == 0 && owners->wait_bytes == 0 && owners->ready_count == 0);
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
@@ -209,6 +215,7 @@ static void complete_closes(struct core *core, struct list *sessions)
 
 void owners__stop(struct core *core)
 {
+    REQUIRE(!core->open);
     struct owners *owners = core->owners;
     list_for_each_safe(link, following, &owners->waits)
     {
@@ -320,17 +327,13 @@ uint64_t core_next_deadline(const struct core *core)
     return lease < wait ? lease : wait;
 }
 
-static void abort_idle(struct core *core, struct txn *txn)
-{
-    txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
-}
-
 /*
  * Handles the earliest due deadline of waits and idle transactions, in a unit. Sets *left to 0 when
  * none is due.
  */
 static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
+    REQUIRE(*left > 0 && barrier_clock <= core->clock);
     struct owners *owners = core->owners;
     struct deadline *wait = deadlines_due(&owners->wait_ends, core->clock);
     struct deadline *idle = deadlines_due(&owners->idles, barrier_clock);
@@ -346,7 +349,7 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
     } else {
         struct txn *txn = container_of(idle, struct txn, idle);
         cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
-        abort_idle(core, txn);
+        txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
     }
     if (r >= 0)
         r = grants__settle(core);
@@ -410,6 +413,7 @@ static int clean_sessions(struct core *core, tl_ts ts, bool due, uint64_t barrie
      */
     while (r >= 0 && owners->locks.grants_suspended > 0)
         r = clean_one(core, ts, left);
+    ENSURE(r < 0 || owners->locks.grants_suspended == 0);
     return r;
 }
 
@@ -475,6 +479,7 @@ static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock)
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     REQUIRE(!core->open);
+    REQUIRE(core->effects != NULL);
     if (tick == NULL && core->command_version >= COMMAND_SINCE_TICK_CLEANUP)
         return 0;
     uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
@@ -574,6 +579,7 @@ static uint64_t digest_lock(const struct lock_hold *hold)
  */
 int owners__digest(struct core *core, uint64_t *digest)
 {
+    REQUIRE(!core->open);
     size_t position = 0;
     struct slice id;
     void *value;

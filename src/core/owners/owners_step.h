@@ -42,6 +42,7 @@ void owners__discard_loaded(struct core *core);
 /*
  * Returns: whether a command group with this host, life and number counts (README.md, "Hosts", 1).
  *   If so, records it as the host's newest.
+ * Requires: no unit is open.
  */
 bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint64_t number);
 /* Returns: the callbacks of a command, NULL if it never waits; of a deferred action for NULL. */
@@ -50,7 +51,7 @@ const struct wait_ops *owners__wait_ops(const struct command *command);
  * Begins a step: sets how much cleanup of ended sessions it may do before a command of this type.
  */
 void owners__begin_step(struct core *core, enum command_type type);
-/* Completes every waiting command with PROBLEM_STOPPING. */
+/* Completes every waiting command with PROBLEM_STOPPING. Requires: no unit is open. */
 void owners__stop(struct core *core);
 /*
  * Does the work that is due before the command of a step, with no unit open. For a TICK, continues

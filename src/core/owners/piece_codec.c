@@ -79,6 +79,7 @@ static struct save_chunks *chunks_of(const struct core *core, enum save_piece_ki
 /* Encodes a chunk of sessions or waits into `piece`. */
 static struct slice encode_members(struct core *core, enum save_piece_kind kind, const struct save_chunk *chunk)
 {
+    REQUIRE(!list_empty(&chunk->members)); /* else the piece is never deleted */
     struct codec codec = begin_piece(pieces_of(core));
     list_for_each(link, &chunk->members)
     {
@@ -94,6 +95,7 @@ static struct slice encode_members(struct core *core, enum save_piece_kind kind,
 /* Puts the bytes of `piece` into the store, and counts them. */
 static int put_piece(struct core *core, struct store_piece at, enum save_piece_kind kind)
 {
+    REQUIRE(at.owner != 0 && at.owner <= pieces_of(core)->last_owner);
     struct save_pieces *pieces = pieces_of(core);
     struct slice bytes = buf_as_slice(&pieces->piece);
     INSIST(!pieces->piece.overflow && bytes.len <= UINT32_MAX);
@@ -136,6 +138,7 @@ static int write_members(struct core *core, enum save_piece_kind kind, struct sa
 /* Writes a chunk of an overlay, and moves its transaction after the others if it has more. */
 static int write_overlay(struct core *core, struct txn *txn, size_t index)
 {
+    REQUIRE(list_linked(&txn->of_unsaved) && txn->overlay != NULL);
     struct save_pieces *pieces = pieces_of(core);
     struct slice bytes = encode(pieces, txn->overlay, index);
     if (txn->piece_owner == 0)
@@ -265,6 +268,7 @@ static bool is_saved(const struct core *core, unsigned version)
 
 int piece_codec__write_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
 {
+    REQUIRE(!core->open);
     struct save_pieces *pieces = pieces_of(core);
     if (pieces->bytes_max == 0)
         begin_ahead(core);
@@ -286,6 +290,7 @@ int piece_codec__write_rest(struct core *core)
     int r = piece_codec__write_ahead(core, UINT64_MAX, &more);
     pieces->bytes = pieces->bytes_max = 0;
     memset(pieces->kind_bytes, 0, sizeof pieces->kind_bytes);
+    ENSURE(r < 0 || (is_saved(core, SECTIONS_VERSION) && pieces->ended_count == 0));
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -384,6 +389,7 @@ void piece_codec__overlay(struct codec *codec, struct core *core, struct txn *tx
 {
     struct save_pieces *pieces = pieces_of(core);
     struct overlay *overlay = txn->overlay;
+    REQUIRE(codec_reads(codec) || (overlay != NULL && txn->piece_owner != 0));
     size_t count = codec_reads(codec) ? 0 : overlay_chunk_count(overlay);
 
     codec_number(codec, &txn->piece_owner);

@@ -49,6 +49,7 @@ static void codec_counters(struct codec *codec, struct session *session)
 /* The progress of a session's cleanup. */
 static void codec_progress(struct codec *codec, struct session *session)
 {
+    REQUIRE(session->cleanup_pending);
     struct slice reason = buf_as_slice(&session->first_failure);
 
     codec_number(codec, &session->script_steps_left);
@@ -136,6 +137,7 @@ static void codec_fields(struct codec *codec, struct core *core, struct session 
 
 void codec_session_fields(struct codec *codec, struct core *core, struct session *session, bool in_piece)
 {
+    REQUIRE(codec_reads(codec) == (session == NULL));
     if (codec_reads(codec)) {
         session = make_session(codec, core);
     } else {

@@ -36,6 +36,7 @@ static void retain_texts(struct codec *codec, struct command *command)
  */
 static bool pending_is_valid(const struct wait *wait)
 {
+    REQUIRE(wait->pending_items != NULL && wait->command->write.item_count > 0);
     const struct write_command *write = &wait->command->write;
     const bool *pending = wait->pending_items;
 
@@ -48,6 +49,7 @@ static bool pending_is_valid(const struct wait *wait)
 /* Codes which items are still to run, and all results, in the command's arena. */
 static void codec_results(struct codec *codec, struct wait *wait)
 {
+    REQUIRE(wait->command->type == COMMAND_WRITE);
     struct write_command *write = &wait->command->write;
     struct arena *arena = &wait->command->arena;
     bool partial = wait->pending_items != NULL;
@@ -278,6 +280,7 @@ static void write_in_piece(struct codec *codec, struct core *core, struct wait *
 
 void codec_wait_in_piece(struct codec *codec, struct core *core, struct wait *wait, struct piece_reader *reader)
 {
+    REQUIRE(codec_reads(codec) == (wait == NULL));
     struct slice fields = SLICE_NONE, specs = SLICE_NONE;
 
     if (!codec_reads(codec)) {

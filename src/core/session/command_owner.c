@@ -2,6 +2,7 @@
 /* The owner on whose behalf a command runs; see command_owner.h. */
 #include "core/session/command_owner.h"
 
+#include "base/check.h"
 #include "core/session/owners.h"
 #include "core/session/owner.h"
 #include "core/session/session.h"
@@ -25,6 +26,7 @@ static bool is_own(const struct owner *holder, const struct owner *requester)
 bool command_owner__check_token(const struct core *core, struct command *command, const struct resource_name *name,
                                 const struct owner *requester, struct problem *ret_problem)
 {
+    REQUIRE(name->index.data != NULL || name->id.data == NULL); /* a document is in an index */
     tl_ts token = command->owner.fencing_token;
     struct slice resource_text = name->id.data != NULL ? name->id : name->index;
     struct lock_owner *owner;

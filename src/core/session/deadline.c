@@ -26,6 +26,7 @@ void deadlines_deinit(struct deadlines *deadlines)
 
 void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64_t at)
 {
+    REQUIRE(deadlines->heap.before != NULL && deadlines->last_number < UINT64_MAX);
     if (heap_holds(&deadline->node))
         heap_remove(&deadlines->heap, &deadline->node);
     deadline->at = at;
@@ -47,6 +48,7 @@ struct deadline *deadlines_due(const struct deadlines *deadlines, uint64_t now)
 {
     struct heap_node *first = heap_first(&deadlines->heap);
     struct deadline *deadline = first == NULL ? NULL : container_of(first, struct deadline, node);
+    INSIST(deadline == NULL || (deadline->number != 0 && deadline->number <= deadlines->last_number));
     return deadline != NULL && deadline->at <= now ? deadline : NULL;
 }
 
@@ -66,6 +68,7 @@ void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline 
         deadline->at = TL_TS_MAX;
         return;
     }
+    REQUIRE(codec_reads(codec) || (number != 0 && number <= all->last_number)); /* else it cannot be read */
     codec_number(codec, &at);
     codec_number(codec, &number);
     if (!codec_reads(codec))

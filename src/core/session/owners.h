@@ -12,6 +12,7 @@
 #define TL_CORE_OWNERS_H
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "core/locks/lock.h"
@@ -128,6 +129,7 @@ static inline struct session *owners_live_session(const struct owners *owners, s
 static inline bool owners_token(const struct owners *owners, tl_ts token, const struct resource_name *name,
                                 struct lock_owner **ret_owner)
 {
+    REQUIRE(token != 0); /* no lock has it */
     struct lock_owner *owner;
     if (!lock_table_find_token(&owners->locks, token, name, &owner) || owner_of(owner)->abandoned ||
         (owner_of(owner)->session != NULL && owner_of(owner)->session->terminating))

@@ -26,6 +26,7 @@ static void touch(struct save_chunks *chunks, struct save_chunk *chunk)
 
 static void end(struct save_chunks *chunks, struct save_chunk *chunk)
 {
+    INSIST(list_empty(&chunk->members));
     if (chunks->open == chunk)
         chunks->open = NULL;
     forget_change(chunk);
@@ -41,6 +42,7 @@ void save_chunks__deinit(struct save_chunks *chunks)
             struct save_member *member = list_entry(chunk->members.next, struct save_member, of_chunk);
             list_remove(&member->of_chunk);
             member->chunk = NULL;
+            INSIST(chunks->count > 0);
             chunks->count--;
         }
         end(chunks, chunk);
@@ -72,6 +74,7 @@ void save_chunk__add(struct save_chunks *chunks, struct save_member *member, uin
         chunk = save_chunk__begin(chunks);
         chunks->open = NULL;
     }
+    REQUIRE(chunks->members_max > 0 && !list_linked(&member->of_chunk));
     chunk->added++;
     chunks->count++;
     chunk->bytes += bytes;
@@ -98,6 +101,7 @@ uint64_t save_chunk__remove(struct save_chunks *chunks, struct save_member *memb
     if (chunk == NULL)
         return 0;
     INSIST(chunk->bytes >= member->bytes);
+    INSIST(chunks->count > 0 && list_linked(&member->of_chunk));
     chunk->bytes -= member->bytes;
     list_remove(&member->of_chunk);
     member->chunk = NULL;

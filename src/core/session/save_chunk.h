@@ -47,6 +47,7 @@ void save_chunks__deinit(struct save_chunks *chunks);
 /*
  * Appends a member, whose piece is estimated at `bytes`, to the last chunk, or to a new one if that
  * is full. While a chunk is read, it joins that one.
+ * Requires: the member is in no chunk.
  */
 void save_chunk__add(struct save_chunks *chunks, struct save_member *member, uint64_t bytes);
 /* Records that a member has changed; without effect if it is in no chunk. */

@@ -37,7 +37,10 @@ void save_pieces__init(struct core *core);
 void save_pieces__deinit(struct core *core);
 /* Records that the overlay of a transaction will change. */
 void save_pieces__touch(struct core *core, struct txn *txn);
-/* Records that a piece of this owner number is not needed any more. */
+/*
+ * Records that a piece of this owner number is not needed any more.
+ * Requires: the number was given.
+ */
 void save_pieces__delete(struct save_pieces *pieces, uint64_t owner);
 /* Records that a transaction ends. */
 void save_pieces__end(struct core *core, struct txn *txn);

@@ -92,6 +92,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
 
 void session__register(struct core *core, struct session *session)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC) && session->saved.chunk == NULL);
     struct owners *owners = core->owners;
     map_put(&owners->sessions, session->id, session);
     save_chunk__add(&owners->session_chunks, &session->saved,
@@ -100,6 +101,7 @@ void session__register(struct core *core, struct session *session)
 
 void session__touch(struct core *core, struct session *session)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     save_chunk__touch(&core->owners->session_chunks, &session->saved);
 }
 
@@ -164,6 +166,7 @@ struct session *session__by_number(const struct core *core, struct slice number)
 
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     struct session *session = owners_live_session(core->owners, id);
     if (session == NULL)
         explain_missing(id, arena, ret_problem);
@@ -172,6 +175,7 @@ struct session *session__find(struct core *core, struct slice id, struct arena *
 
 int core_find_session(struct store *store, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(store != NULL && arena != NULL && ret_problem != NULL);
     int r = session__check_stored(store, session);
     if (r == STORE_NOT_FOUND)
         explain_missing(session, arena, ret_problem);
@@ -251,6 +255,7 @@ int core__do_session_attach(struct core *core, struct command *command)
 
 void session__set_terminating(struct core *core, struct session *session)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     REQUIRE(!session->terminating);
     session->terminating = true;
     core->owners->terminating_count++;
@@ -258,11 +263,13 @@ void session__set_terminating(struct core *core, struct session *session)
 
 bool session__any_terminating(const struct core *core)
 {
+    INSIST(core->owners->terminating_count <= core->owners->sessions.count);
     return core->owners->terminating_count > 0;
 }
 
 const char *session__end_text(enum session_end end_kind)
 {
+    REQUIRE(end_kind <= SESSION_END_DETACHED);
     switch (end_kind) {
     case SESSION_END_CLOSED: return "was closed";
     case SESSION_END_EXPIRED: return "has expired";
@@ -274,6 +281,7 @@ const char *session__end_text(enum session_end end_kind)
 
 void session__cause_of_end(const struct session *session, char *text, size_t size)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC) && session->terminating);
     (void)snprintf(text, size, "its session #%llu %s", (unsigned long long)session_number(session),
                    session__end_text(session->end_kind));
 }
@@ -283,6 +291,7 @@ void session__cause_of_end(const struct session *session, char *text, size_t siz
 int session__check_ephemeral_count(struct core *core, struct slice id, size_t more, struct arena *arena,
                                    struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     const struct session *session = owners_live_session(core->owners, id);
     size_t most = core->limits.ephemeral_max;
     if (session == NULL || session->ephemeral_count + more <= most)
@@ -332,6 +341,7 @@ void session__count_ephemeral(struct core *core, struct slice id, uint32_t index
 /* Moves a counter from the session's ephemeral documents to its orphans, or back. */
 static void set_orphaned(struct session *session, struct ephemeral_counter *counter, bool is_orphaned)
 {
+    INSIST((is_orphaned ? session->ephemeral_count : session->orphan_count) >= counter->count);
     counter->orphaned = is_orphaned;
     session->orphan_count += is_orphaned ? counter->count : -counter->count;
     session->ephemeral_count += is_orphaned ? -counter->count : counter->count;
@@ -340,6 +350,7 @@ static void set_orphaned(struct session *session, struct ephemeral_counter *coun
 void session__count_ephemeral_document(struct core *core, struct slice session, struct slice key, int change)
 {
     REQUIRE(core->open);
+    REQUIRE(core->owners != NULL && session.len > 0);
     uint32_t index;
     uint16_t type;
     struct slice id;
@@ -415,11 +426,13 @@ static int purge_orphans(struct core *core, struct session *session, size_t max,
         if (session->ephemeral_counters[i].orphaned && session->ephemeral_counters[i].count > 0)
             r = ephemeral__remove_index(core, session->id, session->ephemeral_counters[i].index, max - *removed,
                                         removed);
+    ENSURE(*removed <= max);
     return r;
 }
 
 int session__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_removed)
 {
+    REQUIRE(core->open);
     struct owners *owners = core->owners;
     size_t position = 0;
     struct slice id;
@@ -439,6 +452,7 @@ int session__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_rem
 
 static void enqueue_termination(struct core *core, struct session *session)
 {
+    REQUIRE(session__state(session) != SESSION_LIVE);
     struct owners *owners = core->owners;
     if (!list_linked(&session->of_terminating))
         list_append(session->cleanup_pending ? &owners->sessions_to_clean : &owners->sessions_to_purge,
@@ -464,6 +478,7 @@ static bool must_begin_lease(struct core *core, struct session *session, uint64_
  */
 int session__restart(struct core *core, uint64_t host)
 {
+    REQUIRE(core->open);
     size_t position = 0;
     struct slice id;
     void *value;

@@ -157,7 +157,10 @@ void session__drop_index(struct core *core, uint32_t index);
  */
 int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 
-/* session_store.c: its record, written or removed in the open unit; removing it again is fine. */
+/*
+ * session_store.c: its record, written or removed in the open unit; removing it again is fine.
+ * Requires: the session is not terminating.
+ */
 void session__put_record(struct core *core, struct session *session);
 void session__drop_record(struct core *core, struct session *session);
 /*

@@ -23,6 +23,7 @@ static struct slice session_key(struct buf *buf, struct slice id)
 void session__put_record(struct core *core, struct session *session)
 {
     REQUIRE(core->open && MAGIC_VALID(session, SESSION_MAGIC));
+    REQUIRE(!session->terminating); /* readers would find it */
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), SLICE_LIT(""));
     session->recorded = true;

@@ -54,6 +54,7 @@ void txn__check_may_enter(const struct txn *txn, enum txn_state state)
 
 void txn__begin_wait(struct txn *txn, struct wait *wait)
 {
+    REQUIRE(wait != NULL);
     txn__check_may_enter(txn, TXN_WAITING);
     txn->wait = wait;
 }
@@ -111,6 +112,7 @@ void txn__free(struct core *core, struct txn *txn)
  */
 struct overlay *txn__overlay(struct core *core, struct txn *txn)
 {
+    REQUIRE(core->open);
     REQUIRE(txn__state(txn) != TXN_ABANDONED);
     save_pieces__touch(core, txn);
     if (txn->overlay == NULL) {
@@ -142,6 +144,7 @@ static void explain_end(struct slice id, const struct txn_outcome *outcome, stru
 
 void txn__explain_missing(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(arena != NULL && ret_problem != NULL);
     struct txn_outcome outcome;
     if (id.len > 0 && txn__get_outcome(core, id, arena, &outcome) == 0)
         explain_end(id, &outcome, arena, ret_problem);
@@ -152,6 +155,7 @@ void txn__explain_missing(struct core *core, struct slice id, struct arena *aren
 
 const char *txn__abandon_text(enum txn_abandon why)
 {
+    REQUIRE(why < TXN_ABANDON_COUNT);
     switch (why) {
     case TXN_HOST_ENDED: return "the host that had it for a request was restarted, or was out of the cluster";
     case TXN_HOST_CRASHED: return "the machine of the server went down, and requests of it may be missing";
@@ -162,6 +166,7 @@ const char *txn__abandon_text(enum txn_abandon why)
 
 bool txn__belongs_to(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC) && arena != NULL && ret_problem != NULL);
     if (session.len == 0 || (txn->owner.session != NULL && slice_equal(txn->owner.session->id, session)))
         return true;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",

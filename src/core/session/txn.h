@@ -119,7 +119,10 @@ struct txn_outcome {
  * Returns: the public number of its session in decimal, in `arena`; data NULL: it has no session.
  */
 struct slice txn__session_text(const struct txn *txn, struct arena *arena);
-/* Writes the outcome and counts it in the metrics, in the open unit. */
+/*
+ * Writes the outcome and counts it in the metrics, in the open unit.
+ * Requires: `commit_ts` is set if it was committed, and only then.
+ */
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
 /*
  * Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices are in

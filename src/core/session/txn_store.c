@@ -34,6 +34,7 @@ static struct slice end_key(struct buf *buf, tl_ts ended, struct slice id)
 
 struct slice txn__session_text(const struct txn *txn, struct arena *arena)
 {
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
     if (txn->owner.session == NULL)
         return SLICE_NONE;
     return arena_printf(arena, "%llu", (unsigned long long)session_number(txn->owner.session));
@@ -43,6 +44,7 @@ enum { FLAG_COMMITTED = 1, FLAG_BY_REQUEST = 2 };
 
 static void encode(struct buf *value, const struct txn_outcome *outcome)
 {
+    REQUIRE(outcome->mode < TXN_MODE_COUNT && outcome->created <= outcome->ended);
     buf_byte(value, (char)((outcome->committed ? FLAG_COMMITTED : 0) | (outcome->by_request ? FLAG_BY_REQUEST : 0)));
     buf_byte(value, (char)outcome->mode);
     buf_varint(value, outcome->created);
@@ -75,6 +77,7 @@ static int decode(struct slice value, struct arena *arena, struct txn_outcome *r
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome)
 {
     REQUIRE(core->open && id.len > 0);
+    REQUIRE(outcome->committed ? !outcome->by_request && outcome->commit_ts != 0 : outcome->commit_ts == 0);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     enum metric_txn_end result = outcome->committed    ? TXN_COMMITTED
@@ -123,6 +126,7 @@ int txn__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed)
     store_iter_free(iter);
     buf_deinit(&upper);
     buf_deinit(&key);
+    ENSURE(removed <= keys_max);
     *ret_removed = removed;
     return r;
 }

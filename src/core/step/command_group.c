@@ -35,6 +35,7 @@ void command_group_begin(const struct command_group_header *head, struct buf *bu
     struct command_group_header copy = *head;
 
     REQUIRE(buf->len == 0 && head->ts < TL_TS_MAX);
+    REQUIRE((head->life == 0) == (head->number == 0)); /* else it cannot be read */
     codec_byte(&codec, &version);
     codec_head(&codec, &copy);
 }
@@ -171,6 +172,7 @@ tl_ts command_group_next_ts(const struct command_group_header *head, const struc
 int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands,
                         struct effects *effects)
 {
+    REQUIRE(effects != NULL && head->ts < TL_TS_MAX);
     int r = 0;
 
     if (!owners__accept_group(core, head->host, head->life, head->number))

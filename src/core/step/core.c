@@ -17,6 +17,7 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/command/command_codec.h"
+#include "core/command/limits.h"
 #include "core/documents/prefetch.h"
 #include "core/documents/write.h"
 #include "core/feed/feed.h"
@@ -111,6 +112,7 @@ static int open_state(struct core *core)
 
 int core__open_bare(struct store *store, const struct core_limits *limits, struct core **ret_core)
 {
+    REQUIRE(store != NULL && limits != NULL && core_limits_sound(limits));
     struct core *core = mem_zalloc(sizeof(*core));
     int r;
 
@@ -140,6 +142,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
 
 void core__loaded(struct core *core)
 {
+    REQUIRE(core->owners != NULL && core->scripts != NULL && !core->open);
     if (core->chained)
         store_batch_track_digest(core->batch);
     recent_writes_init(&core->recent_writes, core->last_ts);
@@ -233,6 +236,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
     REQUIRE(type < COMMAND_TYPE_COUNT && !list_linked(&command->link));
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
+    REQUIRE(effects != NULL && command->problem.type == PROBLEM_NONE);
     REQUIRE(!command_is(command->type, COMMAND_UNLOGGED));
     REQUIRE(command->version > 0 && command->version <= COMMAND_CODEC_VERSION);
     core->effects = effects;
@@ -267,6 +271,7 @@ int core_inspect(struct core *core, struct command *command, struct effects *eff
 {
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
     REQUIRE(command_is(command->type, COMMAND_UNLOGGED));
+    REQUIRE(effects != NULL && !list_linked(&command->link));
     core->effects = effects;
     core->ts = core->last_ts;
     int r = core__handle(core, command);
@@ -281,6 +286,7 @@ int core_inspect(struct core *core, struct command *command, struct effects *eff
 
 void core_stop(struct core *core, struct effects *effects)
 {
+    REQUIRE(effects != NULL);
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
     core->effects = effects;
     owners__stop(core);
@@ -383,6 +389,7 @@ uint64_t core_clock(const struct core *core)
 
 static void put_ts_ceiling(struct core *core, tl_ts ceiling, struct slice payload)
 {
+    REQUIRE(core->open && ceiling >= core->ts && ceiling < TL_TS_MAX);
     core__put_ts(core, ts_ceiling_key, ceiling, payload);
     core->async_commit = true;
     core->ts_ceiling = ceiling;

@@ -6,6 +6,7 @@
  * The hashes of documents are added, so their order does not matter. Tombstones belong to the state
  * while their versions count. Entries are hints and do not belong to it.
  */
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
@@ -99,6 +100,7 @@ static void digest_counters(struct core *core, uint64_t *digest)
 
 int core_digest(struct core *core, uint64_t *ret_digest)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open);
     uint64_t digest = catalog__digest(core->catalog);
     int r = digest_documents(core, &digest);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command LIMITS, and limits in the store. */
+#include "base/check.h"
 #include "core/command/codec.h"
 #include "core/command/command.h"
 #include "core/unit/handler.h"
@@ -11,6 +12,7 @@ static const char limits_key[] = "limits";
 /* Sets the limits. Cached scripts are discarded, since they were compiled under the old ones. */
 static void set_limits(struct core *core, const struct core_limits *limits)
 {
+    REQUIRE(core_limits_sound(limits));
     core->limits = *limits;
     script_cache_free(core->scripts);
     core->scripts = script_cache_new(CORE_SCRIPTS_CACHED, &core->limits.script);
@@ -18,6 +20,7 @@ static void set_limits(struct core *core, const struct core_limits *limits)
 
 int core__open_limits(struct core *core, const struct core_limits *limits)
 {
+    REQUIRE(core->store != NULL && !core->open);
     struct store_value value;
     struct core_limits stored = {0};
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(limits_key), &value);

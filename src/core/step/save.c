@@ -47,6 +47,7 @@ static void codec_paths(struct sections *sections, struct core *core)
 static void save(struct core *core, bool in_pieces, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL);
 
     REQUIRE(!core->open);
     sections.in_pieces = in_pieces;
@@ -63,12 +64,14 @@ void core_save(struct core *core, struct buf *buf)
 
 int core_save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL && bytes_max > 0);
     REQUIRE(!core->open);
     return piece_codec__write_ahead(core, bytes_max, ret_more);
 }
 
 int core_save_rest(struct core *core, struct buf *buf)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL);
     REQUIRE(!core->open);
     int r = piece_codec__write_rest(core);
     if (r < 0)
@@ -124,6 +127,7 @@ static int load(struct core *core, struct sections *sections)
 int core_load(struct store *store, const struct core_limits *limits, struct slice saved, struct buf *reason,
               struct core **ret_core)
 {
+    REQUIRE(store != NULL && limits != NULL && ret_core != NULL);
     struct arena arena = ARENA_INIT;
     struct sections sections = sections_from(saved, &arena);
     struct core *core;

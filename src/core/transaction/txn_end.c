@@ -35,6 +35,7 @@
 /* Returns: the outcome of a transaction that ends in the open unit, without the result. */
 static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
 {
+    REQUIRE(core->open && MAGIC_VALID(txn, TXN_MAGIC));
     return (struct txn_outcome){
         .mode = TXN_UPDATE,
         .created = txn->created,
@@ -49,6 +50,7 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
     struct wait *wait = txn->wait;
     if (wait == NULL)
         return;
+    INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->txn == txn);
     txn__end_wait(txn);
     wait->txn = NULL;
     wait__end(core, wait, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s", SLICE_ARG(txn->id),
@@ -273,6 +275,7 @@ static void count_ephemeral(void *context, struct slice key, struct slice value)
 /* Returns: why the ephemeral documents cannot be committed, in core->arena; data NULL: they can. */
 static struct slice check_ephemeral(struct core *core, const struct txn *txn, enum problem_type *ret_type)
 {
+    REQUIRE(core->open);
     struct ephemeral_check check = {.core = core, .more = MAP_INIT};
     struct problem problem = {0};
     size_t position = 0;
@@ -299,6 +302,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
     txn__check_may_enter(txn, TXN_ENDED);
+    REQUIRE(command->txn.retired_overlay == NULL);
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
     outcome.commit_ts = core->ts;
@@ -375,6 +379,7 @@ static size_t bytes_of_items(const struct write_command *write)
 /* The writes of a transaction stay in memory until its commit. */
 size_t core_bytes_to_write(const struct core *core, const struct command *command)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL); /* between steps */
     if (command->type == COMMAND_WRITE)
         return command->owner.transaction.len > 0 ? 0 : bytes_of_items(&command->write);
     if (command->type != COMMAND_TXN_COMMIT)
@@ -392,11 +397,13 @@ static void abandon(struct core *core, struct txn *txn, enum txn_abandon why)
     txn->owner.abandoned = true;
     txn->abandon_reason = why;
     core->owners->abandoned_count++;
+    INSIST(core->owners->abandoned_count <= core->owners->txns.count);
     deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
 }
 
 void txn__abandon_host(struct core *core, uint64_t host)
 {
+    REQUIRE(core->open);
     list_for_each(link, &core->owners->open_txns)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
@@ -408,6 +415,7 @@ void txn__abandon_host(struct core *core, uint64_t host)
 
 void txn__abandon_updates(struct core *core, bool whole)
 {
+    REQUIRE(core->open);
     list_for_each_safe(link, following, &core->owners->open_txns)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
@@ -423,6 +431,7 @@ void txn__abandon_updates(struct core *core, bool whole)
 
 void txn__end_abandoned(struct core *core, size_t *left)
 {
+    REQUIRE(core->open);
     struct list *all = &core->owners->open_txns;
     for (struct list *link = all->next; link != all && core->owners->abandoned_count > 0 && *left > 0;) {
         struct txn *txn = list_entry(link, struct txn, of_all);

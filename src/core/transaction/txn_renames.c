@@ -2,6 +2,7 @@
 /* Locks and fencing tokens of the renames in a transaction; see txn_renames.h. */
 #include "core/transaction/txn_renames.h"
 
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 #include "core/feed/feed.h"
@@ -45,6 +46,7 @@ static void check_rename_token(void *context, struct slice key, struct slice val
 
 int txn_renames__check_token(struct core *core, struct command *command, const struct txn *txn)
 {
+    REQUIRE(txn->overlay != NULL && command->owner.fencing_token != 0);
     struct token_check work = {.core = core, .command = command, .owner = &txn->owner};
     overlay_each(txn->overlay, SPACE_FEED, check_rename_token, &work);
     return work.r < 0 ? work.r : work.stale;
@@ -89,6 +91,7 @@ static void collect_rename(void *context, struct slice key, struct slice value)
 
 struct resource_name *txn_renames__locked_documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
 {
+    REQUIRE(core->open && overlay != NULL);
     struct all_renamed all = {.arena = &core->arena};
     struct resource_name *names = NULL;
     size_t capacity = 0, count;

@@ -22,7 +22,7 @@ bool empty_paths_contains(const struct empty_paths *paths, uint32_t index, struc
 }
 
 /* Returns: the position of exactly this path; paths->count: it is not there. */
-static size_t find(const struct empty_paths *paths, uint32_t index, struct slice path)
+static size_t find_path(const struct empty_paths *paths, uint32_t index, struct slice path)
 {
     size_t i = 0;
     while (i < paths->count && (paths->items[i].index != index || !slice_equal(paths->items[i].path, path)))
@@ -37,9 +37,10 @@ static void drop(struct empty_paths *paths, size_t i)
     paths->items[i] = paths->items[--paths->count];
 }
 
-static void put(struct empty_paths *paths, const struct empty_path *element)
+static void put_path(struct empty_paths *paths, const struct empty_path *element)
 {
-    size_t existing = find(paths, element->index, element->path);
+    REQUIRE(element->path.len > 0 && (element->watched_at == TL_TS_NONE) == (element->watched_below == TL_TS_NONE));
+    size_t existing = find_path(paths, element->index, element->path);
     if (existing < paths->count)
         drop(paths, existing);
     if (paths->count == EMPTY_PATHS_MAX)
@@ -54,16 +55,17 @@ static void put(struct empty_paths *paths, const struct empty_path *element)
 void empty_paths_add(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter)
 {
     if (path.len > 0 && !empty_paths_contains(paths, index, path, delimiter))
-        put(paths, &(struct empty_path){index, delimiter, path, TL_TS_NONE, TL_TS_NONE});
+        put_path(paths, &(struct empty_path){index, delimiter, path, TL_TS_NONE, TL_TS_NONE});
 }
 
 void empty_paths_watch(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter, tl_ts ts)
 {
-    size_t i = find(paths, index, path);
+    REQUIRE(ts < TL_TS_MAX); /* that says that a watch has ended */
+    size_t i = find_path(paths, index, path);
     if (path.len == 0 || ts == TL_TS_NONE)
         return;
     if (i == paths->count) {
-        put(paths, &(struct empty_path){index, delimiter, path, ts, ts});
+        put_path(paths, &(struct empty_path){index, delimiter, path, ts, ts});
         return;
     }
     /* an earlier watch is better */
@@ -82,7 +84,7 @@ static bool is_watched(tl_ts since, tl_ts ts)
 void empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index, struct slice path, tl_ts ts,
                                  bool *ret_at, bool *ret_below)
 {
-    size_t i = find(paths, index, path);
+    size_t i = find_path(paths, index, path);
     *ret_at = i < paths->count && is_watched(paths->items[i].watched_at, ts);
     *ret_below = i < paths->count && is_watched(paths->items[i].watched_below, ts);
 }
@@ -157,7 +159,7 @@ void empty_paths__codec(struct codec *codec, struct empty_paths *paths)
         codec_element(codec, &element);
         if (!codec_reads(codec) || codec->bad)
             continue;
-        codec_require(codec, find(paths, element.index, element.path) == paths->count);
+        codec_require(codec, find_path(paths, element.index, element.path) == paths->count);
         element.path = slice_make(mem_dup(element.path.data, element.path.len), element.path.len);
         paths->items[paths->count++] = element;
     }

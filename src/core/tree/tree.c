@@ -65,7 +65,7 @@ static const struct omap_entry *find_pending(const struct tree *tree, struct sli
  * Reads a record. Returns: 0, the caller releases *ret_value; TREE_NOT_FOUND; TREE_TOO_OLD; fatal
  * codes.
  */
-static int get(const struct tree *tree, struct slice key, struct store_value *ret_value)
+static int get_record(const struct tree *tree, struct slice key, struct store_value *ret_value)
 {
     const struct omap_entry *pending = find_pending(tree, key);
 
@@ -81,7 +81,7 @@ int tree__read_dirent(const struct tree *tree, struct slice dirent, struct arena
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = get(tree, tree_dirent_key(&key, tree->index, dirent), &value);
+    int r = get_record(tree, tree_dirent_key(&key, tree->index, dirent), &value);
 
     if (r != 0)
         return r;
@@ -94,7 +94,7 @@ int tree__read_history(const struct tree *tree, struct slice origin, struct aren
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = get(tree, tree_history_key(&key, tree->index, origin), &value);
+    int r = get_record(tree, tree_history_key(&key, tree->index, origin), &value);
 
     *ret_history = SLICE_LIT("");
     if (r != 0)
@@ -138,7 +138,7 @@ static int read_relocation(const struct tree *tree, struct slice key, struct are
 
     if (r != TREE_NOT_FOUND)
         return r;
-    r = get(tree, key, &value);
+    r = get_record(tree, key, &value);
     *ret_relocation = (struct tree_relocation){.seq_no = -1};
     if (r != 0)
         return r == TREE_NOT_FOUND ? 0 : r;
@@ -160,7 +160,7 @@ int tree_last_rename(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(64);
     struct slice key = tree_last_rename_key(&buf, tree->index), bytes, delimiter;
     struct store_value value;
-    int r = get(tree, key, &value);
+    int r = get_record(tree, key, &value);
 
     *ret_ts = 0;
     if (r != 0)
@@ -176,7 +176,7 @@ int tree_last_rename(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter
 int tree__read_length(const struct tree *tree, struct slice key, size_t *ret_length)
 {
     struct store_value value;
-    int r = get(tree, key, &value);
+    int r = get_record(tree, key, &value);
 
     *ret_length = 0;
     if (r != 0)
@@ -190,6 +190,7 @@ int tree__read_length(const struct tree *tree, struct slice key, size_t *ret_len
 
 int tree__origin_at(const struct tree *tree, struct slice dirent, struct arena *arena, struct slice *ret_origin)
 {
+    REQUIRE(dirent.len > 0); /* the root is not renamed */
     struct tree_relocation relocation;
     int r = tree__read_dirent(tree, dirent, arena, ret_origin);
 
@@ -340,6 +341,7 @@ static int read_dirents(const struct tree *tree, struct slice prefix, struct sli
 static int is_below(const struct tree *tree, struct slice dirent, size_t origin_len, struct arena *arena,
                     bool *ret_below)
 {
+    REQUIRE(origin_len < dirent.len);
     *ret_below = true;
     for (size_t end = tree_parent_length(dirent, tree->delimiter); *ret_below && end > origin_len;
          end = tree_parent_length(slice_make(dirent.data, end), tree->delimiter)) {

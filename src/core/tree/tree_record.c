@@ -100,6 +100,7 @@ void tree_dirent_bounds(struct buf *lower, struct buf *upper, uint32_t index, st
 
 void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4])
 {
+    REQUIRE(index < UINT32_MAX); /* else the upper bound would be below the lower one */
     for (int i = 0; i < 4; i++) {
         ret_lower[i] = (char)(index >> (24 - 8 * i));
         ret_upper[i] = (char)((index + 1) >> (24 - 8 * i));
@@ -133,6 +134,7 @@ static int64_t unzigzag(uint64_t value)
 
 void tree_relocation_encode(struct buf *buf, const struct tree_relocation *relocation)
 {
+    REQUIRE(relocation->seq_no >= -1);
     REQUIRE(relocation->state <= TREE_DETACHED);
     REQUIRE(relocation->state != TREE_RELOCATED || relocation->dirent.len > 0); /* else it cannot be decoded */
     buf_u64be(buf, relocation->ts);
@@ -200,6 +202,7 @@ static bool is_valid_history(struct slice history)
 
 void tree_length_encode(struct buf *buf, size_t length)
 {
+    REQUIRE(length <= SIZE_MAX / 2); /* else it cannot be read */
     buf_varint(buf, length);
 }
 

@@ -9,7 +9,7 @@
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
 /* Puts a record into the overlay if `own`, else into the batch. An empty value deletes. */
-static void put(struct tree_writer *writer, bool own, struct slice key, struct slice value)
+static void put_record(struct tree_writer *writer, bool own, struct slice key, struct slice value)
 {
     REQUIRE(!own || writer->overlay != NULL);
     REQUIRE(own || !tree_record_is_open(key, value)); /* the batch is committed as it is */
@@ -31,19 +31,21 @@ static void put(struct tree_writer *writer, bool own, struct slice key, struct s
 /* An empty `origin` deletes. */
 static void put_dirent(struct tree_writer *writer, bool own, struct slice dirent, struct slice origin)
 {
+    REQUIRE(dirent.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    put(writer, own, tree_dirent_key(&key, writer->tree.index, dirent), origin);
+    put_record(writer, own, tree_dirent_key(&key, writer->tree.index, dirent), origin);
 }
 
 static void put_relocation(struct tree_writer *writer, bool own, struct slice origin,
                            const struct tree_relocation *relocation)
 {
+    REQUIRE(origin.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
 
     tree_relocation_encode(&value, relocation);
-    put(writer, own, tree_relocation_key(&key, writer->tree.index, origin), buf_as_slice(&value));
+    put_record(writer, own, tree_relocation_key(&key, writer->tree.index, origin), buf_as_slice(&value));
 }
 
 /*
@@ -60,6 +62,7 @@ static int save_history(struct tree_writer *writer, struct slice origin, const s
 
     if (writer->history_from == 0 || before->ts == ts) /* the state before this timestamp is saved */
         return 0;
+    REQUIRE(before->ts < ts); /* newest items are first */
     int r = tree__read_history(&writer->tree, origin, arena, &history);
     tree_history_encode(&value, ts, before);
     while (r == 0 && history.len > 0) {
@@ -70,7 +73,8 @@ static int save_history(struct tree_writer *writer, struct slice origin, const s
         buf_slice(&value, slice_make(whole.data, whole.len - history.len));
     }
     if (r == 0)
-        put(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, origin), buf_as_slice(&value));
+        put_record(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, origin),
+                   buf_as_slice(&value));
     return r;
 }
 
@@ -80,7 +84,7 @@ static void put_length(struct tree_writer *writer, struct slice key, size_t leng
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
 
     tree_length_encode(&value, length);
-    put(writer, false, key, buf_as_slice(&value));
+    put_record(writer, false, key, buf_as_slice(&value));
 }
 
 /* --- Origins ------------------------------------------------------------------------------------------------------ */
@@ -94,6 +98,7 @@ static int fatal(int r)
 /* Whether the transaction's overlay has a record of the directory entry, possibly a deletion. */
 static bool has_own_record(const struct tree_writer *writer, struct slice dirent)
 {
+    REQUIRE(writer->overlay != NULL);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct slice value;
 
@@ -189,6 +194,7 @@ static int raise_reaches(struct tree_writer *writer, struct slice dirent, struct
 static int create_synthetic(struct tree_writer *writer, struct slice dirent, struct arena *arena,
                             struct slice *ret_origin)
 {
+    REQUIRE(writer->ts < TREE_TS_OPEN && dirent.len > 0);
     tl_cleanup(buf_deinit) struct buf origin = BUF_INIT(64);
     struct tree_relocation relocation = {.state = TREE_RELOCATED, .seq_no = -1, .dirent = dirent};
     bool own;
@@ -262,8 +268,8 @@ void tree_set_version_high(struct tree_writer *writer, struct slice document, bo
     REQUIRE(document.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    put(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
-        high ? SLICE_LIT("+") : SLICE_LIT(""));
+    put_record(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
+               high ? SLICE_LIT("+") : SLICE_LIT(""));
 }
 
 /* --- Renaming ----------------------------------------------------------------------------------------------------- */
@@ -280,6 +286,7 @@ struct dirent_location {
 static int find_dirent(struct tree_writer *writer, struct slice path, bool make, struct arena *arena,
                        struct dirent_location *ret_location)
 {
+    REQUIRE(path.len > 0);
     struct slice parent = slice_make(path.data, tree_parent_length(path, writer->tree.delimiter));
     int r = make ? resolve_or_create(writer, parent, arena, &ret_location->directory)
                  : tree_resolve(&writer->tree, parent, arena, &ret_location->directory);
@@ -348,12 +355,14 @@ static int move(struct tree_writer *writer, struct slice origin, const struct di
 
 static void put_last_rename(struct tree_writer *writer, tl_ts ts)
 {
+    REQUIRE((writer->overlay != NULL) == (ts == TREE_TS_OPEN));
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
     tl_cleanup(buf_deinit) struct buf last_rename = BUF_INIT(64);
 
     buf_u64be(&last_rename, ts);
     buf_byte(&last_rename, writer->tree.delimiter);
-    put(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index), buf_as_slice(&last_rename));
+    put_record(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index),
+               buf_as_slice(&last_rename));
 }
 
 #ifdef TIDELOCK_CHECK_COSTLY /* builds of developers, in which the tests run */

@@ -17,6 +17,7 @@
 
 void core__index_dropped(struct core *core, uint32_t number)
 {
+    REQUIRE(core->open && core->catalog_changed);
     REQUIRE(core->open);
     CALL_PARTS(core, index_dropped, core, number);
 }
@@ -52,6 +53,7 @@ void core__begin(struct core *core, tl_ts at)
 
 void core__free_at_end(struct core *core, struct command *command)
 {
+    REQUIRE(command == NULL || !list_linked(&command->link)); /* else it would be in two lists */
     if (command != NULL)
         list_append(&core->free_at_end, &command->link);
 }
@@ -82,6 +84,7 @@ static void end_unit(struct core *core)
 
 void core__put_ts(struct core *core, const char *key, tl_ts ts, struct slice rest)
 {
+    REQUIRE(core->open && ts < TL_TS_MAX);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
 
     buf_u64be(&value, ts);
@@ -124,6 +127,7 @@ int core__commit(struct core *core)
     core__work(core, WORK_UNIT + batch_work(core));
     if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core->state_changed)
         core->async_commit = true;
+    INSIST(core->provisional_changes <= store_batch_count(core->batch));
     CALL_PARTS(core, record, core);
     if (core__changed(core)) {
         core->written_ts = core->used_ts;
@@ -167,5 +171,6 @@ void core__complete(struct core *core, struct command *command)
 int core__handle(struct core *core, struct command *command)
 {
     REQUIRE(command->type < COMMAND_TYPE_COUNT);
+    REQUIRE(core->effects != NULL && command->problem.type == PROBLEM_NONE);
     return core->handlers[command->type](core, command);
 }

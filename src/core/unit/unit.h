@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/magic.h"
 #include "base/map.h"
 #include "base/omap.h"
@@ -183,6 +184,7 @@ void core__rollback(struct core *core);
  */
 static inline void core__note_change(struct core *core, uint64_t digest)
 {
+    REQUIRE(core->open); /* else no unit would be durable before the reply */
     core->state_changed = true;
     core->change_chain = (core->change_chain ^ digest) * UINT64_C(0x9e3779b97f4a7c15);
     core->change_chain ^= core->change_chain >> 29;

@@ -38,11 +38,13 @@ static struct slice bounded_lines(struct slice lines)
         return lines;
     for (len = LOCK_EVENT_BYTES_MAX; len > 0 && lines.data[len] != '\n'; len--)
         ;
+    ENSURE(len <= LOCK_EVENT_BYTES_MAX);
     return slice_make(lines.data, len);
 }
 
 void lock_events_add(struct lock_events *events, tl_ts ts, const char *kind, struct slice lines)
 {
+    REQUIRE(lock_event_kind(kind) < LOCK_EVENT_KIND_COUNT); /* else no checkpoint could be written */
     struct lock_event *event = &events->ring[events->count++ % LOCK_EVENTS_MAX];
     lines = bounded_lines(lines);
     mem_free(event->lines);
@@ -90,6 +92,7 @@ static void session_text(const struct session *session, struct buf *buf)
 
 static uint64_t write_number(const struct owner *owner)
 {
+    REQUIRE(owner->kind == OWNER_WRITE); /* else it is in no struct write_wait */
     const struct wait *wait = &container_of(owner, const struct write_wait, owner)->wait;
     return wait->command == NULL ? 0 : wait->command->request;
 }
@@ -113,6 +116,7 @@ void describe_deferred(const struct deferred *deferred, struct buf *buf)
 void describe_owner(const struct lock_owner *lock_owner, struct buf *buf)
 {
     const struct owner *owner = owner_of(lock_owner);
+    REQUIRE(owner->kind != OWNER_SESSION || MAGIC_VALID(owner->session, SESSION_MAGIC));
     if (deferred_of(owner) != NULL) {
         buf_lit(buf, "what ");
         describe_deferred(deferred_of(owner), buf);
@@ -143,6 +147,7 @@ static void member(struct buf *buf, const char *name, struct slice text)
 void describe_owner_json(const struct lock_owner *lock_owner, struct buf *buf)
 {
     const struct owner *owner = owner_of(lock_owner);
+    REQUIRE(owner->kind != OWNER_SESSION || MAGIC_VALID(owner->session, SESSION_MAGIC));
     const struct deferred *deferred = deferred_of(owner);
     if (deferred != NULL) {
         member(buf, "cleanup_of", deferred->session);
@@ -202,6 +207,7 @@ void describe_resource_key(const struct resource *resource, struct buf *key)
 
 struct slice describe_truncate(struct slice text, char *buffer)
 {
+    REQUIRE(buffer != NULL);
     static const char ellipsis[] = "\xe2\x80\xa6";
     const size_t mark = sizeof ellipsis - 1;
     if (text.len <= DESCRIBE_NAME_BYTES_MAX)
@@ -289,6 +295,7 @@ void describe_lock_json(const struct lock_hold *hold, struct buf *buf)
 
 void describe_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
 {
+    REQUIRE(conflict->waiting || conflict->hold != NULL);
     buf_byte(buf, '{');
     describe_owner_json(conflict->owner, buf);
     buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(conflict->mode));
@@ -319,11 +326,13 @@ void describe_conflicts_json(const struct lock_conflict *conflicts, size_t count
 /* Returns: the lock mode of a bit; of an intention bit, the mode that it announces. */
 static enum lock_mode mode_of(enum lock_bit bit)
 {
+    REQUIRE(bit < LOCK_BIT_COUNT);
     return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
 }
 
 void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, struct buf *buf)
 {
+    REQUIRE(count > 0);
     size_t start = buf->len;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
@@ -345,6 +354,7 @@ void describe_cycle(const struct wait_edge *edges, size_t count, const char *bet
 
 void describe_cycle_json(const struct wait_edge *edges, size_t count, struct buf *buf)
 {
+    REQUIRE(count > 0);
     size_t start = buf->len, i = 0;
     buf_lit(buf, "\"cycle\":[");
     for (; i < count && buf->len - start <= DESCRIBE_CYCLE_BYTES_MAX; i++) {

@@ -86,7 +86,10 @@ void describe_lock_json(const struct lock_hold *hold, struct buf *buf);
 void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, struct buf *buf);
 void describe_cycle_json(const struct wait_edge *edges, size_t count, struct buf *buf);
 
-/* Appends a blocking owner and its lock: {"session", "mode", "resource", ...}, names truncated. */
+/*
+ * Appends a blocking owner and its lock: {"session", "mode", "resource", ...}, names truncated.
+ * Requires: a conflict with a lock has its hold.
+ */
 void describe_conflict_json(const struct lock_conflict *conflict, struct buf *buf);
 
 /* Appends "holders":[...] from the result of lock_request_conflicts(). */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "core/locks/resource.h"
 #include "core/session/owner.h"
 #include "core/wait/lock_event.h"
@@ -27,6 +28,7 @@ static size_t bytes_of(const struct lock_history_interval *interval)
 static void evict_oldest(struct lock_history *history)
 {
     struct lock_history_interval *interval = history->ring[history->first++ % LOCK_HISTORY_INTERVALS_MAX];
+    INSIST(history->bytes >= bytes_of(interval) && interval->to >= history->complete_from);
     history->bytes -= bytes_of(interval);
     history->complete_from = interval->to;
     mem_free(interval);
@@ -46,6 +48,8 @@ static bool is_recorded(struct lock_history *history, tl_ts from, tl_ts now)
 static void record(struct lock_history *history, const struct resource *resource,
                    const struct lock_history_interval *as, struct slice owner)
 {
+    REQUIRE(history->first == history->next || lock_history_get(history, history->next - 1)->to <= as->to);
+    REQUIRE(as->from <= as->to);
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
     describe_resource_key(resource, &key);
     describe_resource_json(resource, &name);
@@ -63,6 +67,7 @@ static void record(struct lock_history *history, const struct resource *resource
     buf_deinit(&name);
     if (history->ring == NULL)
         history->ring = mem_zalloc(LOCK_HISTORY_INTERVALS_MAX * sizeof *history->ring);
+    INSIST(history->next - history->first <= LOCK_HISTORY_INTERVALS_MAX);
     if (history->next - history->first == LOCK_HISTORY_INTERVALS_MAX)
         evict_oldest(history);
     history->ring[history->next++ % LOCK_HISTORY_INTERVALS_MAX] = interval;
@@ -90,6 +95,7 @@ void lock_history_record_hold(struct lock_history *history, const struct lock_ho
 
 void lock_history_record_wait(struct lock_history *history, const struct wait *wait, tl_ts now)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     const struct lock_history_interval as = {.from = wait->since_ts, .to = now, .waiting = true};
     const struct resource *resource;
     enum lock_mode mode;

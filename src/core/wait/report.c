@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 
+#include "base/check.h"
 #include "core/locks/lock.h"
 #include "core/session/owners.h"
 #include "core/wait/lock_event.h"
@@ -50,6 +51,7 @@ static void print_conflict(struct lock_request *request, struct buf *line)
 
 static void report_waiting(struct wait *wait, uint64_t now, struct buf *lines)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request != NULL);
     describe_owner(wait->owner, lines);
     buf_lit(lines, " has waited ");
     print_seconds(now - wait->since, lines);
@@ -61,6 +63,7 @@ static void report_waiting(struct wait *wait, uint64_t now, struct buf *lines)
 
 void wait__report_end(struct core *core, const struct wait *wait)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     struct buf *lines = &core->owners->finished_slow_waits;
     if (!wait->reported || wait->request == NULL)
         return;
@@ -119,6 +122,7 @@ static void report_event(const struct lock_event *event, struct buf *lines)
 static void report_events(struct owners *owners, struct buf *lines)
 {
     const struct lock_events *events = &owners->lock_events;
+    INSIST(owners->events_reported <= events->count);
     size_t fresh = events->count - owners->events_reported;
     size_t skipped = fresh > LINES_MAX ? fresh - LINES_MAX : 0;
     if (skipped > 0)
@@ -130,6 +134,7 @@ static void report_events(struct owners *owners, struct buf *lines)
 
 void core_report(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL); /* between steps */
     report_events(core->owners, lines);
     report_finished(core->owners, lines);
     report_slow(core->owners, clock, slow_us, lines);

@@ -57,6 +57,8 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
                        struct txn *txn)
 {
     REQUIRE(txn == NULL || owner == &txn->owner.locks);
+    REQUIRE(owner == NULL || owner->user != NULL);
+    REQUIRE(session == NULL || MAGIC_VALID(session, SESSION_MAGIC));
     struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
     wait->magic = WAIT_MAGIC;
     wait->ops = core->owners->wait_ops_of(command);
@@ -108,6 +110,7 @@ struct wait *wait__by_request(const struct core *core, uint64_t number)
 
 void wait__restore(struct core *core, struct wait *wait, bool named)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->saved.chunk == NULL);
     struct owners *owners = core->owners;
     char key[8];
     if (!wait->ended) /* else it was read as an ended one */
@@ -129,6 +132,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
 /* Begins the wait of a later batch of a bulk. The command's deadline stays the same. */
 static void begin_again(const struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->command != NULL && wait->command->type == COMMAND_WRITE);
     uint64_t *timeout_us = &wait->command->owner.timeout_us, elapsed = core->clock - wait->since;
     *timeout_us -= elapsed < *timeout_us ? elapsed : *timeout_us;
     wait->since = core->clock;
@@ -282,6 +286,7 @@ void wait__end_later(struct core *core, struct wait *wait)
 
 static void fail_pending_items(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->command->type == COMMAND_WRITE && wait->command->write.results != NULL);
     struct write_command *write = &wait->command->write;
     core__work(core, write->item_count * WORK_LOCK);
     for (size_t i = 0; i < write->item_count; i++)
@@ -292,6 +297,7 @@ static void fail_pending_items(struct core *core, struct wait *wait)
 
 void wait__answer(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->command != NULL && wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     if (wait->pending_items != NULL)
         fail_pending_items(core, wait);
     else
@@ -391,6 +397,7 @@ void wait__enqueue_ready(struct core *core, struct wait *wait)
 void wait__continue_later(struct core *core, struct wait *wait)
 {
     REQUIRE(wait->txn != NULL && wait->pending_items != NULL);
+    REQUIRE(wait__state(wait) <= WAIT_PARKED && wait->command->type == COMMAND_WRITE);
     if (list_linked(&wait->of_all))
         report_wait(core, wait);
     else
@@ -421,6 +428,7 @@ int wait__on_grant(struct core *core, struct wait *wait)
 /* Returns: how many items of a write are still to run, at least one. */
 static size_t pending_item_count(const struct wait *wait)
 {
+    REQUIRE(wait->command->type == COMMAND_WRITE);
     const struct write_command *write = &wait->command->write;
     size_t count = wait->pending_items == NULL ? write->item_count : 0;
     for (size_t i = 0; wait->pending_items != NULL && i < write->item_count; i++)
@@ -430,6 +438,7 @@ static size_t pending_item_count(const struct wait *wait)
 
 size_t wait__cost(const struct wait *wait)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && (wait->command != NULL || wait->deferred != NULL));
     const struct command *command = wait->command;
     size_t things = 1;
     if (command != NULL && command->type == COMMAND_WRITE)
@@ -441,6 +450,7 @@ size_t wait__cost(const struct wait *wait)
 
 int wait__on_timeout(struct core *core, struct wait *wait)
 {
+    REQUIRE(core->open && wait->command != NULL);
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
     wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
@@ -456,6 +466,7 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
 {
     struct lock_conflict conflicts[HOLDERS_REPORTED_MAX];
     REQUIRE(holders_max <= HOLDERS_REPORTED_MAX);
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request != NULL && type != PROBLEM_NONE);
     size_t count = lock_request_conflicts(wait->request, conflicts, holders_max);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);
@@ -475,6 +486,7 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
 
 void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem)
 {
+    REQUIRE(type != PROBLEM_NONE);
     problem_set(ret_problem, arena, type, WRITE_LOCK_IS_HELD);
 }
 
@@ -485,6 +497,7 @@ bool wait__limit_reached(const struct core *core)
 
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(wait__limit_reached(core));
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
                 core->limits.waiters_max);
 }

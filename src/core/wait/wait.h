@@ -214,7 +214,7 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
  * once; one that can be granted is granted.
  */
 bool wait__limit_reached(const struct core *core);
-/* Reports that limits.waiters_max is reached. */
+/* Reports that limits.waiters_max is reached. Requires: wait__limit_reached(). */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
 /* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the methods of java.time: arithmetic, parsing of ISO texts, and natives of more than
-   one class. */
+/*
+ * Shared by the methods of java.time: arithmetic, parsing of ISO texts, and natives of more than
+ * one class. Other readers of dates: api/request/instant.h.
+ */
 #ifndef TL_SCRIPT_METHOD_TIME_H
 #define TL_SCRIPT_METHOD_TIME_H
 

@@ -6,6 +6,9 @@
  * optional digit, `0` a required one, `,` separates groups. After a `;` follows the pattern of
  * negative numbers, of which only prefix and suffix count. Text in quotes is literal. The exact
  * value of a double is rounded half to even.
+ *
+ * Unlike Java and mapping/number_format.h it prints the digits beyond a double's shortest form, and it
+ * has no exponents. Documents have such texts, and a replay writes them again; so this stays.
  */
 #include "script/library/method_args.h"
 

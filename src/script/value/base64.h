@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 with padding (RFC 4648, section 4), a group at a time, for buffers of any kind. */
+/*
+ * Base64 with padding (RFC 4648, section 4), a group at a time, for buffers of any kind. Ids
+ * (api/request/id.h) have the digits of section 5, without padding.
+ */
 #ifndef TL_SCRIPT_BASE64_H
 #define TL_SCRIPT_BASE64_H
 

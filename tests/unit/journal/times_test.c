@@ -89,6 +89,26 @@ static void test_ts_history_ignores_clock_steps(void **state)
     assert_int_equal(ts_history_at(&history, boot, hour), ts - hour);
 }
 
+/* A history that began above the timestamps that followed begins anew; the saved points can be loaded. */
+static void test_ts_history_begins_anew(void **state)
+{
+    const uint64_t hour = 3600 * TL_SECOND;
+    const tl_ts ts = 1700000000 * TL_SECOND;
+    struct ts_history history, again;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    ts_history_init(&history, hour, TS_HISTORY_ORIGIN, ts + hour);
+    assert_int_equal(ts_history_newest(&history), ts + hour);
+    ts_history_restart(&history, TS_HISTORY_ORIGIN + TL_SECOND, ts);
+    assert_int_equal(ts_history_newest(&history), ts);
+    assert_int_equal(ts_history_at(&history, TS_HISTORY_ORIGIN + TL_SECOND, hour), ts - hour);
+    for (int i = 1; i < 3600; i++)
+        ts_history_record(&history, TS_HISTORY_ORIGIN + (1 + i) * TL_SECOND, ts + i * TL_SECOND);
+    ts_history_save(&history, TS_HISTORY_ORIGIN + hour, &saved);
+    assert_true(ts_history_load(&again, hour, TS_HISTORY_ORIGIN + hour, ts + hour, buf_as_slice(&saved)));
+    buf_deinit(&saved);
+}
+
 /* The history survives a restart of server and machine; the time in between counts as zero. */
 static void test_ts_history_survives_restart(void **state)
 {
@@ -161,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_clock_steps_ignore_drift),
         cmocka_unit_test(test_ts_clock_slews_while_wall_clock_is_behind),
         cmocka_unit_test(test_ts_history_ignores_clock_steps),
+        cmocka_unit_test(test_ts_history_begins_anew),
         cmocka_unit_test(test_ts_history_survives_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,6 +192,18 @@ static void test_number_format_prints_as_recorded(void **state)
     buf_deinit(&got);
 }
 
+/* Digits beyond the shortest form are zeros, unlike those that scripts print. */
+static void test_number_format_prints_shortest_form(void **state)
+{
+    (void)state;
+    struct buf got = BUF_INIT(BUF_UNLIMITED);
+    struct arena arena = ARENA_INIT;
+    number_print_double(&got, parse(&arena, "#"), 1e23);
+    expect(&got, "#", "100000000000000000000000");
+    arena_deinit(&arena);
+    buf_deinit(&got);
+}
+
 static void test_number_format_refuses_malformed_patterns(void **state)
 {
     (void)state;
@@ -270,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_number_format_prints_as_recorded),
+        cmocka_unit_test(test_number_format_prints_shortest_form),
         cmocka_unit_test(test_number_format_refuses_malformed_patterns),
         cmocka_unit_test(test_number_format_rounds_half_to_even),
     };

@@ -147,6 +147,8 @@ static const struct evaluated numbers[] = {
     {"new DecimalFormat('#.00').format(0.5)", "\".50\""},
     {"new DecimalFormat('000').format(7)", "\"007\""},
     {"new DecimalFormat('#').format(-1.5)", "\"-2\""},
+    /* the exact value; mapping/number_format.h prints the shortest form */
+    {"new DecimalFormat('#').format(1e23)", "\"99999999999999991611392\""},
     {"new DecimalFormat('0.0%').format(0.256)", "\"25.6%\""},
     {"new DecimalFormat('$#,##0.00').format(9)", "\"$9.00\""},
     {"new DecimalFormat('0.00;(0.00)').format(-1.5)", "\"(1.50)\""},
