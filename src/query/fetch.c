@@ -145,7 +145,7 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
         buf_i64(w->buf, millis);
         return;
     }
-    date_print(&text, format, millis);
+    date_print(&text, format, millis, NULL);
     buf_json_string(w->buf, buf_as_slice(&text));
     buf_deinit(&text);
 }
