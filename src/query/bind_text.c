@@ -46,7 +46,8 @@ static int analyse(struct binder *binder, const struct mapping_field *field, con
 
 static struct bound_query *zero_terms(struct binder *binder, const struct match_options *options, double boost)
 {
-    return bind__new(binder, options->zero_terms_all ? BOUND_ALL : BOUND_NONE, boost);
+    return options->zero_terms_absent ? bind__absent(binder)
+                                      : bind__new(binder, options->zero_terms_all ? BOUND_ALL : BOUND_NONE, boost);
 }
 
 static int bind_token(struct binder *binder, const struct query *query, const struct mapping_field *field,
@@ -357,7 +358,9 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct b
                                             MATCH_PHRASE,  MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
     struct chosen_fields chosen = {.binder = binder};
     struct match_options options = query->multi.options;
-    options.lenient = options.lenient || (query->multi.field_count == 0 && !options.lenient_given);
+    bool everywhere =
+        query->multi.field_count == 0 || query__names_all_fields(query->multi.fields, query->multi.field_count);
+    options.lenient = options.lenient || (everywhere && !options.lenient_given);
     choose_fields(&chosen, query->multi.fields, query->multi.field_count);
     if (query->multi.form == MULTI_CROSS_FIELDS)
         return match_across(binder, query, &chosen, &options, ret_matcher);
@@ -369,10 +372,11 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct b
         int r = match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
         if (r != 0)
             return r;
-        bind__list_add(binder, &matcher->compound.queries, one);
+        if (!one->absent)
+            bind__list_add(binder, &matcher->compound.queries, one);
     }
     *ret_matcher = matcher;
-    if (chosen.count == 0)
-        *ret_matcher = bind__new(binder, BOUND_NONE, 1);
+    if (matcher->compound.queries.count == 0)
+        *ret_matcher = chosen.count > 0 ? bind__absent(binder) : bind__new(binder, BOUND_NONE, 1);
     return 0;
 }

@@ -105,7 +105,10 @@ static const struct example examples[] = {
     {"{\"query\": {\"query_string\": {\"query\": \"k:red AND NOT n:2\"}}}", "a"},
     {"{\"query\": {\"query_string\": {\"query\": \"n:[2 TO 5]\"}}}", "b c"},
     {"{\"query\": {\"query_string\": {\"query\": \"dog\"}}}", "c"},
-    {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"]}}}", "a"},
+    {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"], "
+     "\"default_operator\": \"and\"}}}",
+     "a"},
+    {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"]}}}", "a b d e"},
     {"{\"query\": {\"bool\": {\"must\": {\"term\": {\"k\": \"red\"}}, \"must_not\": {\"term\": {\"n\": "
      "1}}}}}",
      "b"},
