@@ -430,13 +430,18 @@ static int bind_function(struct binder *binder, const struct query *query, struc
 static int bind_lucene(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     struct query *parsed = NULL;
-    if (query->kind == QUERY_SIMPLE) {
+    bool simple = query->kind == QUERY_SIMPLE;
+    int r =
+        bind__check_analyzer(binder, simple ? "simple_query_string" : "query_string", query->lucene.options.analyzer);
+    if (r != 0)
+        return r;
+    if (simple) {
         parsed = lucene_parse_simple(binder->arena, binder->index->mapping, query, query->lucene.fields,
                                      query->lucene.field_count);
     } else {
         struct problem problem = {0};
-        int r = lucene_parse(binder->arena, binder->index->mapping, query, query->lucene.fields,
-                             query->lucene.field_count, &parsed, &problem);
+        r = lucene_parse(binder->arena, binder->index->mapping, query, query->lucene.fields, query->lucene.field_count,
+                         &parsed, &problem);
         if (r != 0) {
             bind__refuse_plain(binder, "Failed to parse query [%.*s]", SLICE_ARG(query->lucene.text));
             binder->problem->caused_by = arena_alloc(binder->arena, sizeof problem);
@@ -444,7 +449,7 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
             return QUERY_REFUSED;
         }
     }
-    int r = query_bind(binder, parsed, ret_matcher);
+    r = query_bind(binder, parsed, ret_matcher);
     if (r == 0)
         (*ret_matcher)->absent = false; /* a query string of stop words alone matches nothing */
     return r;

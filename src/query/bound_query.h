@@ -300,6 +300,11 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
 /* Fills the `pattern` of a PATTERN or ROUTING_PATTERN, which does not depend on the field. */
 int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text,
                        struct bound_query *matcher) TL_MUST_USE;
+/*
+ * Refuses the analyzer of a query if the index has none of this name (empty: none given), also if the
+ * query is lenient. Returns: 0; QUERY_REFUSED.
+ */
+int bind__check_analyzer(struct binder *binder, const char *query, struct slice analyzer) TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__multi_match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
