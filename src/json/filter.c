@@ -111,7 +111,7 @@ static bool filter_value(struct filter_state *f, yyjson_val *value, bool include
         return filter_object(f, value, included) || included;
     }
     if (yyjson_is_arr(value))
-        return filter_array(f, value, included);
+        return filter_array(f, value, included) || (included && !filter->drops_empty_arrays);
     if (included)
         json_write(f->out, value, f->dialect);
     return included;

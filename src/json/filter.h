@@ -18,6 +18,11 @@ struct json_filter {
     size_t include_count;
     const struct slice *excludes;
     size_t exclude_count;
+    /*
+     * An included array without any item left is dropped. False: it is written, as by 7.10. True for the
+     * filters of mappings, since updates store their results, which a replay must repeat.
+     */
+    bool drops_empty_arrays;
 };
 
 /* Limits on the patterns of one request: their number, and the bytes of each. */

@@ -5,6 +5,8 @@
 #include "base/calendar.h"
 #include "mapping/date_internal.h"
 
+#include <stdlib.h>
+
 #define DAY_MS INT64_C(86400000)
 /*
  * Limits of the year in a text, and of milliseconds in date math. One more step of date math beyond
@@ -606,13 +608,26 @@ static void print_seconds(struct buf *buf, int64_t millis)
         buf_printf(buf, ".%0*u", digits, digits == 1 ? fraction / 100 : digits == 2 ? fraction / 10 : fraction);
 }
 
-void date_print(struct buf *buf, const struct date_format *format, int64_t millis)
+/* Appends 2020-01-01T00:00:00.000 and an offset: Z or +02:00. */
+static void print_local_iso(struct buf *buf, int64_t local, int32_t offset)
+{
+    int minutes = abs(offset) / 60;
+    date_print_iso(buf, local);
+    if (offset == 0)
+        return;
+    buf_chop(buf, 1); /* the Z */
+    buf_printf(buf, "%c%02d:%02d", offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
+}
+
+void date_print(struct buf *buf, const struct date_format *format, int64_t millis, const struct zone *zone)
 {
     const struct date_alternative *first = &format->alternatives[0];
+    int64_t local = date_local(zone, millis);
+    int32_t offset = (int32_t)((local - millis) / 1000);
     switch (first->kind) {
-    case DATE_ISO: date_print_iso(buf, millis); break;
+    case DATE_ISO: print_local_iso(buf, local, offset); break;
     case DATE_EPOCH_MILLIS: buf_i64(buf, millis); break;
     case DATE_EPOCH_SECOND: print_seconds(buf, millis); break;
-    case DATE_PATTERN: date__print_pattern(buf, first, millis); break;
+    case DATE_PATTERN: date__print_pattern(buf, first, local, offset); break;
     }
 }

@@ -79,8 +79,11 @@ bool date_is_strict(const struct date_format *format, struct slice text);
 int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up,
                     const struct zone *zone, int64_t *ret_millis) TL_MUST_USE;
 
-/* Appends a date in the first alternative of a format. */
-void date_print(struct buf *buf, const struct date_format *format, int64_t millis);
+/*
+ * Appends a date in the first alternative of a format, as the local time of a zone (NULL: UTC) with
+ * its offset, if the format has one.
+ */
+void date_print(struct buf *buf, const struct date_format *format, int64_t millis, const struct zone *zone);
 /* Appends a date in the form 2020-01-01T00:00:00.000Z. */
 void date_print_iso(struct buf *buf, int64_t millis);
 

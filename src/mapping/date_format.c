@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "mapping/date_internal.h"
 
+#include <stdlib.h>
+
 static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
 static const char printed_letters[] = "yuMdDHhkKmsSaEZXxzYwe"; /* in patterns of named formats */
 
@@ -355,8 +357,23 @@ static void print_week_element(struct buf *buf, const struct date_element *eleme
     print_padded(buf, element->letter == 'Y' ? year : element->letter == 'w' ? week : day, element->count);
 }
 
+/* Appends the offset of a zone, as java.time's letters X, x and Z do; z is as XXX. */
+static void print_offset(struct buf *buf, const struct date_element *element, int32_t seconds)
+{
+    int minutes = abs(seconds) / 60, width = element->count;
+    bool colon = element->letter == 'z' || (element->letter == 'Z' ? width == 5 : width == 3 || width == 5);
+    bool short_form = width == 1 && (element->letter == 'X' || element->letter == 'x');
+    if (seconds == 0 && (element->letter == 'X' || (element->letter == 'Z' && width == 5))) {
+        buf_byte(buf, 'Z');
+        return;
+    }
+    buf_printf(buf, "%c%02d", seconds < 0 ? '-' : '+', minutes / 60);
+    if (!short_form || minutes % 60 != 0)
+        buf_printf(buf, "%s%02d", colon ? ":" : "", minutes % 60);
+}
+
 static void print_element(struct buf *buf, const struct date_element *element, const struct date_parts *p,
-                          int64_t millis)
+                          int64_t millis, int32_t offset)
 {
     int width = element->count;
     switch (element->letter) {
@@ -381,9 +398,14 @@ static void print_element(struct buf *buf, const struct date_element *element, c
             print_padded(buf, digit == 0 ? 0 : p->millis / digit % 10, 1);
         break;
     case 'Z':
-    case 'x': buf_slice(buf, element->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000")); break;
-    case 'X': buf_byte(buf, 'Z'); break;
-    case 'z': buf_lit(buf, "UTC"); break;
+    case 'x':
+    case 'X': print_offset(buf, element, offset); break;
+    case 'z':
+        if (offset == 0)
+            buf_lit(buf, "UTC");
+        else
+            print_offset(buf, element, offset);
+        break;
     case 'Y':
     case 'w':
     case 'e': print_week_element(buf, element, millis); break;
@@ -398,10 +420,10 @@ static void print_element(struct buf *buf, const struct date_element *element, c
     }
 }
 
-void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis)
+void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t local, int32_t offset)
 {
     struct date_parts parts;
-    date_split(millis, &parts);
+    date_split(local, &parts);
     for (size_t i = 0; i < alternative->element_count; i++)
-        print_element(buf, &alternative->elements[i], &parts, millis);
+        print_element(buf, &alternative->elements[i], &parts, local, offset);
 }

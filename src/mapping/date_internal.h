@@ -119,7 +119,7 @@ const struct date_named *date__name(struct slice name);
  */
 int date__parse_grammar(const struct date_grammar *grammar, struct slice text, struct date_fields *ret_fields,
                         size_t *ret_stop);
-/* Appends a date in a pattern. */
-void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis);
+/* Appends a local time, in milliseconds, in a pattern. `offset`: that of its zone, in seconds. */
+void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t local, int32_t offset);
 
 #endif

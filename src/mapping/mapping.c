@@ -714,7 +714,9 @@ int mapping_filter_source(const struct mapping_type *type, struct slice source, 
     if (r != 0)
         return tl_trace(r);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    json_filter_source(&buf, doc.root, type->source_filter, dialect);
+    struct json_filter filter = *type->source_filter;
+    filter.drops_empty_arrays = true;
+    json_filter_source(&buf, doc.root, &filter, dialect);
     *ret_shown = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return 0;

@@ -12,8 +12,6 @@
 #include "query/metadata.h"
 #include "query/sort.h"
 
-#define MINUTE_MS INT64_C(60000)
-
 /* State of writing. */
 struct output {
     struct json_writer w;
@@ -90,29 +88,6 @@ static bool is_of_numbers(const struct aggregation *aggregation, const struct ma
     return aggregation->numbers != NULL && !has_own_text(field);
 }
 
-static bool is_epoch(const struct date_format *format)
-{
-    return slice_starts_with(date_format_text(format), SLICE_LIT("epoch_"));
-}
-
-/*
- * Prints a timestamp in a time zone. `format` NULL or the default: ISO 8601 with the zone's offset.
- */
-static void print_date(struct buf *text, const struct date_format *format, const struct zone *zone, int64_t millis)
-{
-    int64_t local = date_local(zone, millis);
-    int minutes = (int)((local - millis) / MINUTE_MS), distance = abs(minutes);
-    if (format != NULL && !slice_equal(date_format_text(format), SLICE_LIT(DATE_FORMAT_DEFAULT))) {
-        date_print(text, format, is_epoch(format) ? millis : local);
-        return;
-    }
-    date_print_iso(text, local);
-    if (local == millis)
-        return;
-    buf_chop(text, 1); /* remove the Z */
-    buf_printf(text, "%c%02d:%02d", local < millis ? '-' : '+', distance / 60, distance % 60);
-}
-
 /*
  * Prints a number as a value of the field: in the format of the aggregation, or else of the field.
  */
@@ -127,7 +102,8 @@ static void print_text(struct buf *text, const struct aggregation *aggregation, 
     else if (field != NULL && field->type == FIELD_BOOLEAN)
         buf_printf(text, "%s", number != 0 ? "true" : "false");
     else
-        print_date(text, format, aggregation->rounding.zone, aggregation__millis(number));
+        date_print(text, format != NULL ? format : date_format_default(DATE_RULES_7_10), aggregation__millis(number),
+                   aggregation->rounding.zone);
 }
 
 static void write_text(struct json_writer *w, const char *key, const struct aggregation *aggregation,

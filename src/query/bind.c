@@ -76,6 +76,13 @@ static struct bound_query *all(struct binder *binder, double boost)
     return bind__new(binder, BOUND_ALL, boost);
 }
 
+struct bound_query *bind__absent(struct binder *binder)
+{
+    struct bound_query *matcher = bind__new(binder, BOUND_NONE, 1);
+    matcher->absent = true;
+    return matcher;
+}
+
 static struct bound_query *none(struct binder *binder)
 {
     return bind__new(binder, BOUND_NONE, 1);
@@ -190,7 +197,7 @@ static int bind_list(struct binder *binder, const struct query_list *list, bool 
     for (size_t i = 0; r == 0 && i < list->count; i++) {
         struct bound_query *matcher = NULL;
         r = query_bind(binder, list->items[i], &matcher);
-        if (r == 0)
+        if (r == 0 && !matcher->absent)
             bind__list_add(binder, ret_list, matcher);
     }
     binder->scores = parent_scores;
@@ -291,19 +298,24 @@ static int bind_bool(struct binder *binder, const struct query *query, struct bo
         r = bind_list(binder, &query->boolean.filter, false, &matcher->boolean.filter);
     if (r != 0)
         return r;
-    bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
-    matcher->boolean.minimum = !required && query->boolean.should.count > 0;
-    bool negative = !required && query->boolean.should.count == 0; /* only must_not: the minimum is ignored */
+    bool excluding = matcher->boolean.must_not.count > 0;
+    bool required = matcher->boolean.must.count > 0 || matcher->boolean.filter.count > 0;
+    size_t optional = matcher->boolean.should.count;
+    if (clauses > 0 && !excluding && (query->boolean.excludes || (!required && optional == 0))) {
+        *ret_matcher = bind__absent(binder);
+        return 0;
+    }
+    matcher->boolean.minimum = !required && optional > 0;
+    bool negative = !required && optional == 0; /* only must_not: the minimum is ignored */
     if (query->boolean.minimum_should_match.len > 0 && !negative) {
-        r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count,
-                          &matcher->boolean.minimum);
-        if (r == 0 && matcher->boolean.minimum == 0 && !required && query->boolean.should.count > 0)
+        r = bind__minimum(binder, query->boolean.minimum_should_match, optional, &matcher->boolean.minimum);
+        if (r == 0 && matcher->boolean.minimum == 0 && !required && optional > 0)
             matcher->boolean.minimum = 1; /* without required clauses one optional must match */
     }
     *ret_matcher = matcher;
     if (clauses == 0)
         *ret_matcher = all(binder, query->boost);
-    else if (!required && query->boolean.should.count == 0 && query->boolean.keep_pure_negative)
+    else if (negative && query->boolean.keep_pure_negative)
         *ret_matcher = none(binder);
     return r;
 }
@@ -313,8 +325,10 @@ static int bind_compound(struct binder *binder, const struct query *query, enum 
 {
     struct bound_query *matcher = bind__new(binder, kind, query->boost);
     matcher->compound.number = isnan(query->compound.number) ? 0.0f : (float)query->compound.number;
-    *ret_matcher = matcher;
-    return bind_list(binder, &query->compound.queries, scores, &matcher->compound.queries);
+    int r = bind_list(binder, &query->compound.queries, scores, &matcher->compound.queries);
+    bool absent = r == 0 && query->compound.queries.count > 0 && matcher->compound.queries.count == 0;
+    *ret_matcher = absent ? bind__absent(binder) : matcher;
+    return r;
 }
 
 static int bind_nested(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
@@ -416,13 +430,18 @@ static int bind_function(struct binder *binder, const struct query *query, struc
 static int bind_lucene(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     struct query *parsed = NULL;
-    if (query->kind == QUERY_SIMPLE) {
+    bool simple = query->kind == QUERY_SIMPLE;
+    int r =
+        bind__check_analyzer(binder, simple ? "simple_query_string" : "query_string", query->lucene.options.analyzer);
+    if (r != 0)
+        return r;
+    if (simple) {
         parsed = lucene_parse_simple(binder->arena, binder->index->mapping, query, query->lucene.fields,
                                      query->lucene.field_count);
     } else {
         struct problem problem = {0};
-        int r = lucene_parse(binder->arena, binder->index->mapping, query, query->lucene.fields,
-                             query->lucene.field_count, &parsed, &problem);
+        r = lucene_parse(binder->arena, binder->index->mapping, query, query->lucene.fields, query->lucene.field_count,
+                         &parsed, &problem);
         if (r != 0) {
             bind__refuse_plain(binder, "Failed to parse query [%.*s]", SLICE_ARG(query->lucene.text));
             binder->problem->caused_by = arena_alloc(binder->arena, sizeof problem);
@@ -430,7 +449,10 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
             return QUERY_REFUSED;
         }
     }
-    return query_bind(binder, parsed, ret_matcher);
+    r = query_bind(binder, parsed, ret_matcher);
+    if (r == 0)
+        (*ret_matcher)->absent = false; /* a query string of stop words alone matches nothing */
+    return r;
 }
 
 /* --- Dispatch ----------------------------------------------------------------------------------------------------- */

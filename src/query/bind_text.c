@@ -27,6 +27,14 @@ static bool take_token(void *context, const struct analysis_token *token)
     return tokens->count < QUERY_CLAUSES_MAX * 8 && bind__charge(tokens->binder, TOKEN_STEPS);
 }
 
+int bind__check_analyzer(struct binder *binder, const char *query, struct slice analyzer)
+{
+    if (analyzer.len == 0 || mapping_analyzer(binder->index->mapping, analyzer) != NULL)
+        return 0;
+    return bind__refuse_plain(binder, "[%s] analyzer [%.*s] not found", query, SLICE_ARG(analyzer));
+}
+
+/* Requires: bind__check_analyzer(). */
 static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options,
                    struct slice text, bool phrase, struct tokens *ret_tokens)
 {
@@ -35,8 +43,6 @@ static int analyse(struct binder *binder, const struct mapping_field *field, con
         analyzer = field->quote_analyzer;
     if (options->analyzer.len > 0)
         analyzer = mapping_analyzer(binder->index->mapping, options->analyzer);
-    if (analyzer == NULL)
-        return bind__refuse_plain(binder, "[match] analyzer [%.*s] not found", SLICE_ARG(options->analyzer));
     *ret_tokens = (struct tokens){.binder = binder};
     if (!bind__charge(binder, ANALYSE_STEPS + text.len)) /* each field analyses the text again */
         return QUERY_REFUSED;
@@ -46,7 +52,8 @@ static int analyse(struct binder *binder, const struct mapping_field *field, con
 
 static struct bound_query *zero_terms(struct binder *binder, const struct match_options *options, double boost)
 {
-    return bind__new(binder, options->zero_terms_all ? BOUND_ALL : BOUND_NONE, boost);
+    return options->zero_terms_absent ? bind__absent(binder)
+                                      : bind__new(binder, options->zero_terms_all ? BOUND_ALL : BOUND_NONE, boost);
 }
 
 static int bind_token(struct binder *binder, const struct query *query, const struct mapping_field *field,
@@ -233,6 +240,10 @@ static int match_metadata(struct binder *binder, const struct metadata_field *fi
 
 int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
+    static const char *const names[] = {"match", "match_phrase", "match_phrase_prefix", "match_bool_prefix"};
+    int r = bind__check_analyzer(binder, names[query->match.form], query->match.options.analyzer);
+    if (r != 0)
+        return r;
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
     if (metadata != NULL)
@@ -357,7 +368,12 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct b
                                             MATCH_PHRASE,  MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
     struct chosen_fields chosen = {.binder = binder};
     struct match_options options = query->multi.options;
-    options.lenient = options.lenient || (query->multi.field_count == 0 && !options.lenient_given);
+    int r = bind__check_analyzer(binder, "multi_match", options.analyzer);
+    if (r != 0)
+        return r;
+    bool everywhere =
+        query->multi.field_count == 0 || query__names_all_fields(query->multi.fields, query->multi.field_count);
+    options.lenient = options.lenient || (everywhere && !options.lenient_given);
     choose_fields(&chosen, query->multi.fields, query->multi.field_count);
     if (query->multi.form == MULTI_CROSS_FIELDS)
         return match_across(binder, query, &chosen, &options, ret_matcher);
@@ -366,13 +382,14 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct b
     matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
     for (size_t i = 0; i < chosen.count; i++) {
         struct bound_query *one;
-        int r = match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
+        r = match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
         if (r != 0)
             return r;
-        bind__list_add(binder, &matcher->compound.queries, one);
+        if (!one->absent)
+            bind__list_add(binder, &matcher->compound.queries, one);
     }
     *ret_matcher = matcher;
-    if (chosen.count == 0)
-        *ret_matcher = bind__new(binder, BOUND_NONE, 1);
+    if (matcher->compound.queries.count == 0)
+        *ret_matcher = chosen.count > 0 ? bind__absent(binder) : bind__new(binder, BOUND_NONE, 1);
     return 0;
 }

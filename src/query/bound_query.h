@@ -74,6 +74,7 @@ struct bound_function {
 struct bound_query {
     enum bound_query_kind kind;
     float boost;
+    bool absent;                       /* NONE: no clause of the bool or dis_max query around it (zero_terms_absent) */
     const struct mapping_field *field; /* NULL: the kind has no field, or it is unmapped */
     union {
         struct {
@@ -272,6 +273,8 @@ void binder_deinit(struct binder *binder);
 bool bind__charge(struct binder *binder, uint64_t steps) TL_MUST_USE;
 /* Allocates a zeroed node in the binder's arena. */
 struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost);
+/* Makes the NONE of a text without tokens, see zero_terms_absent. */
+struct bound_query *bind__absent(struct binder *binder);
 void bind__list_add(struct binder *binder, struct bound_query_list *list, struct bound_query *matcher);
 /*
  * Refuses with a query_shard_exception "failed to create query: …", caused by this problem.
@@ -297,6 +300,11 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
 /* Fills the `pattern` of a PATTERN or ROUTING_PATTERN, which does not depend on the field. */
 int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text,
                        struct bound_query *matcher) TL_MUST_USE;
+/*
+ * Refuses the analyzer of a query if the index has none of this name (empty: none given), also if the
+ * query is lenient. Returns: 0; QUERY_REFUSED.
+ */
+int bind__check_analyzer(struct binder *binder, const char *query, struct slice analyzer) TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__multi_match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,

@@ -28,6 +28,7 @@ struct lucene {
     unsigned depth;
     struct problem *problem;
     bool failed;
+    uint32_t *closing; /* simple_query_string: offsets of closing brackets, see find_closing() */
 };
 
 static bool is_space(char c)
@@ -199,6 +200,7 @@ static struct query *make_words(struct lucene *p, struct slice field, struct sli
                                     .and_operator = p->query->lucene.options.and_operator,
                                     .lenient = p->lenient,
                                     .lenient_given = true,
+                                    .zero_terms_absent = true,
                                     .analyzer = p->query->lucene.options.analyzer};
     if (field.data != NULL && slice_find_byte(field, '*') == field.len) {
         struct query *query = query__new(p->arena, QUERY_MATCH);
@@ -633,9 +635,9 @@ static void lucene_init(struct lucene *p, struct arena *arena, const struct quer
         p->fields = single;
         p->field_count = 1;
     }
-    bool everywhere = p->field_count == 0 || (p->field_count == 1 && slice_is(p->fields[0].name, "*"));
-    if (everywhere)
+    if (p->field_count == 1 && slice_is(p->fields[0].name, "*"))
         p->field_count = 0;
+    bool everywhere = p->field_count == 0 || query__names_all_fields(p->fields, p->field_count);
     p->lenient = query->lucene.options.lenient_given ? query->lucene.options.lenient : everywhere;
 }
 
@@ -658,88 +660,209 @@ int lucene_parse(struct arena *arena, const struct mapping *mapping, const struc
 
 /* --- simple_query_string ------------------------------------------------------------------------------------------ */
 
-static struct query *simple_group(struct lucene *p);
-
 /*
- * Removes a suffix such as "~1" or "~" (two edits) from a word.
- * Returns: false: the text has no such suffix.
+ * The syntax of Lucene's SimpleQueryParser, which accepts any text:
+ *
+ *     query := { [+ | "|"] {-} clause }
+ *     clause := word[*] | word~[N] | "phrase"[~N] | '(' query ')'
+ *
+ * A backslash before a character makes it an ordinary one. Characters that are no operator where
+ * they are, such as a bracket that is never closed, are passed over.
  */
-static bool take_edits(struct slice *text, unsigned *ret_edits)
+enum simple_operator { SIMPLE_NONE, SIMPLE_AND, SIMPLE_OR };
+
+/* One query of the grammar, while it is read. */
+struct simple {
+    struct query *top;             /* the clauses so far; NULL: none yet */
+    enum simple_operator previous; /* joins the clauses of `top`, a bool query; NONE: there is one clause */
+    enum simple_operator next;     /* read since the last clause; NONE: the default operator */
+};
+
+static void simple_query(struct lucene *p, struct simple *ret_simple);
+
+static bool ends_simple_word(char c)
 {
-    size_t at = text->len;
-    while (at > 0 && text->data[at - 1] >= '0' && text->data[at - 1] <= '9')
-        at--;
-    if (at < 2 || text->data[at - 1] != '~')
-        return false;
-    double edits = 2;
-    if (at < text->len && !slice_to_double(slice_from_offset(*text, at), &edits))
-        return false;
-    *ret_edits = edits > 2 ? 2 : (unsigned)edits;
-    text->len = at - 1;
-    return true;
+    return is_space(c) || strchr("\"|+()", c) != NULL;
 }
 
-static struct query *simple_clause(struct lucene *p)
+/* Finds the closing bracket of each opening one in a single pass; 0: it has none. */
+static void find_closing(struct lucene *p)
 {
-    struct lucene_term term;
-    if (take_char(p, '(') && p->depth < QUERY_DEPTH_MAX) {
-        p->depth++;
-        struct query *inner = simple_group(p);
-        p->depth--;
-        take_char(p, ')');
-        return inner;
+    size_t depth = 0;
+    uint32_t *open = arena_alloc(p->arena, (p->text.len + 1) * sizeof *open);
+    p->closing = arena_zalloc(p->arena, (p->text.len + 1) * sizeof *p->closing);
+    for (size_t i = 0; i < p->text.len; i++) {
+        if (p->text.data[i] == '\\')
+            i++;
+        else if (p->text.data[i] == '(')
+            open[depth++] = (uint32_t)i;
+        else if (p->text.data[i] == ')' && depth > 0)
+            p->closing[open[--depth]] = (uint32_t)i;
     }
-    if (take_char(p, '"')) {
-        struct query *phrase = parse_phrase(p, SLICE_NONE);
-        p->failed = false; /* an unclosed quotation extends to the end */
-        return phrase;
-    }
-    size_t start = p->at;
-    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && strchr("+|\"()", p->text.data[p->at]) == NULL)
-        p->at++;
-    if (p->at == start) {
-        p->at++;
-        return NULL;
-    }
-    term.text = (struct slice){p->text.data + start, p->at - start};
-    if (term.text.len > 1 && term.text.data[term.text.len - 1] == '*')
-        return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1}, SLICE_NONE);
-    unsigned edits = 0;
-    if (take_edits(&term.text, &edits) && edits > 0)
-        return make_pattern(p, SLICE_NONE, QUERY_FUZZY, term.text, edits == 1 ? SLICE_LIT("1") : SLICE_LIT("2"));
-    return make_words(p, SLICE_NONE, term.text, MATCH_BOOLEAN, 0);
 }
 
+/* Makes a query that matches all documents which a clause does not match. */
 static struct query *excluding(struct lucene *p, struct query *clause)
 {
     struct query *others = query__new(p->arena, QUERY_BOOL);
-    query__list_add(p->arena, &others->boolean.must, query_match_all(p->arena));
+    others->boolean.excludes = true;
     query__list_add(p->arena, &others->boolean.must_not, clause);
+    query__list_add(p->arena, &others->boolean.should, query_match_all(p->arena));
     return others;
 }
 
-static struct query *simple_group(struct lucene *p)
+static void add_simple_operand(struct lucene *p, struct query *query, enum simple_operator operator,
+                               struct query * clause)
 {
-    struct query *all = query__new(p->arena, QUERY_BOOL);
-    bool and_words = p->query->lucene.options.and_operator;
-    struct query_list *list = and_words ? &all->boolean.must : &all->boolean.should;
-    while (!at_end(p) && p->text.data[p->at] != ')') {
-        bool plus = take_char(p, '+');
-        bool bar = !plus && take_char(p, '|');
-        skip_space(p);
-        bool minus = take_char(p, '-');
-        if (p->at >= p->text.len)
-            break;
-        struct query *clause = simple_clause(p);
-        if (clause == NULL)
-            continue;
-        if (plus && list->count > 0 && list == &all->boolean.should)
-            query__list_add(p->arena, &all->boolean.must, list->items[--list->count]);
-        if (minus) /* a separate clause that matches all other documents */
-            clause = excluding(p, clause);
-        query__list_add(p->arena, plus ? &all->boolean.must : bar ? &all->boolean.should : list, clause);
+    query__list_add(p->arena, operator== SIMPLE_AND ? &query->boolean.must : & query->boolean.should, clause);
+}
+
+/*
+ * Adds a clause. If another operator joins it than those before, the query so far becomes the first
+ * operand: operators apply from left to right.
+ */
+static void add_simple(struct lucene *p, struct simple *simple, struct query *clause, bool negated)
+{
+    enum simple_operator by_default = p->query->lucene.options.and_operator ? SIMPLE_AND : SIMPLE_OR;
+    enum simple_operator operator= simple->next != SIMPLE_NONE ? simple->next : by_default;
+    simple->next = SIMPLE_NONE;
+    if (clause == NULL)
+        return;
+    if (negated)
+        clause = excluding(p, clause);
+    if (simple->top == NULL) {
+        simple->top = clause;
+        return;
     }
-    return all;
+    if (simple->previous != operator) {
+        struct query *both = query__new(p->arena, QUERY_BOOL);
+        add_simple_operand(p, both, operator, simple->top);
+        simple->top = both;
+        simple->previous = operator;
+    }
+    add_simple_operand(p, simple->top, operator, clause);
+}
+
+/*
+ * Consumes "~N" up to the end of the word.
+ * Returns: N; 2: no number follows; 0: what follows is no number, or it is negative.
+ */
+static unsigned take_distance(struct lucene *p)
+{
+    int64_t number = 2;
+    size_t start = ++p->at;
+    while (p->at < p->text.len && !ends_simple_word(p->text.data[p->at]))
+        p->at++;
+    if (p->at > start && (!slice_to_i64((struct slice){p->text.data + start, p->at - start}, &number) || number < 0))
+        return 0;
+    return number > 1000000 ? 1000000u : (unsigned)number;
+}
+
+static void simple_brackets(struct lucene *p, struct simple *simple, bool negated)
+{
+    size_t close = p->closing[p->at], end = p->text.len;
+    p->at++;
+    if (close == 0 || p->depth >= QUERY_DEPTH_MAX)
+        return;
+    if (close == p->at) { /* "()" takes the operator before it along */
+        simple->next = SIMPLE_NONE;
+    } else {
+        struct simple inner;
+        p->depth++;
+        p->text.len = close;
+        simple_query(p, &inner);
+        p->text.len = end;
+        p->depth--;
+        add_simple(p, simple, inner.top, negated);
+    }
+    p->at = close + 1;
+}
+
+static void simple_phrase(struct lucene *p, struct simple *simple, bool negated)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    size_t start = ++p->at;
+    bool escaped = false;
+    while (p->at < p->text.len && (escaped || p->text.data[p->at] != '"')) {
+        escaped = !escaped && p->text.data[p->at] == '\\';
+        if (!escaped)
+            buf_byte(&text, p->text.data[p->at]);
+        p->at++;
+    }
+    struct slice phrase = arena_copy(p->arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    if (p->at >= p->text.len) { /* never closed */
+        p->at = start;
+        return;
+    }
+    size_t close = p->at++;
+    if (close == start) {
+        simple->next = SIMPLE_NONE;
+        return;
+    }
+    unsigned slop = 0;
+    if (p->at + 1 < p->text.len && p->text.data[p->at] == '~')
+        slop = take_distance(p);
+    add_simple(p, simple, make_words(p, SLICE_NONE, phrase, MATCH_PHRASE, slop), negated);
+}
+
+static void simple_word(struct lucene *p, struct simple *simple, bool negated)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    bool escaped = false, prefix = false, similar = false;
+    while (p->at < p->text.len) {
+        char c = p->text.data[p->at];
+        if (!escaped && ends_simple_word(c))
+            break;
+        similar = !escaped && c == '~' && text.len > 0;
+        if (similar)
+            break;
+        prefix = !escaped && c == '*' && text.len > 0;
+        escaped = !escaped && c == '\\';
+        if (!escaped)
+            buf_byte(&text, c);
+        p->at++;
+    }
+    struct slice word = arena_copy(p->arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    unsigned edits = similar ? take_distance(p) : 0;
+    if (word.len == 0) /* a backslash at the end */
+        return;
+    if (edits > 0)
+        add_simple(p, simple,
+                   make_pattern(p, SLICE_NONE, QUERY_FUZZY, word, edits == 1 ? SLICE_LIT("1") : SLICE_LIT("2")),
+                   negated);
+    else if (prefix && !similar)
+        add_simple(p, simple,
+                   make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){word.data, word.len - 1}, SLICE_NONE),
+                   negated);
+    else
+        add_simple(p, simple, make_words(p, SLICE_NONE, word, MATCH_BOOLEAN, 0), negated);
+}
+
+/* Reads a query up to the end of p->text. */
+static void simple_query(struct lucene *p, struct simple *ret_simple)
+{
+    unsigned minuses = 0; /* directly before the clause; two negate each other */
+    *ret_simple = (struct simple){0};
+    while (p->at < p->text.len) {
+        char c = p->text.data[p->at];
+        bool negated = minuses % 2 == 1;
+        minuses = c == '-' ? minuses + 1 : 0;
+        if (c == '(') {
+            simple_brackets(p, ret_simple, negated);
+        } else if (c == '"') {
+            simple_phrase(p, ret_simple, negated);
+        } else if (c == '+' || c == '|') { /* the first of several applies, and none before the first clause */
+            if (ret_simple->next == SIMPLE_NONE && ret_simple->top != NULL)
+                ret_simple->next = c == '+' ? SIMPLE_AND : SIMPLE_OR;
+            p->at++;
+        } else if (c == ')' || c == '-' || is_space(c)) {
+            p->at++;
+        } else {
+            simple_word(p, ret_simple, negated);
+        }
+    }
 }
 
 struct query *lucene_parse_simple(struct arena *arena, const struct mapping *mapping, const struct query *query,
@@ -747,15 +870,16 @@ struct query *lucene_parse_simple(struct arena *arena, const struct mapping *map
 {
     struct problem ignored;
     struct lucene p;
+    struct simple simple;
     lucene_init(&p, arena, query, fields, field_count, &ignored);
     p.mapping = mapping;
-    struct query *all = query__new(arena, QUERY_BOOL);
-    while (!at_end(&p)) { /* an unmatched closing bracket is ignored */
-        query__list_add(arena, &all->boolean.must, simple_group(&p));
-        take_char(&p, ')');
-    }
-    if (all->boolean.must.count == 0)
+    skip_space(&p);
+    if (take_char(&p, '*') && at_end(&p))
+        return with_boost(query_match_all(arena), query->boost);
+    p.at = 0;
+    find_closing(&p);
+    simple_query(&p, &simple);
+    if (simple.top == NULL)
         return query__new(arena, QUERY_MATCH_NONE);
-    return with_minimum(with_boost(all->boolean.must.count == 1 ? all->boolean.must.items[0] : all, query->boost),
-                        query);
+    return with_minimum(with_boost(simple.top, query->boost), query);
 }

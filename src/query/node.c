@@ -113,6 +113,14 @@ struct query_field query__field_boost(struct slice text)
     return field;
 }
 
+bool query__names_all_fields(const struct query_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_is(fields[i].name, "*"))
+            return true;
+    return false;
+}
+
 /* Collects the scalars at a lookup's path as the values of the terms query. */
 struct lookup_values {
     struct arena *arena;

@@ -58,6 +58,7 @@ struct match_options {
     bool lenient_given;   /* `lenient` was set; false: lenient when all fields are searched */
     bool prefix_anywhere; /* MATCH_PHRASE_PREFIX is allowed on any field type */
     bool zero_terms_all;  /* zero_terms_query: all */
+    bool zero_terms_absent; /* a text without tokens, such as stop words, is no clause of its query string */
     unsigned slop;
     unsigned prefix_length;
 };
@@ -112,6 +113,7 @@ struct query {
             struct query_list must, filter, should, must_not;
             struct slice minimum_should_match;
             bool keep_pure_negative; /* adjust_pure_negative: false */
+            bool excludes;           /* of simple_query_string's minus: all documents but those of must_not */
         } boolean;
         struct {
             struct query_list queries; /* BOOSTING: positive, negative */
@@ -225,6 +227,8 @@ int query__take_zone(struct query_parser *parser, yyjson_val *value, const struc
 int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_flag) TL_MUST_USE;
 /* Splits "title^3" into name and boost. */
 struct query_field query__field_boost(struct slice text);
+/* Returns: whether one of the fields is "*". Values that do not fit a field are ignored then. */
+bool query__names_all_fields(const struct query_field *fields, size_t count);
 
 /* Returns: a query as 5.6 prints it in error messages: indented JSON with all defaults. */
 struct slice query__render(struct arena *arena, const struct query *query);

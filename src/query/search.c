@@ -620,7 +620,7 @@ static bool has_term_stats(const struct search *search)
 static bool can_stream(const struct search *search)
 {
     const struct search_request *request = search->request;
-    if (request->search_after != NULL || request->collapse.data != NULL)
+    if (request->search_after != NULL || request->collapse.data != NULL || request->aggregations != NULL)
         return false;
     if (request->sort_count > 0)
         return request->sort_count == 1 && request->sort[0].by == SORT_DOC && !request->sort[0].descending;
@@ -1225,7 +1225,12 @@ static int fill_window(struct search *search, struct search_cursor *cursor)
     cursor->queue.after = cursor->last;
     cursor->position = 0;
     search->ordinal = 0;
-    return collect(search, &cursor->queue);
+    struct aggregator *aggregator = search->aggregator;
+    if (cursor->last != NULL)
+        search->aggregator = NULL; /* it has all documents from the first window */
+    int r = collect(search, &cursor->queue);
+    search->aggregator = aggregator;
+    return r;
 }
 
 static int next_collecting(struct search *search, struct search_cursor *cursor, search_emit *emit, void *user)
@@ -1261,8 +1266,11 @@ static int next_page(const struct search_context *context, const struct search_r
                      struct problem *ret_problem)
 {
     tl_cleanup(cached_context_deinit) struct cached_context cached_context;
+    /* Only the first page has aggregations: they are bound to its arena, which is gone afterwards. */
+    struct search_request following = *request;
+    following.aggregations = NULL;
     struct search search = {.context = cached_context_init(&cached_context, context),
-                            .request = request,
+                            .request = cursor->begun ? &following : request,
                             .result = result,
                             .problem = ret_problem};
     search.count_to = UINT64_MAX;

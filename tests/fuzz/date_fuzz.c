@@ -24,9 +24,9 @@ static void check_printed(const struct date_format *format, int64_t millis, bool
 {
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
     int64_t again;
-    date_print(&first, format, millis);
+    date_print(&first, format, millis, NULL);
     if (date_parse(format, buf_as_slice(&first), false, &again) == 0) {
-        date_print(&second, format, again);
+        date_print(&second, format, again, NULL);
         if (whole)
             MUST(again == millis && slice_equal(buf_as_slice(&first), buf_as_slice(&second)));
     } else {

@@ -75,7 +75,7 @@ static void try_dates(struct arena *arena, struct slice format_text, struct slic
     if (date_format_parse(arena, format_text, DATE_RULES_FIRST, &format) == 0 &&
         date_parse_math(format, text, 0, true, &zone, &millis) == 0) {
         struct buf buf = BUF_INIT(1 << 16);
-        date_print(&buf, format, millis);
+        date_print(&buf, format, millis, NULL);
         buf_deinit(&buf);
     }
 }

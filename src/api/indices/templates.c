@@ -8,10 +8,23 @@
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
 
+#include <inttypes.h>
+
 static int template_done(struct request *request, struct command *command)
 {
     (void)command;
     return reply_acknowledged(request);
+}
+
+/* Returns: a template's body with an order, which is a parameter, unless it has one itself. */
+static struct slice with_order(struct request *request, yyjson_val *root, int32_t order)
+{
+    struct slice body = request_body(request);
+    if (order == 0 || json_get_lit(root, "order") != NULL)
+        return body;
+    struct slice members = slice_from_offset(body, slice_find_byte(body, '{') + 1);
+    return arena_printf(request->arena, "{\"order\":%" PRId32 "%s%.*s", order, yyjson_obj_size(root) > 0 ? "," : "",
+                        SLICE_ARG(members));
 }
 
 int handle_template_put(struct request *request)
@@ -29,7 +42,7 @@ int handle_template_put(struct request *request)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     struct command *command = command_new(COMMAND_TEMPLATE_PUT, typed ? DIALECT_5 : request->dialect);
     command->object.name = request_part(request, PART_NAME);
-    command->object.body = request_body(request);
+    command->object.body = with_order(request, doc.root, order);
     command->object.create = create;
     return request_submit(request, command, template_done);
 }

@@ -59,7 +59,7 @@ static int write_date(struct date_math_name *d, struct slice placeholder)
         return refuse(d, "unknown time zone");
     if (date_parse_math(date_format_default(DATE_RULES_7_10), math, d->now, false, &zone, &millis) != 0)
         return refuse(d, "failed to parse date math");
-    date_print(d->out, format, date_local(&zone, millis));
+    date_print(d->out, format, millis, &zone);
     return 0;
 }
 

@@ -170,6 +170,24 @@ static void test_path_visits_arrays_and_dotted_names(void **state)
 }
 
 /* Goal: of several members with one name, which 5.x accepts, the last one counts. */
+static void test_filter_keeps_included_empty_arrays_except_in_mappings(void **state)
+{
+    (void)state;
+    const struct slice excludes[] = {SLICE_LIT("*p")};
+    struct json_filter filter = {.excludes = excludes, .exclude_count = 1};
+    struct arena arena = ARENA_INIT;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    yyjson_val *document = parse(&arena, "{\"k\":[],\"l\":[{\"p\":1},{}],\"o\":{\"p\":1,\"q\":[]},\"m\":[[],[1]]}");
+    json_filter_source(&buf, document, &filter, DIALECT_7);
+    assert_slice_equal(buf_as_slice(&buf), "{\"k\":[],\"l\":[],\"o\":{\"q\":[]},\"m\":[[1]]}");
+    buf_clear(&buf);
+    filter.drops_empty_arrays = true;
+    json_filter_source(&buf, document, &filter, DIALECT_7);
+    assert_slice_equal(buf_as_slice(&buf), "{\"o\":{},\"m\":[[1]]}");
+    buf_deinit(&buf);
+    arena_deinit(&arena);
+}
+
 static void test_filter_and_merge_use_last_of_duplicate_members(void **state)
 {
     (void)state;
@@ -390,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_write_pretty_indents),
         cmocka_unit_test(test_writer_inserts_commas),
         cmocka_unit_test(test_path_visits_arrays_and_dotted_names),
+        cmocka_unit_test(test_filter_keeps_included_empty_arrays_except_in_mappings),
         cmocka_unit_test(test_filter_and_merge_use_last_of_duplicate_members),
         cmocka_unit_test(test_merge_keeps_order_and_detects_noop),
         cmocka_unit_test(test_filter_source_applies_includes_and_excludes),

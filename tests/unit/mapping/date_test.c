@@ -224,7 +224,7 @@ static unsigned check_printed(struct arena *arena, char *line)
 {
     char *name = strtok(line, " "), *millis = strtok(NULL, " "), *text = strtok(NULL, "");
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    date_print(&buf, format_by(arena, name, DATE_RULES_7_10), strtoll(millis, NULL, 10));
+    date_print(&buf, format_by(arena, name, DATE_RULES_7_10), strtoll(millis, NULL, 10), NULL);
     unsigned wrong = !slice_is(buf_as_slice(&buf), text);
     if (wrong)
         print_error("%s shows %.*s, 7.10 %s\n", name, SLICE_ARG(buf_as_slice(&buf)), text);
@@ -405,7 +405,7 @@ static void test_date_prints_in_format(void **state)
         const struct date_format *format = format_of(&arena, patterns[i]);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         int64_t again;
-        date_print(&buf, format, millis);
+        date_print(&buf, format, millis, NULL);
         assert_int_equal(date_parse(format, buf_as_slice(&buf), false, &again), 0);
         if (again != millis && i != 1)
             fail_msg("%s: %.*s", patterns[i], SLICE_ARG(buf_as_slice(&buf)));
@@ -415,6 +415,44 @@ static void test_date_prints_in_format(void **state)
 }
 
 /* Asked of 7.10; it takes no negative epoch numbers, but those are printed so that they can be parsed. */
+static void test_date_prints_offset_of_zone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format;
+        int32_t seconds;
+        const char *text;
+    } rows[] = {
+        {"strict_date_time", 7200, "2020-07-08T15:04:05.000+02:00"},
+        {"strict_date_time", 0, "2020-07-08T13:04:05.000Z"},
+        {"basic_date_time", -19800, "20200708T073405.000-05:30"},
+        {"strict_date_optional_time", -19800, "2020-07-08T07:34:05.000-05:30"},
+        {"yyyy-MM-dd'T'HH:mm:ssXXX", 7200, "2020-07-08T15:04:05+02:00"},
+        {"HH:mm X", 7200, "15:04 +02"},
+        {"HH:mm X", -19800, "07:34 -0530"},
+        {"HH:mm XX", 7200, "15:04 +0200"},
+        {"HH:mm x", 0, "13:04 +00"},
+        {"HH:mm xxx", 0, "13:04 +00:00"},
+        {"HH:mm Z", 7200, "15:04 +0200"},
+        {"HH:mm ZZZZZ", 7200, "15:04 +02:00"},
+        {"HH:mm z", 7200, "15:04 +02:00"},
+        {"epoch_second", 7200, "1594213445"},
+    };
+    struct arena arena = ARENA_INIT;
+    int64_t millis;
+    assert_int_equal(
+        date_parse(date_format_default(DATE_RULES_FIRST), SLICE_LIT("2020-07-08T13:04:05Z"), false, &millis), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct zone zone = zone_fixed(rows[i].seconds);
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        date_print(&buf, format_of(&arena, rows[i].format), millis, &zone);
+        if (!slice_is(buf_as_slice(&buf), rows[i].text))
+            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
 static void test_date_prints_signs_and_fractions(void **state)
 {
     (void)state;
@@ -435,7 +473,7 @@ static void test_date_prints_signs_and_fractions(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         int64_t again;
-        date_print(&buf, format_of(&arena, rows[i].format), rows[i].millis);
+        date_print(&buf, format_of(&arena, rows[i].format), rows[i].millis, NULL);
         if (!slice_is(buf_as_slice(&buf), rows[i].text))
             fail_msg("%s: %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
         assert_int_equal(date_parse(format_of(&arena, rows[i].format), buf_as_slice(&buf), false, &again), 0);
@@ -543,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_date_math_uses_zone),
         cmocka_unit_test(test_date_rounds_up_in_format),
         cmocka_unit_test(test_date_prints_in_format),
+        cmocka_unit_test(test_date_prints_offset_of_zone),
         cmocka_unit_test(test_date_prints_signs_and_fractions),
         cmocka_unit_test(test_date_split_and_join_equal_day_count),
         cmocka_unit_test(test_date_extremes_do_not_overflow),

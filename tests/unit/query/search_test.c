@@ -105,7 +105,10 @@ static const struct example examples[] = {
     {"{\"query\": {\"query_string\": {\"query\": \"k:red AND NOT n:2\"}}}", "a"},
     {"{\"query\": {\"query_string\": {\"query\": \"n:[2 TO 5]\"}}}", "b c"},
     {"{\"query\": {\"query_string\": {\"query\": \"dog\"}}}", "c"},
-    {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"]}}}", "a"},
+    {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"], "
+     "\"default_operator\": \"and\"}}}",
+     "a"},
+    {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"]}}}", "a b d e"},
     {"{\"query\": {\"bool\": {\"must\": {\"term\": {\"k\": \"red\"}}, \"must_not\": {\"term\": {\"n\": "
      "1}}}}}",
      "b"},
@@ -691,6 +694,38 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
 }
 
 /*
+ * Checks that the first page of a cursor has the aggregations of all documents, and no other has any. Each
+ * page has an arena of its own, as in a scroll.
+ */
+static void check_cursor_aggregations(struct fixture *f, const char *body, int32_t size, const char *expected)
+{
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem = {0};
+    struct search_request request;
+    struct query_parser parser = {.arena = &arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
+    struct search_cursor *cursor = search_cursor_new();
+    search_request_init(&request);
+    assert_int_equal(json_parse(&arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
+    assert_int_equal(search_request_parse(&parser, doc.root, &request), 0);
+    request.size = size;
+    bool more = true;
+    for (int page = 0; more; page++) {
+        struct arena page_arena = ARENA_INIT;
+        struct search_result result;
+        fixture_context(f, &page_arena, false);
+        assert_int_equal(search_next(&f->context, &request, cursor, &result, &problem), 0);
+        more = result.hit_count > 0;
+        if (!slice_is(buf_as_slice(&result.aggregations), page == 0 ? expected : ""))
+            fail_msg("%s, page %d: %.*s", body, page, SLICE_ARG(buf_as_slice(&result.aggregations)));
+        search_result_deinit(&result);
+        arena_deinit(&page_arena);
+    }
+    search_cursor_free(cursor);
+    arena_deinit(&arena);
+}
+
+/*
  * A search at a timestamp below the history limit reports it, with a plan by entries (which then
  * have no candidates) as with a full scan.
  */
@@ -732,6 +767,14 @@ static void test_cursor_pages_equal_whole_search(void **state)
         make_document(&rng, &doc);
         snprintf(doc.id, sizeof doc.id, "%03d", i);
         fixture_write(&f, &(const char *){doc.id}, &(const char *){doc.source}, 1, false);
+    }
+    static const char *const counting[] = {
+        "{\"aggs\": {\"c\": {\"value_count\": {\"field\": \"_index\"}}}}",
+        "{\"sort\": \"_doc\", \"aggs\": {\"c\": {\"value_count\": {\"field\": \"_index\"}}}}",
+        "{\"sort\": \"n\", \"aggs\": {\"c\": {\"value_count\": {\"field\": \"_index\"}}}}"};
+    for (size_t i = 0; i < sizeof counting / sizeof *counting; i++) {
+        check_cursor_aggregations(&f, counting[i], 7, "{\"c\":{\"value\":200}}");
+        check_cursor_aggregations(&f, counting[i], 1000, "{\"c\":{\"value\":200}}");
     }
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         check_cursor(&f, bodies[i], 7);
