@@ -129,6 +129,12 @@ class Creation(Hosts):
             self.await_live(host)
         self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
 
+    def test_host_is_called_by_its_advertised_name(self):
+        host = self.host("a", "--advertise", "store.example:9200")
+        self.assertEqual(self.listed(host)["a"]["address"], "store.example:9200")
+        self.assertEqual(host.ask("GET", "/_cat/hosts", headers={"Host": "store.example:9200"})[0], 200)
+        self.assertEqual(host.ask("GET", "/_cat/hosts", headers={"Host": "other.example:9200"})[0], 403)
+
     def test_host_without_another_one_to_copy_from_waits_for_it(self):
         """It reports why no checkpoint comes, starts when one does, and has lost no memory by its attempts."""
         first = self.host("a")
