@@ -302,6 +302,8 @@ static void join_if_out(struct journal *journal, uint64_t *warned)
                     "copy of this one, or with another address, or its lease is not over. Stop it, or give this one "
                     "another --node-name",
                     journal->cluster->name);
+    else if (r == TL_ERR_NO_SPACE)
+        log_warning("this host is not in the cluster yet: etcd, which has the log, has reached its quota");
     else
         log_warning("this host is not in the cluster yet: the log cannot be reached");
     *warned = clock_boot_us();
