@@ -464,6 +464,15 @@ void arguments_address(const struct argp_state *state, const char *text, char **
     *ret_host = host_len > 0 ? mem_strdup(text, host_len) : mem_strdup("127.0.0.1", 9);
 }
 
+char *arguments_host_of(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon != NULL ? (size_t)(colon - address) : strlen(address);
+    if (len >= 2 && address[0] == '[' && address[len - 1] == ']')
+        return mem_strdup(address + 1, len - 2);
+    return mem_strdup(address, len);
+}
+
 char *arguments_path(char *text)
 {
     char *colon = strchr(text, ':');

@@ -58,6 +58,9 @@ uint64_t arguments_number(const struct argp_state *state, const char *option, co
 /* Splits "HOST:PORT", "[::1]:PORT" or "PORT". Owns: the caller, *ret_host; mem_free. */
 void arguments_address(const struct argp_state *state, const char *text, char **ret_host, uint16_t *ret_port);
 
+/* Returns: the host of HOST:PORT, without the brackets of an IPv6 address. Owns: the caller; mem_free. */
+char *arguments_host_of(const char *address);
+
 /* Cuts "INDEX:PATH" after INDEX. Returns: PATH, or NULL if it is absent. */
 char *arguments_path(char *text);
 

@@ -102,6 +102,12 @@ void attach_stream_deinit(struct attach_stream *stream)
     mem_free(stream->server);
 }
 
+/* Returns: whether the same request gets the same reply again: a refusal, except for a reason that passes. */
+static bool is_final(long status)
+{
+    return status >= 400 && status < 500 && status != 404 && status != 408 && status != 429;
+}
+
 static void on_end(struct attach_stream *stream, CURL *curl)
 {
     long status = 0;
@@ -114,6 +120,8 @@ static void on_end(struct attach_stream *stream, CURL *curl)
     stream->attached = false;
     stream->failed = !stream->now->stood && status != 404;
     stream->lost = stream->lost || status == 404;
+    if (!stream->stood && is_final(status))
+        stream->refused = status;
 }
 
 void attach_stream_wait(struct attach_stream *stream, int fd, uint64_t wait_us)
@@ -147,7 +155,7 @@ void attach_stream_wake(struct attach_stream *stream)
 bool attach_stream_await(struct attach_stream *stream)
 {
     uint64_t end = clock_boot_us() + stream->ttl_us / AWAIT_PARTS;
-    while (!stream->stood && !stream->lost && clock_boot_us() < end)
+    while (!stream->stood && !stream->lost && stream->refused == 0 && clock_boot_us() < end)
         attach_stream_wait(stream, -1, end - clock_boot_us());
     return stream->stood;
 }

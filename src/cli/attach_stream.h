@@ -38,15 +38,16 @@ struct attach_stream {
     bool failed;        /* the last attempt to attach had no answer */
     bool stood;         /* a line has arrived: the server knows whose end ends the session */
     bool lost;          /* the session has ended */
+    long refused;       /* status of a reply before the first line that a repetition would not change; 0: none */
 };
 
 void attach_stream_init(struct attach_stream *stream, const char *url, const char *session, uint64_t ttl_us);
 void attach_stream_deinit(struct attach_stream *stream);
 
 /*
- * Waits until the first line, half of the time to live at most. Until it has, our death would
- * go unnoticed, and the session live on to the end of its lease.
- * Returns: false when it does not answer, or refuses.
+ * Waits for the first line, for half of the time to live at most. Until it has arrived the server
+ * does not notice the end of this process, and the session lives to the end of its lease.
+ * Returns: whether it has arrived; false at once if the session is `lost` or the request `refused`.
  */
 bool attach_stream_await(struct attach_stream *stream);
 

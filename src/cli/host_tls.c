@@ -7,17 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cli/arguments.h"
 #include "http/reason.h"
-
-/* Returns: the host of HOST:PORT, without the brackets of an IPv6 address; mem_free. */
-static char *host_of(const char *address)
-{
-    const char *colon = strrchr(address, ':');
-    size_t len = colon != NULL ? (size_t)(colon - address) : strlen(address);
-    if (len >= 2 && address[0] == '[' && address[len - 1] == ']')
-        return mem_strdup(address + 1, len - 2);
-    return mem_strdup(address, len);
-}
 
 static int read_chain(const char *file, gnutls_x509_crt_t **ret_chain, unsigned *ret_count)
 {
@@ -70,7 +61,7 @@ int host_tls_check(const char *cert, const char *ca, const char *address, char *
     gnutls_x509_trust_list_t trusted;
     gnutls_x509_crt_t *chain = NULL;
     unsigned count = 0;
-    tl_cleanup(mem_freep) char *name = host_of(address);
+    tl_cleanup(mem_freep) char *name = arguments_host_of(address);
     if (gnutls_x509_trust_list_init(&trusted, 0) < 0)
         return reason_fail(ret_reason, "%s", gnutls_strerror(GNUTLS_E_MEMORY_ERROR));
     int r = ca != NULL ? gnutls_x509_trust_list_add_trust_file(trusted, ca, NULL, GNUTLS_X509_FMT_PEM, 0, 0)

@@ -385,13 +385,18 @@ static bool close_session(struct client *client, const struct held *held, const 
     return client_request(client, "DELETE", path.data, SLICE_NONE, left_us) != 404;
 }
 
-/* Nothing is taken before the server would notice our death. */
+/* Waits until the server notices the end of this process; no lock is requested before. */
 static int await_stream(struct attach_stream *stream)
 {
     if (attach_stream_await(stream))
         return 0;
-    fprintf(stderr, "tidelock lock: the server does not attach the session%s\n",
-            stream->lost ? ": it is lost" : ": no answer to GET /_session/{id}/_attach");
+    fprintf(stderr, "tidelock lock: the server does not attach the session");
+    if (stream->lost)
+        fprintf(stderr, ": it is lost\n");
+    else if (stream->refused != 0)
+        fprintf(stderr, ": the answer to GET /_session/{id}/_attach is %ld\n", stream->refused);
+    else
+        fprintf(stderr, ": no answer to GET /_session/{id}/_attach\n");
     return EXIT_FAILED;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "api/cluster/hosts.h"
@@ -27,6 +28,8 @@ enum { ID_BYTES = 33, SECRET_BYTES = 65, TEXT_BYTES_MAX = 512, STALL_US = 1000 }
 #define ATTEMPT_US (2 * TL_SECOND)
 #define TELL_US (5 * TL_SECOND)
 #define COPY_US (600 * TL_SECOND)
+#define COPY_PAUSE_MIN_US (500 * TL_MS)    /* between two attempts to copy a checkpoint */
+#define COPY_PAUSE_MAX_US (60 * TL_SECOND) /* the same, if this host cannot store it */
 
 enum state { STATE_NONE, STATE_CREATING, STATE_FOUNDING, STATE_COPYING, STATE_MEMBER };
 static const char *const state_names[] = {"none", "creating", "founding", "copying", "member"};
@@ -287,21 +290,43 @@ static void make_folders(char *path, size_t from)
     }
 }
 
+/* Why a copy failed; zeros: no host could be asked for it. */
+struct copy_failure {
+    bool is_named;            /* a live host has this one's name */
+    int cause;                /* errno: this host cannot store the checkpoint; 0: it could */
+    char why[TEXT_BYTES_MAX]; /* the same as text */
+    uint64_t bytes;           /* free space without which the next attempt would fail, too; 0: unknown */
+};
+
 /* Notes why a path of this host cannot be written, by errno. Returns: TL_ERR_IO. */
-static int note_unwritten(const char *path, char why[TEXT_BYTES_MAX])
+static int note_unwritten(const char *path, struct copy_failure *failure)
 {
-    snprintf(why, TEXT_BYTES_MAX, "%s: %s", path, strerror(errno));
+    failure->cause = errno;
+    snprintf(failure->why, sizeof failure->why, "%s: %s", path, strerror(failure->cause));
     return tl_trace(TL_ERR_IO);
 }
 
-/* Copies a file of a checkpoint. `why`: the cause of a failure of this host, else unchanged. */
+/* Returns: the free bytes of a folder's disk; UINT64_MAX: unknown. */
+static uint64_t free_bytes(const char *folder)
+{
+    struct statvfs space;
+    return statvfs(folder, &space) != 0 ? UINT64_MAX : (uint64_t)space.f_bavail * space.f_frsize;
+}
+
+/* A request ends without a reply when the server stops, if `context` has its member_options. */
+static bool gives_up(const struct client *client)
+{
+    return client->context != NULL && is_stopping(client->context);
+}
+
+/* Copies a file of a checkpoint. */
 static int copy_file(struct client *client, const char *checkpoint, const char *file, uint64_t bytes, const char *into,
-                     char why[TEXT_BYTES_MAX])
+                     struct copy_failure *failure)
 {
     tl_cleanup(mem_freep) char *path = path_in(into, file);
     make_folders(path, strlen(into) + 1);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int r = fd < 0 ? note_unwritten(path, why) : 0;
+    int r = fd < 0 ? note_unwritten(path, failure) : 0;
     for (uint64_t at = 0; r == 0 && at < bytes;) {
         struct buf ask = BUF_INIT(BUF_UNLIMITED);
         buf_printf(&ask, "/_cluster/_checkpoint/%s?file=", checkpoint);
@@ -314,17 +339,42 @@ static int copy_file(struct client *client, const char *checkpoint, const char *
         if (status != 200 || len == 0)
             r = tl_trace(TL_ERR_IO);
         else if (file_write_all(fd, client->body.data, len) != 0)
-            r = note_unwritten(path, why);
+            r = note_unwritten(path, failure);
         at += len;
     }
     if (r == 0 && fsync(fd) != 0)
-        r = note_unwritten(path, why);
+        r = note_unwritten(path, failure);
     if (fd >= 0)
         close(fd);
     return r;
 }
 
-static int copy_files(struct client *client, yyjson_val *reply, const char *into, char why[TEXT_BYTES_MAX])
+/* Returns: whether a file of a checkpoint is of use: its log is not, since a host's is in etcd. */
+static bool is_copied(const char *file)
+{
+    return strncmp(file, "log/", strlen("log/")) != 0;
+}
+
+/* Refuses a checkpoint that the disk has no space for, before any of it is copied. */
+static int check_space(yyjson_val *files, const char *into, struct copy_failure *failure)
+{
+    uint64_t bytes = 0, free = free_bytes(into);
+    for (size_t i = 0; i < yyjson_arr_size(files); i++) {
+        yyjson_val *one = yyjson_arr_get(files, i);
+        const char *file = yyjson_get_str(yyjson_obj_get(one, "file"));
+        bytes += file != NULL && is_copied(file) ? yyjson_get_uint(yyjson_obj_get(one, "bytes")) : 0;
+    }
+    if (bytes <= free)
+        return 0;
+    failure->cause = ENOSPC;
+    failure->bytes = bytes;
+    snprintf(failure->why, sizeof failure->why, "%s: the checkpoint has %" PRIu64 " bytes, and %" PRIu64 " are free",
+             into, bytes, free);
+    return TL_ERR_NO_SPACE;
+}
+
+static int copy_files(const struct member_options *o, struct client *client, yyjson_val *reply, const char *into,
+                      struct copy_failure *failure)
 {
     char checkpoint[64] = "";
     yyjson_doc *kept = tl_steal(client->json); /* further replies take its place */
@@ -332,15 +382,17 @@ static int copy_files(struct client *client, yyjson_val *reply, const char *into
     if (name != NULL)
         snprintf(checkpoint, sizeof checkpoint, "%s", name);
     yyjson_val *files = yyjson_obj_get(reply, "files");
-    int r = checkpoint[0] == '\0' ? tl_trace(TL_ERR_CORRUPT) : 0;
+    int r = checkpoint[0] == '\0' ? tl_trace(TL_ERR_CORRUPT) : check_space(files, into, failure);
+    client->context = (void *)(uintptr_t)o;
     for (size_t i = 0; r == 0 && i < yyjson_arr_size(files); i++) {
         yyjson_val *one = yyjson_arr_get(files, i);
         const char *file = yyjson_get_str(yyjson_obj_get(one, "file"));
         if (file == NULL || file[0] == '/' || strstr(file, "..") != NULL)
             r = tl_trace(TL_ERR_CORRUPT);
-        else
-            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into, why);
+        else if (is_copied(file))
+            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into, failure);
     }
+    client->context = NULL; /* the other host keeps the checkpoint until it is deleted */
     char path[128];
     snprintf(path, sizeof path, "/_cluster/_checkpoint/%s", checkpoint);
     if (client_request(client, "DELETE", path, SLICE_NONE, ATTEMPT_US) == 0)
@@ -369,14 +421,8 @@ static struct peer_address address_in(struct slice about)
     return peer;
 }
 
-/* Why a copy failed; empty: no host could be asked for it. */
-struct copy_failure {
-    bool is_named;            /* a live host has this one's name */
-    char why[TEXT_BYTES_MAX]; /* what this host cannot write */
-};
-
-/* Copies a checkpoint of a host. Returns: whether the copy is complete. */
-static bool copy_from(const struct member_options *o, struct slice about, const char *secret,
+/* Copies a checkpoint of a host. `tells`: why no checkpoint came is logged. Returns: whether the copy is complete. */
+static bool copy_from(const struct member_options *o, struct slice about, const char *secret, bool tells,
                       struct copy_failure *failure)
 {
     tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
@@ -389,27 +435,26 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     client_init(&client, url.data);
     client.option_prefix = "cluster-";
     client.absent_advice = NULL;
+    client.gives_up = gives_up;
     client_header(&client, API_CLUSTER_SECRET_HEADER, secret);
     long status = client_request(&client, "POST", "/_cluster/_checkpoint", SLICE_NONE, COPY_US);
     int r = status == 200 && client_json(&client) != NULL ? 0 : TL_ERR_IO;
     if (r == 0 && mkdir(incoming, 0700) != 0)
-        r = note_unwritten(incoming, failure->why);
+        r = note_unwritten(incoming, failure);
     if (r == 0)
-        r = copy_files(&client, client_json(&client), incoming, failure->why);
-    if (r != 0) {
+        r = copy_files(o, &client, client_json(&client), incoming, failure);
+    if (r != 0 && failure->cause == 0 && tells && !is_stopping(o))
         log_warning("no checkpoint came from %s: %s", url.data,
-                    status != 200             ? client_error(&client, status)
-                    : failure->why[0] != '\0' ? failure->why
-                                              : error_text(r));
+                    status != 200 ? client_error(&client, status) : error_text(r));
+    if (r != 0)
         file_remove_tree(incoming); /* which may fill the disk */
-    }
     client_deinit(&client);
     buf_deinit(&url);
     return r == 0;
 }
 
 /* Returns: whether a copy is complete. */
-static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret,
+static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret, bool tells,
                           struct copy_failure *ret_failure)
 {
     struct cmdlog_hosts *hosts;
@@ -417,11 +462,11 @@ static bool copy_from_any(const struct member_options *o, struct cmdlog *log, co
     *ret_failure = (struct copy_failure){.is_named = false};
     if (cmdlog_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
         return false;
-    for (size_t i = 0; i < hosts->count && !done && !is_stopping(o); i++)
+    for (size_t i = 0; i < hosts->count && !done && ret_failure->cause == 0 && !is_stopping(o); i++)
         if (slice_equal(hosts->hosts[i].name, o->name))
             ret_failure->is_named = true;
         else
-            done = copy_from(o, hosts->hosts[i].about, secret, ret_failure);
+            done = copy_from(o, hosts->hosts[i].about, secret, tells, ret_failure);
     mem_free(hosts);
     return done;
 }
@@ -445,38 +490,61 @@ static int take_copy(const char *data)
     return sync_folder(data);
 }
 
-/* Logs that no checkpoint could be copied; at most once in TELL_US, as warn_unreachable(). */
-static void warn_no_copy(const struct member_options *o, const struct copy_failure *failure, uint64_t *told)
+/* The attempts to copy a checkpoint. */
+struct copy_attempts {
+    uint64_t told;     /* boot clock: the last line about hosts that cannot be asked */
+    int told_cause;    /* copy_failure.cause of the attempt before this one; it has been logged */
+    uint64_t pause_us; /* after this attempt */
+};
+
+/* Logs that no checkpoint could be copied: once if this host cannot store it, else each TELL_US. */
+static void warn_no_copy(const struct member_options *o, const struct copy_failure *failure,
+                         struct copy_attempts *attempts)
 {
-    if (clock_boot_us() - *told < TELL_US)
-        return;
-    if (failure->why[0] != '\0')
+    if (failure->cause != 0 && failure->cause != attempts->told_cause)
         log_warning("this host needs a checkpoint of another one, and cannot store it: %s; trying again", failure->why);
-    else
+    attempts->told_cause = failure->cause;
+    if (clock_boot_us() - attempts->told < TELL_US)
+        return;
+    if (failure->cause == 0)
         log_warning("this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
                     "waiting for one");
     if (failure->is_named)
         log_warning("a live host has the name of this one, %.*s; if that is not its own previous process, give this "
                     "one another --node-name",
                     SLICE_ARG(o->name));
-    *told = clock_boot_us();
+    attempts->told = clock_boot_us();
+}
+
+/*
+ * Waits before the next attempt. Each attempt makes the other host write a checkpoint, so pauses grow
+ * while this host cannot store one, unless its disk has enough space again.
+ */
+static void await_attempt(const struct member_options *o, const struct copy_failure *failure,
+                          struct copy_attempts *attempts)
+{
+    uint64_t longer = 2 * attempts->pause_us < COPY_PAUSE_MAX_US ? 2 * attempts->pause_us : COPY_PAUSE_MAX_US;
+    attempts->pause_us = failure->cause == 0 || longer == 0 ? COPY_PAUSE_MIN_US : longer;
+    uint64_t until = clock_boot_us() + attempts->pause_us;
+    while (clock_boot_us() < until && !is_stopping(o) && (failure->bytes == 0 || free_bytes(o->data) < failure->bytes))
+        usleep(100 * STALL_US);
 }
 
 static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity,
                 const struct genesis *genesis)
 {
-    uint64_t told = 0;
+    struct copy_attempts attempts = {.told = 0};
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     if (identity->state == STATE_NONE)
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
     int r = write_identity(o->data, identity);
     struct copy_failure failure;
-    while (r == 0 && !copy_from_any(o, log, genesis->secret, &failure)) {
+    while (r == 0 && !copy_from_any(o, log, genesis->secret, clock_boot_us() - attempts.told >= TELL_US, &failure)) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
-        warn_no_copy(o, &failure, &told);
-        usleep(500 * STALL_US);
+        warn_no_copy(o, &failure, &attempts);
+        await_attempt(o, &failure, &attempts);
     }
     if (r == 0)
         r = take_copy(o->data);
@@ -598,6 +666,12 @@ static int settle_ends(const struct member_options *o, struct cluster_member *me
     int r = at_work_open(slice_from(o->data), durable_boot(boot), &member->at_work);
     if (r == 0)
         r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);
+    if (r == TL_ERR_NO_SPACE && *ret_reason == NULL) /* for the checkpoint by which it becomes a known host */
+        return refuse(
+            r, ret_reason,
+            "etcd, which has the log of the cluster, has reached its quota, so this host cannot join: remove "
+            "other programs' keys from etcd or raise its --quota-backend-bytes, defragment it, and disarm its "
+            "alarm (docs/cluster.md, \"Space in etcd\")");
     return r == POISON_REFUSED ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 

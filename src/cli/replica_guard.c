@@ -161,8 +161,12 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     attach_stream_init(&guard->stream, guard->client.url, guard->session, TTL_US);
     guard->running = true;
     if (!attach_stream_await(&guard->stream)) {
-        replica_print("the source does not attach the session");
-        status = CLIENT_EXIT_ABSENT;
+        long refused = guard->stream.refused;
+        if (refused != 0)
+            replica_print("the source does not attach the session: it answers %ld", refused);
+        else
+            replica_print("the source does not attach the session");
+        status = client_exit(refused);
     }
     if (status == 0)
         status = take_lock(guard, name);

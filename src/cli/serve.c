@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -58,6 +59,7 @@ struct serve_options {
     const char *cluster_name;
     struct cluster_options cluster; /* no URL: a single host */
     const char *advertise; /* address for the other hosts; NULL: the address of --listen */
+    char *advertised_host; /* of `advertise`, without the port; NULL: none */
     const char *group;
     uint64_t host_lease_us, clock_skew_us;
     uint64_t catch_up, cluster_quota;
@@ -224,8 +226,8 @@ static const struct argp_option options[] = {
      "http://A:2379,http://B:2379/PREFIX, or with https:// in each (no cluster)",
      5},
     CLUSTER_TLS_OPTIONS(5),
-    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "The address at which the other hosts reach this one (as --listen)",
-     5},
+    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0,
+     "The address at which the other hosts reach this one; needed if --listen is for all addresses (as --listen)", 5},
     {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one belongs to (default)", 5},
     {"clock-skew", OPTION_CLOCK_SKEW, "TIME", 0,
      "A host whose clock is further than this above the median of the live hosts' clocks proposes the median's time "
@@ -377,6 +379,28 @@ static const char *option_of_cluster(const struct serve_options *o)
     return NULL;
 }
 
+/*
+ * Returns: whether a host is an address that means all addresses of a machine, in any form that
+ *          http_open() accepts (0.0.0.0, 0, ::, ::ffff:0.0.0.0), rather than one that can be called.
+ */
+static bool is_unspecified(const char *host)
+{
+    const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    if (getaddrinfo(host, NULL, &numeric, &found) != 0)
+        return false;
+    static const struct in6_addr mapped = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    const struct sockaddr *address = found->ai_addr;
+    bool is = false;
+    if (address->sa_family == AF_INET)
+        is = ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
+    else if (address->sa_family == AF_INET6)
+        is = IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr) ||
+             memcmp(&((const struct sockaddr_in6 *)address)->sin6_addr, &mapped, sizeof mapped) == 0;
+    freeaddrinfo(found);
+    return is;
+}
+
 /* Refuses an --advertise that no other host could call. */
 static void check_advertised(const struct argp_state *state, const char *address)
 {
@@ -385,6 +409,12 @@ static void check_advertised(const struct argp_state *state, const char *address
         arguments_error(state, "--advertise: '%s' is not HOST:PORT", address);
     else
         (void)arguments_number(state, "advertise", colon + 1, 1, UINT16_MAX);
+    tl_cleanup(mem_freep) char *host = arguments_host_of(address);
+    if (is_unspecified(host))
+        arguments_error(state,
+                        "--advertise: '%s' means all addresses of a machine; name one at which the other hosts "
+                        "reach this one",
+                        address);
 }
 
 static void check_cluster(const struct argp_state *state, const struct serve_options *o)
@@ -395,6 +425,11 @@ static void check_cluster(const struct argp_state *state, const struct serve_opt
     else if (o->cluster.url != NULL && o->http.port == 0 && o->advertise == NULL)
         arguments_error(state, "--listen with port 0 needs --advertise in a cluster: the other hosts reach this one at "
                                "that address");
+    else if (o->cluster.url != NULL && o->advertise == NULL && is_unspecified(o->host))
+        arguments_error(state,
+                        "--listen: '%s' means all addresses of this machine, so a cluster needs --advertise HOST:PORT, "
+                        "the one at which the other hosts reach this one",
+                        o->host);
     else
         (void)cluster_options_check_pair(state, &o->cluster);
 }
@@ -482,6 +517,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_ADVERTISE:
         check_advertised(state, text);
         o->advertise = text;
+        mem_free(o->advertised_host);
+        o->advertised_host = arguments_host_of(text);
         break;
     case OPTION_GROUP: o->group = text; break;
     case OPTION_CLOCK_SKEW:
@@ -1145,6 +1182,8 @@ static void share(struct serve_options *o)
         o->stop_us = o->grace_us + 20 * TL_SECOND;
     o->http.host = o->host;
     add_host_name(o, o->host);
+    if (o->advertised_host != NULL)
+        add_host_name(o, o->advertised_host); /* by which the other hosts call this one */
     o->http.host_names = o->host_names;
     o->store.directory = o->journal.directory = o->api.data_directory = slice_from(o->data);
     o->journal.limits = &o->limits;
@@ -1201,6 +1240,7 @@ static void free_options(struct serve_options *o)
 {
     mem_free(o->host_names);
     mem_free(o->host);
+    mem_free(o->advertised_host);
     config_free(&o->config);
     config_free(&o->latest);
 }

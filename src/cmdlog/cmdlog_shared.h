@@ -64,7 +64,7 @@ struct cmdlog_hosts {
  * Begins a life of this host and keeps its lease alive; an earlier life of this log object ends
  * first.
  * Returns: 0 and the life, higher than all before; CMDLOG_EXISTS: a member has this name, perhaps
- * an earlier process of this host whose lease has not expired; CMDLOG_UNREACHABLE.
+ * an earlier process of this host whose lease has not expired; CMDLOG_UNREACHABLE; TL_ERR_NO_SPACE.
  */
 int cmdlog_join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life) TL_MUST_USE;
 

@@ -17,8 +17,6 @@
 #define WARN_INTERVAL_US (5 * TL_SECOND) /* interval of the warnings of a start that waits */
 #define STOP_POLL_US (100 * TL_MS)       /* polling interval of a start for its stop */
 #define DRAIN_US (5 * TL_SECOND)         /* limit of ordering queued commands while stopping */
-/* Age of an in-flight entry at which the log is asked for its outcome. */
-#define CHECK_INFLIGHT_US TL_SECOND
 
 static char *copy_text(struct slice text)
 {
@@ -165,47 +163,6 @@ void cluster__expire_commands(struct journal *journal)
     cluster__complete_commands(&refused);
 }
 
-/*
- * Asks the log for the outcome of the oldest entry that is late: an entry rejected for lack of
- * space never appears in the order.
- */
-static void check_inflight(struct journal *journal)
-{
-    struct cluster *cluster = journal->cluster;
-    struct list refused = LIST_INIT(refused);
-    uint64_t now = journal__boot(journal), number = 0;
-    cmdlog_position position;
-    pthread_mutex_lock(&journal->queue_lock);
-    list_for_each(link, &cluster->inflight)
-    {
-        const struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
-        if (entry->log_number != 0 && now - entry->submitted >= CHECK_INFLIGHT_US) {
-            number = entry->log_number;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&journal->queue_lock);
-    if (number == 0 || cmdlog_outcome(cluster->log, number, clock_boot_us(), &position) != TL_ERR_NO_SPACE)
-        return;
-    pthread_mutex_lock(&journal->queue_lock);
-    list_for_each_safe(link, following, &cluster->inflight)
-    {
-        struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
-        if (entry->log_number != number)
-            continue;
-        while (!list_empty(&entry->commands)) {
-            struct command *command = list_entry(entry->commands.next, struct command, link);
-            list_remove(&command->link);
-            cluster__refuse_log_full(journal, command);
-            list_append(&refused, &command->link);
-        }
-        list_remove(link);
-        mem_free(entry);
-    }
-    pthread_mutex_unlock(&journal->queue_lock);
-    cluster__complete_commands(&refused);
-}
-
 /* --- The keeper's thread ------------------------------------------------------------------------------------------ */
 
 static void maintained(struct command *command)
@@ -302,6 +259,8 @@ static void join_if_out(struct journal *journal, uint64_t *warned)
                     "copy of this one, or with another address, or its lease is not over. Stop it, or give this one "
                     "another --node-name",
                     journal->cluster->name);
+    else if (r == TL_ERR_NO_SPACE)
+        log_warning("this host is not in the cluster yet: etcd, which has the log, has reached its quota");
     else
         log_warning("this host is not in the cluster yet: the log cannot be reached");
     *warned = clock_boot_us();
@@ -315,7 +274,6 @@ static void keeper(void *context)
         join_if_out(journal, &warned);
         check_hosts(journal, &version);
         cluster__expire_commands(journal);
-        check_inflight(journal);
         journal__start_input_barrier(journal);
         journal__end_idle_query_txns(journal);
         maintain(journal);

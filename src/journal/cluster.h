@@ -24,6 +24,8 @@ struct inflight_entry {
     uint64_t submitted;   /* boot clock */
     struct list commands; /* in order of submission; empty if `abandoned` */
     bool abandoned;       /* the commands were answered that their outcome is unknown */
+    bool is_in;           /* it is in the log; owned by the proposer */
+    bool refused;         /* it is not, and never will be; owned by the proposer */
 };
 
 /* The core's hash chain after an entry. */

@@ -207,24 +207,67 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
 /*
  * Handles an entry for which the log has no space: the only command of an entry is refused; several are
  * queued again, in their order, and each is then tried alone. So a heartbeat or a release does not need
- * the space of a write. Frees the entry. Requires: queue_lock.
+ * the space of a write. An abandoned entry has no commands. Frees the entry. Requires: queue_lock.
  * Returns: whether a command of the journal's own was refused, which will be due again.
  */
 static bool refuse_entry(struct journal *journal, struct inflight_entry *entry, struct list *refused)
 {
     REQUIRE(journal__holds(&journal->queue_lock));
-    struct command *first = list_entry(entry->commands.next, struct command, link);
-    bool is_single = entry->commands.next == entry->commands.prev;
+    struct list *commands = &entry->commands;
+    bool is_single = !list_empty(commands) && commands->next == commands->prev, is_own_refused = false;
     if (is_single) {
-        list_remove(&first->link);
-        cluster__refuse_log_full(journal, first);
-        list_append(refused, &first->link);
+        struct command *command = list_entry(commands->next, struct command, link);
+        is_own_refused = is_own(command);
+        list_remove(&command->link);
+        cluster__refuse_log_full(journal, command);
+        list_append(refused, &command->link);
     }
-    list_for_each(link, &entry->commands) journal->cluster->alone++;
-    requeue_taken(journal, &entry->commands);
+    list_for_each(link, commands) journal->cluster->alone++;
+    requeue_taken(journal, commands);
     list_remove(&entry->link);
     mem_free(entry);
-    return is_single && is_own(first);
+    return is_own_refused;
+}
+
+/*
+ * Marks the entries in flight whose numbers the log has given to a newer one: they are not in the log,
+ * and their outcome can no longer be asked for. Requires: queue_lock.
+ */
+static void mark_replaced(struct cluster *cluster, uint64_t life, uint64_t log_number)
+{
+    list_for_each(link, &cluster->inflight)
+    {
+        struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
+        if (entry->life == life && entry->log_number >= log_number)
+            entry->refused = true;
+    }
+}
+
+/*
+ * Handles the entries that the log has accepted and then refused for lack of space, as etcd does when
+ * its alarm is raised: they never appear in the order. Newest first, which preserves the order of their
+ * commands. Called before each submission: the log reuses the numbers of these entries.
+ * Returns: whether a command of the journal's own was refused.
+ */
+static bool settle_inflight(struct journal *journal, struct list *refused)
+{
+    struct cluster *cluster = journal->cluster;
+    bool is_own_refused = false;
+    pthread_mutex_lock(&journal->queue_lock);
+    for (struct list *link = cluster->inflight.prev, *older; link != &cluster->inflight; link = older) {
+        struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
+        cmdlog_position position;
+        older = link->prev;
+        int r = entry->refused ? TL_ERR_NO_SPACE
+                : entry->log_number == 0 || entry->is_in
+                    ? 0
+                    : cmdlog_outcome(cluster->log, entry->log_number, 0, &position);
+        entry->is_in = entry->log_number != 0 && r == 0;
+        if (r == TL_ERR_NO_SPACE)
+            is_own_refused = refuse_entry(journal, entry, refused) || is_own_refused;
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    return is_own_refused;
 }
 
 /* Requires: queue_lock. */
@@ -244,13 +287,15 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
 {
     struct cluster *cluster = journal->cluster;
     struct slice part = buf_as_slice(&journal->entry);
-    uint64_t number = 0;
+    uint64_t number = 0, life = entry->life; /* the entry may be applied and freed before the submission returns */
     pthread_mutex_lock(&journal->queue_lock);
     bool in = cluster->joined && cluster->life == entry->life;
     list_append(&cluster->inflight, &entry->link);
     pthread_mutex_unlock(&journal->queue_lock);
     int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + SUBMIT_US, &number) : CMDLOG_FENCED;
     pthread_mutex_lock(&journal->queue_lock);
+    if (r == 0)
+        mark_replaced(cluster, life, number);
     if (!is_inflight(cluster, entry)) { /* it was applied, or a new life queued it again */
         pthread_mutex_unlock(&journal->queue_lock);
         return 0;
@@ -260,7 +305,7 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     } else {
         cluster->number -= cluster->life == entry->life;
         if (r == TL_ERR_NO_SPACE)
-            *ret_own_refused = refuse_entry(journal, entry, refused);
+            *ret_own_refused = refuse_entry(journal, entry, refused) || *ret_own_refused;
         else
             cluster__requeue(journal, entry);
     }
@@ -268,39 +313,53 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     return r;
 }
 
-static void propose(struct journal *journal)
+/*
+ * Gives an entry its place in this host's life, and adds the journal's own commands to `taken`.
+ * Returns: false: there is nothing to submit, or this host has not joined: a JOIN that is applied meanwhile
+ *          begins the numbers anew. Then the commands are queued again.
+ */
+static bool begin_entry(struct journal *journal, uint64_t barrier_clock, struct list *taken,
+                        struct inflight_entry *entry)
 {
     struct cluster *cluster = journal->cluster;
+    pthread_mutex_lock(&journal->queue_lock);
+    if (cluster->joined)
+        add_own(journal, barrier_clock, taken);
+    bool begun = cluster->joined && !list_empty(taken);
+    if (begun) {
+        entry->life = cluster->life;
+        entry->number = ++cluster->number;
+        entry->submitted = journal__boot(journal);
+    } else {
+        requeue_taken(journal, taken);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    return begun;
+}
+
+static void propose(struct journal *journal)
+{
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
+    bool own_refused = settle_inflight(journal, &refused);
     uint64_t barrier_clock = journal__take_queued(journal, &taken);
     refuse_large(journal, &taken, &refused);
     refuse_for_space(journal, &taken, &refused);
     struct inflight_entry *entry = mem_zalloc(sizeof *entry);
     list_init(&entry->commands);
-    pthread_mutex_lock(&journal->queue_lock);
-    add_own(journal, barrier_clock, &taken);
-    entry->life = cluster->life;
-    entry->number = ++cluster->number;
-    entry->submitted = journal__boot(journal);
-    pthread_mutex_unlock(&journal->queue_lock);
-    if (list_empty(&taken)) {
-        pthread_mutex_lock(&journal->queue_lock);
-        cluster->number--;
-        pthread_mutex_unlock(&journal->queue_lock);
-        mem_free(entry);
-    } else {
+    if (begin_entry(journal, barrier_clock, &taken, entry)) {
         write_entry(journal, entry, &taken);
         pthread_mutex_lock(&journal->queue_lock);
         requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
-        bool own_refused = false;
         int r = submit(journal, entry, &refused, &own_refused);
         if (r != 0)
             cluster__expire_commands(journal);
-        if (own_refused)
-            usleep((useconds_t)FULL_PAUSE_US); /* a TICK is due again at once */
+    } else {
+        mem_free(entry);
     }
     cluster__complete_commands(&refused);
+    if (own_refused)
+        usleep((useconds_t)FULL_PAUSE_US); /* a TICK is due again at once */
 }
 
 void cluster__proposer(void *context)

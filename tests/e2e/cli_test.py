@@ -344,6 +344,13 @@ class Serve(unittest.TestCase):
         port_zero = ["--check-config", "--cluster", "http://127.0.0.1:1/x", "--listen", "127.0.0.1:0"]
         expect(run("serve", *port_zero), 64, "--listen with port 0 needs --advertise in a cluster")
         expect(run("serve", *port_zero, "--advertise", "127.0.0.1:9200"), 0)
+        for address in "0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]":
+            everywhere = ["--check-config", "--listen", address + ":9200", "--insecure"]
+            expect(run("serve", *everywhere), 0)
+            everywhere += ["--cluster", "http://127.0.0.1:1/x"]
+            expect(run("serve", *everywhere), 64, "'%s' means all addresses of this machine, so a cluster needs --advertise HOST:PORT" % address.strip("[]"))
+            expect(run("serve", *everywhere, "--advertise", address + ":9200"), 64, "--advertise: '%s:9200' means all addresses of a machine" % address)
+            expect(run("serve", *everywhere, "--advertise", "10.0.0.1:9200"), 0)
         expect(run("serve", "--check-config", "--checkpoint", "1023k"), 64, "--checkpoint: at least 1m")
         expect(run("serve", "--check-config", "--catch-up", "0"), 64, "--catch-up: at least 1 byte")
         done = run("serve", "--check-config", "--group", "default", "--host-lease", "3s", "--clock-skew", "500ms", "--catch-up", "2g")

@@ -59,7 +59,7 @@ class Space(unittest.TestCase):
             self.etcd.ask("maintenance/defragment")
         return self.write(host, number)
 
-    def assert_alarm_is_noticed(self, host):
+    def assert_alarm_is_noticed(self, host, stopped):
         """etcd has raised none, and the host was not asking for it, which would be an entry of etcd's own log each time; an operator's alarm is noticed."""
         with urllib.request.urlopen(self.etcd.url + "/metrics") as reply:
             calls = [line for line in reply.read().decode().splitlines() if line.startswith("grpc_server_started_total") and 'grpc_method="Alarm"' in line]
@@ -68,6 +68,8 @@ class Space(unittest.TestCase):
         alarm = {"memberID": 0, "alarm": "NOSPACE"}
         self.etcd.ask("maintenance/alarm", action="ACTIVATE", **alarm)
         until(lambda: host.ask("GET", "/_cluster/health")[1]["status"] == "red", "the alarm is noticed")
+        with self.assertRaisesRegex(RuntimeError, "etcd, which has the log of the cluster, has reached its quota, so this host cannot join"):
+            stopped.start()
         self.etcd.ask("maintenance/alarm", action="DEACTIVATE", **alarm)
         until(lambda: self.write(host, 0), "writes are accepted again")
 
@@ -88,7 +90,7 @@ class Space(unittest.TestCase):
         until(lambda: self.write_again(a, 0), "writes are accepted again")
         for number in range(QUOTA // 2 // DOCUMENT):  # etcd frees the space of a trim in steps
             until(lambda number=number: self.write_again(a, number), "a write is accepted")
-        self.assert_alarm_is_noticed(a)
+        self.assert_alarm_is_noticed(a, b)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from proxy import Proxy  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
@@ -129,6 +130,12 @@ class Creation(Hosts):
             self.await_live(host)
         self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
 
+    def test_host_is_called_by_its_advertised_name(self):
+        host = self.host("a", "--advertise", "store.example:9200")
+        self.assertEqual(self.listed(host)["a"]["address"], "store.example:9200")
+        self.assertEqual(host.ask("GET", "/_cat/hosts", headers={"Host": "store.example:9200"})[0], 200)
+        self.assertEqual(host.ask("GET", "/_cat/hosts", headers={"Host": "other.example:9200"})[0], 403)
+
     def test_host_without_another_one_to_copy_from_waits_for_it(self):
         """It reports why no checkpoint comes, starts when one does, and has lost no memory by its attempts."""
         first = self.host("a")
@@ -143,7 +150,8 @@ class Creation(Hosts):
         until(lambda: second.ask("GET", "/w/_doc/1")[0] == 200, "the document")
 
     def test_host_whose_disk_is_full_says_so_and_copies_when_it_has_space(self):
-        first = self.host("a")
+        """It asks for a checkpoint once, says so once, ends by a signal, and copies the checkpoint as soon as its disk has space."""
+        first = self.host("a", "--log-level", "debug")
         text = base64.b64encode(os.urandom(1 << 20)).decode()
         self.must(first, "PUT", "/w/_doc/1", {"text": text})
         folder = tempfile.mkdtemp(prefix="tidelock-test-")
@@ -153,18 +161,53 @@ class Creation(Hosts):
             os.symlink(disk.folder, data)
             second = self.not_started("b", data=data)
             disk.fill(leave=1 << 19)
-            starting = self.starting(second, "and cannot store it: ")
-            self.assertIn("No space left on device; trying again", second.errors())
+            self.assert_ends_by_signal(second, "and cannot store it: ")
+            self.assertRegex(second.errors(), r"incoming: the checkpoint has \d+ bytes, and \d+ are free; trying again")
+            second = self.not_started("b", data=data)
+            starting = self.starting(second, "trying again", times=2)
             disk.make_room()
             starting.join()
             self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"text": text})
+            self.assertFalse(os.path.exists(os.path.join(data, "incoming")))
             second.stop()
+        self.assertEqual(second.errors().count("needs a checkpoint"), 2)
+        self.assertEqual(first.errors().count("POST /_cluster/_checkpoint: 200"), 3)
 
-    def starting(self, host, wanted):
-        """Starts a host that waits. Returns: the thread, when its log has the wanted text."""
+    def test_copy_of_checkpoint_ends_by_a_signal(self):
+        """The other host does not send a file: its checkpoint is deleted there, too."""
+        first, continues = self.not_started("a"), threading.Event()
+        self.addCleanup(continues.set)
+        with Proxy(first.port_wanted, lambda data: b"?file=" in data and continues.wait()) as proxy:
+            first.options += ["--advertise", "127.0.0.1:%d" % proxy.port]
+            first.start()
+            second, copies = self.not_started("b"), os.path.join(first.data, "copies")
+            self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+            self.assert_ends_by_signal(second, lambda: os.path.exists(os.path.join(second.data, "incoming", "rocks")))
+            self.assertEqual(os.listdir(copies), [])
+            continues.set()
+
+    def assert_ends_by_signal(self, host, wanted):
+        """Starts a host that waits, and ends it when its log has the wanted text, or a condition holds: with status 0, and no memory lost."""
+        refused = []
+
+        def start():
+            try:
+                host.start()
+            except RuntimeError as error:
+                refused.append(str(error))
+        thread = threading.Thread(target=start)
+        thread.start()
+        until((lambda: wanted in host.errors()) if isinstance(wanted, str) else wanted, str(wanted))
+        host.process.send_signal(signal.SIGTERM)
+        thread.join()
+        self.assertIn("(status 0)", refused[0])
+        self.assertIn("stopping before the start was complete: Terminated", refused[0])
+
+    def starting(self, host, wanted, times=1):
+        """Starts a host that waits. Returns: the thread, when its log has the wanted text so many times."""
         thread = threading.Thread(target=host.start)
         thread.start()
-        until(lambda: wanted in host.errors(), wanted)
+        until(lambda: host.errors().count(wanted) >= times, wanted)
         return thread
 
     def test_second_host_of_a_name_waits_until_the_first_has_left(self):
@@ -200,20 +243,7 @@ class Creation(Hosts):
         empty = self.not_started("a")
         away = Server("--cluster", "http://127.0.0.1:1/x", "--node-name", "a", port=free_port())
         for host, wanted in ((named, "a host of the name a is"), (empty, "needs a checkpoint of another one"), (away, "cannot be reached; waiting for it")):
-            refused = []
-
-            def start(host=host, refused=refused):
-                try:
-                    host.start()
-                except RuntimeError as error:
-                    refused.append(str(error))
-            thread = threading.Thread(target=start)
-            thread.start()
-            until(lambda host=host, wanted=wanted: wanted in host.errors(), wanted)
-            host.process.send_signal(signal.SIGTERM)
-            thread.join()
-            self.assertIn("(status 0)", refused[0])
-            self.assertIn("stopping before the start was complete: Terminated", refused[0])
+            self.assert_ends_by_signal(host, wanted)
         self.must(first, "GET", "/_cluster/health")
 
     def directory_of_killed_host(self, number, state, has_store):

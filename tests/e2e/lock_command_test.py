@@ -483,6 +483,26 @@ class Slow:
         self.listener.close()
 
 
+class Refusing(Slow):
+    """A proxy that answers each _attach request itself, with 401."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.refused = 0
+
+    def pass_on(self, source, target, asks):
+        try:
+            for data in iter(lambda: source.recv(65536), b""):
+                if asks and b"/_attach" in data:
+                    self.refused += 1
+                    source.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+                else:
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the other side is gone
+
+
 class LockBehindASlowLine(LockCase):
     """Before the server has the attach stream it would not detect a death, and the lock would stay until the end of the lease."""
 
@@ -510,6 +530,15 @@ class LockBehindASlowLine(LockCase):
         status, _, errors = self.run_lock("--url", self.slow.url, "--ttl", "4s", "fs", "--", "touch", path)
         self.assertEqual(status, 1)
         self.assertIn("does not attach the session", errors)
+        self.assertFalse(self.held() or os.path.exists(path))
+
+    def test_refused_attach_stream_is_not_requested_again(self):
+        path = os.path.join(self.folder, "ran")
+        proxy = Refusing(self.server.port)
+        self.addCleanup(proxy.close)
+        status, _, errors = self.run_lock("--url", proxy.url, "fs", "--", "touch", path)
+        self.assertEqual((status, proxy.refused), (1, 1), errors)
+        self.assertIn("the answer to GET /_session/{id}/_attach is 401", errors)
         self.assertFalse(self.held() or os.path.exists(path))
 
 

@@ -60,6 +60,9 @@ struct cmdlog_double {
     enum double_fault fault;
     struct pending pending[CMDLOG_IN_FLIGHT_MAX];
     int pending_count;
+    bool pause, paused;      /* the proposer; cmdlog_double_pause_proposer() */
+    bool refuse_at_submit;   /* cmdlog_double_refuse_held() */
+    uint64_t refused_newest; /* numbers up to this one that no entry has taken again were refused */
     unsigned busy; /* submissions that failed with CMDLOG_BUSY */
 };
 
@@ -156,6 +159,38 @@ void cmdlog_double_hold(struct cmdlog *log, bool hold)
     pthread_mutex_lock(&of(log)->medium->lock);
     of(log)->hold = hold;
     process_pending(of(log));
+    pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+/* Requires: the lock. */
+static void refuse_pending(struct cmdlog_double *log)
+{
+    struct double_host *host = &log->medium->hosts[log->host];
+    log->refused_newest = host->numbers;
+    for (int i = 0; i < log->pending_count; i++)
+        mem_free((char *)(uintptr_t)log->pending[i].bytes.data);
+    host->numbers -= (uint64_t)log->pending_count;
+    log->pending_count = 0;
+    log->refuse_at_submit = false;
+    changed(log->medium);
+}
+
+void cmdlog_double_refuse_held(struct cmdlog *base, enum double_refusal when)
+{
+    struct cmdlog_double *log = of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    if (when == DOUBLE_REFUSE_NOW)
+        refuse_pending(log);
+    else
+        log->refuse_at_submit = true;
+    pthread_mutex_unlock(&log->medium->lock);
+}
+
+void cmdlog_double_await_refused(struct cmdlog *log)
+{
+    pthread_mutex_lock(&of(log)->medium->lock);
+    while (of(log)->refuse_at_submit)
+        pthread_cond_wait(&of(log)->medium->changed, &of(log)->medium->lock);
     pthread_mutex_unlock(&of(log)->medium->lock);
 }
 
@@ -295,6 +330,8 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
     int r = 0;
     pthread_mutex_lock(&medium->lock);
     process_pending(log);
+    if (log->refuse_at_submit)
+        refuse_pending(log);
     while (log->pending_count == CMDLOG_IN_FLIGHT_MAX && clock_wait(&medium->changed, &medium->lock, until))
         ;
     if (log->life == 0 || (!log->cut && medium->hosts[log->host].life != log->life)) {
@@ -320,11 +357,13 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
 
 static int double_outcome(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
 {
-    (void)base;
-    (void)number;
+    struct cmdlog_double *log = of(base);
     (void)until;
     (void)ret_position;
-    return CMDLOG_BUSY;
+    pthread_mutex_lock(&log->medium->lock);
+    bool refused = number > log->medium->hosts[log->host].numbers && number <= log->refused_newest;
+    pthread_mutex_unlock(&log->medium->lock);
+    return refused ? TL_ERR_NO_SPACE : CMDLOG_BUSY;
 }
 
 static int double_append(struct cmdlog *base, const struct slice *parts, size_t count, cmdlog_position *ret_position)
@@ -604,10 +643,40 @@ unsigned double_medium_refused_checkpoints(struct double_medium *medium)
     return count;
 }
 
+void cmdlog_double_pause_proposer(struct cmdlog *log, bool pause)
+{
+    pthread_mutex_lock(&of(log)->medium->lock);
+    of(log)->pause = pause;
+    changed(of(log)->medium);
+    pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+void cmdlog_double_await_paused(struct cmdlog *log)
+{
+    pthread_mutex_lock(&of(log)->medium->lock);
+    while (!of(log)->paused)
+        pthread_cond_wait(&of(log)->medium->changed, &of(log)->medium->lock);
+    pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+static bool is_proposer(void)
+{
+    char name[16];
+    return pthread_getname_np(pthread_self(), name, sizeof name) == 0 && strcmp(name, "proposer") == 0;
+}
+
 static void double_space(struct cmdlog *base, struct cmdlog_space *ret_space)
 {
     struct double_medium *medium = of(base)->medium;
+    struct cmdlog_double *log = of(base);
     pthread_mutex_lock(&medium->lock);
+    if (log->pause && is_proposer()) {
+        log->paused = true;
+        changed(medium);
+        while (log->pause)
+            pthread_cond_wait(&medium->changed, &medium->lock);
+        log->paused = false;
+    }
     *ret_space = medium->space;
     pthread_mutex_unlock(&medium->lock);
 }

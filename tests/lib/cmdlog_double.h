@@ -32,6 +32,21 @@ enum double_fault { DOUBLE_CUT, DOUBLE_HOLD };
 void cmdlog_double_fail_at(struct cmdlog *log, const char *text, enum double_fault fault);
 /* Keeps submitted entries in flight until released, or until the life ends and discards them. */
 void cmdlog_double_hold(struct cmdlog *log, bool hold);
+/*
+ * Refuses the entries that are in flight for lack of space, at once or when the next one is submitted. As
+ * etcd's log does, it gives their numbers to the entries that follow.
+ */
+enum double_refusal { DOUBLE_REFUSE_NOW, DOUBLE_REFUSE_AT_SUBMIT };
+void cmdlog_double_refuse_held(struct cmdlog *log, enum double_refusal when);
+/* Waits until that has happened. */
+void cmdlog_double_await_refused(struct cmdlog *log);
+/*
+ * Stops this host's proposer when it next asks for the log's space, before it makes an entry; `false`: it
+ * continues.
+ */
+void cmdlog_double_pause_proposer(struct cmdlog *log, bool pause);
+/* Waits until the proposer has stopped there. */
+void cmdlog_double_await_paused(struct cmdlog *log);
 /* Waits until this log has `count` entries in flight. */
 void cmdlog_double_await_held(struct cmdlog *log, int count);
 /* Ends a host's life, as the end of its lease does. */

@@ -558,6 +558,8 @@ static int put_host_key(struct cmdlog_etcd *log, struct slice about, uint64_t le
         r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, &status);
     if (r == TL_ERR_IO && status == GRPC_NOT_FOUND)
         r = CMDLOG_UNREACHABLE; /* the lease has expired already */
+    if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
+        r = TL_ERR_NO_SPACE;
     if (r == 0)
         r = read_registration(buf_as_slice(&reply), lease, ret);
     buf_deinit(&request);
@@ -577,6 +579,8 @@ static int grant_lease(struct cmdlog_etcd *log, uint64_t lease, uint64_t until)
                                 &status);
     if (r == TL_ERR_IO && status == GRPC_FAILED_PRECONDITION)
         r = 0; /* the lease exists: an earlier attempt succeeded, its answer was lost */
+    if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
+        r = TL_ERR_NO_SPACE;
     buf_deinit(&request);
     buf_deinit(&reply);
     return r;

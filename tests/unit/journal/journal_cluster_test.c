@@ -460,6 +460,42 @@ static void test_inflight_commands_survive_end_of_life(void **state)
     double_medium_free(medium);
 }
 
+/*
+ * A new life begins while the proposer has commands and no entry yet, and JOIN is applied while it encodes
+ * them. Numbers begin anew with JOIN: an entry with a number of the old life would make the core ignore all
+ * entries of the new one up to that number, and each of them would be appended again.
+ */
+static void test_entry_that_is_begun_before_join_has_number_of_new_life(void **state)
+{
+    enum { ENTRIES = 200, LARGE = 32 << 20 };
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request large;
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    cmdlog_position first = double_medium_head(medium);
+    for (int i = 0; i < ENTRIES; i++)
+        must(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    cmdlog_position before = double_medium_head(medium);
+    struct command *command = write_command(WRITE_INDEX, "1");
+    command->write.items->source = arena_printf(&command->arena, "{\"v\":1%*s}", LARGE, "");
+    cmdlog_double_pause_proposer(host.log, true);
+    ask(&host, &large, command);
+    cmdlog_double_await_paused(host.log);
+    cmdlog_double_hold(host.log, true);
+    double_medium_end_life(medium, "a");
+    cmdlog_double_await_held(host.log, 1); /* JOIN */
+    cmdlog_double_pause_proposer(host.log, false);
+    usleep(1000); /* without which the test finds less */
+    cmdlog_double_hold(host.log, false);
+    must(answer(&large));
+    must(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    assert_true(double_medium_head(medium) - before < (before - first) / 2);
+    end(&host);
+    double_medium_free(medium);
+}
+
 /* A bulk that is expected to take longer than an entry may: updates by scripts. */
 static struct command *long_command(void)
 {
@@ -1175,6 +1211,61 @@ static void test_log_without_space_refuses_large_commands_only(void **state)
     double_medium_free(medium);
 }
 
+/*
+ * The log accepts a submission, and refuses the entry for lack of space later, as etcd does when a member has
+ * reached its quota. A release of such an entry is ordered, and a write of it that needs no more space than there is.
+ */
+static void refuse_later(enum double_refusal when)
+{
+    enum { BYTES = 100000, BESIDE = 2 };
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request write, unlock, beside[BESIDE], small, last;
+    struct host host = {0};
+    begin(&host, medium, "a");
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&host, lock_command(COMMAND_LOCK, "s", LONG_US)));
+    cmdlog_double_hold(host.log, true);
+    for (int i = 0; i < BESIDE; i++) {
+        ask(&host, &beside[i], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    struct command *large = write_command(WRITE_INDEX, "2");
+    large->write.items->source = arena_printf(&large->arena, "{\"v\":1%*s}", BYTES, "");
+    ask(&host, &unlock, lock_command(COMMAND_UNLOCK, "s", LONG_US));
+    ask(&host, &write, large);
+    ask(&host, &small, write_command(WRITE_INDEX, "3"));
+    cmdlog_double_await_busy(host.log, 2); /* the entry after the first one has all three */
+    cmdlog_double_refuse_held(host.log, DOUBLE_REFUSE_NOW);
+    for (int i = 0; i < BESIDE; i++)
+        assert_int_equal(answer(&beside[i]), PROBLEM_DISK_FULL);
+    cmdlog_double_await_held(host.log, 1);
+    double_medium_set_entry_max(medium, BYTES);
+    cmdlog_double_refuse_held(host.log, when);
+    ask(&host, &last, write_command(WRITE_INDEX, "4"));
+    cmdlog_double_await_refused(host.log);
+    cmdlog_double_hold(host.log, false);
+    assert_int_equal(answer(&write), PROBLEM_DISK_FULL);
+    must(answer(&unlock));
+    must(answer(&small));
+    must(answer(&last));
+    assert_false(has(&host, "2"));
+    assert_true(has(&host, "3"));
+    end(&host);
+    double_medium_free(medium);
+}
+
+static void test_entry_that_log_refuses_later_is_divided(void **state)
+{
+    (void)state;
+    refuse_later(DOUBLE_REFUSE_NOW);
+}
+
+static void test_entry_whose_number_is_reused_is_divided(void **state)
+{
+    (void)state;
+    refuse_later(DOUBLE_REFUSE_AT_SUBMIT);
+}
+
 /* Heartbeats keep hosts comparable where nothing else is appended. */
 static void test_scarce_log_has_heartbeats_only(void **state)
 {
@@ -1549,6 +1640,7 @@ int main(void)
         cmocka_unit_test(test_hosts_apply_the_same_state),
         cmocka_unit_test(test_limits_are_logged_after_join),
         cmocka_unit_test(test_inflight_commands_survive_end_of_life),
+        cmocka_unit_test(test_entry_that_is_begun_before_join_has_number_of_new_life),
         cmocka_unit_test(test_entry_has_limited_work),
         cmocka_unit_test(test_repeated_entries_are_applied_once),
         cmocka_unit_test(test_locks_exclude_across_hosts),
@@ -1570,6 +1662,8 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
         cmocka_unit_test(test_log_without_space_refuses_large_commands_only),
+        cmocka_unit_test(test_entry_that_log_refuses_later_is_divided),
+        cmocka_unit_test(test_entry_whose_number_is_reused_is_divided),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
