@@ -333,7 +333,7 @@ class First(Copy):
                     self.target.must("DELETE", "/" + index)
         self.source.must("PUT", "/b-copy/_doc/1", {"n": 1})
         self.assertIn("there is one of that name", self.once("--tombstones", expect=1))
-        self.assertEqual(list(self.target.must("GET", "/_settings")), [".tidelock-replicate"])
+        self.assertEqual(self.target.must("GET", "/_settings"), {})
 
     def test_newer_versions_in_an_index_taken_over(self):
         """The target keeps them, also where the source has no such document: the copy names them, and does not claim to be complete."""
@@ -961,7 +961,7 @@ class Odd(Copy):
             self.kill_copy(process)
         self.assertTrue(self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["_meta"]["tidelock_part"])
         self.source.must("PUT", "/fs/_doc/new", {"n": 1})
-        self.once()
+        self.once("--suspect-time", "0s")
         self.assert_equal()
         self.assertNotIn("tidelock_part", self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["_meta"])
         self.assertIn(" 0 documents sent", self.once())
@@ -1125,6 +1125,94 @@ class Suspects(Copy):
                 self.assertTrue(self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"]["clean"])
                 for index in ("fs", ".tidelock-replicate"):
                     self.target.must("DELETE", "/" + index)
+
+    def place(self):
+        return self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"]
+
+    def hold(self, id):
+        """The bulk with this document, and its repetitions, are executed only by let_go()."""
+        self.meddler.judge = lambda method, path, body: "late" if path.startswith("/_bulk") and ('"_id":"%s"' % id).encode() in body else "pass"
+
+    def assert_compared_later(self, id):
+        """A program that was killed may have a request with the document under way, which the source has deleted: so the document is compared after the suspects' time."""
+        self.source.must("DELETE", "/fs/_doc/" + id)
+        self.once("--suspect-time", "1h")
+        self.assertTrue(self.suspects())
+        self.lie(id)
+        self.once("--suspect-time", "0s")
+        self.assert_equal()
+        self.assertIsNone(self.suspects())
+
+    def test_killed_before_its_first_place(self):
+        """Its predecessor ended with no request under way; a program that is killed before it has written a place of its own is taken over all the same."""
+        self.fill(3)
+        self.once()
+        self.assertTrue(self.place()["clean"])
+        self.hold("a")
+        process = self.follow(to=self.meddler.url)
+        self.source.must("PUT", "/fs/_doc/a", {"n": 1})
+        until(lambda: self.meddler.late, "the document is under way")
+        self.kill_copy(process)
+        self.assertNotIn("clean", self.place())
+        self.assert_compared_later("a")
+
+    def test_repair_that_is_killed(self):
+        """As a copy that is killed; one that ends leaves the place as it was, with the --index of the copy."""
+        self.fill(3)
+        self.once("--index", "fs")
+        before = self.place()
+        self.target.must("DELETE", "/fs/_doc/1")
+        self.hold("1")
+        process = subprocess.Popen(self.command("--repair", "--quiet", to=self.meddler.url), stdout=subprocess.DEVNULL, env=without_rests())
+        until(lambda: self.meddler.late, "the document is under way")
+        self.kill_copy(process)
+        self.assertEqual((self.place()["index"], "clean" in self.place()), ("fs", False))
+        self.once("--index", "fs", "--suspect-time", "0s")
+        self.assertEqual(self.place().keys(), before.keys())
+        before = self.place()
+        subprocess.run(self.command("--repair", "--quiet"), stdout=subprocess.DEVNULL, env=without_rests(), check=True)
+        self.assert_equal()
+        self.assertEqual(self.place(), before)
+        self.target.must("DELETE", "/fs/_doc/1")
+        self.lose_once("1")
+        subprocess.run(self.command("--repair", "--quiet", to=self.meddler.url), stdout=subprocess.DEVNULL, env=without_rests(), check=True)
+        self.assertTrue(self.suspects()["all"])
+
+    def test_first_copy_that_was_killed(self):
+        """The next first copy has a later timestamp, and the feed after that does not name a document deleted before: everything is compared."""
+        self.fill(30)
+        self.hold("7")
+        process = self.follow(to=self.meddler.url)
+        until(lambda: self.meddler.late, "the document is under way")
+        self.kill_copy(process)
+        self.source.must("DELETE", "/fs/_doc/7")
+        self.once("--suspect-time", "1h")
+        self.assert_equal()
+        self.assertTrue(self.suspects()["all"])
+        self.meddler.let_go()
+        self.assertEqual(self.target.ask("GET", "/fs/_doc/7")[0], 200)
+        self.once("--suspect-time", "0s")
+        self.assert_equal()
+        self.assertIsNone(self.suspects())
+
+    def test_comparison_of_other_indices(self):
+        """Everything is compared, and again after the suspects' time only if the previous program may have left requests."""
+        self.fill(3)
+        self.once()
+        self.assertIn("everything is compared", self.once("--index", "fs"))
+        self.assertIsNone(self.suspects())
+        self.cut_feed()
+        self.source.must("PUT", "/fs/_doc/a", {"n": 1})
+        self.assertIn("everything is compared", self.once("--index", "fs"))
+        self.assertIsNone(self.suspects())
+        self.hold("a")
+        process = self.follow("--index", "fs", to=self.meddler.url)
+        self.source.must("PUT", "/fs/_doc/a", {"n": 2})
+        until(lambda: self.meddler.late, "the document is under way")
+        self.kill_copy(process)
+        self.assertIn("everything is compared", self.once())
+        self.assertTrue(self.suspects()["all"])
+        self.assert_compared_later("a")
 
     def test_first_copy(self):
         """The feed does not have the requests lost during the first copy: everything is compared."""
