@@ -1011,8 +1011,8 @@ class Odd(Copy):
         self.assertEqual(documents(self.target.must), {})
 
     def test_large(self):
-        """One commit of many changes, and a document that is larger than a batch. TIDELOCK_TEST_LONG: 20,000 (or TIDELOCK_LARGE=100000), and 50 MB."""
-        many, megabytes = int(os.environ.get("TIDELOCK_LARGE", "20000" if LONG else "5000")), 50 if LONG else 8
+        """One commit of many changes, and a document that is larger than a batch. TIDELOCK_TEST_LONG: 100,000, and 50 MB."""
+        many, megabytes = (100000, 50) if LONG else (5000, 8)
         self.fill(3)
         process = self.follow("--quiet")
         self.await_equal()
@@ -1550,15 +1550,14 @@ class Seeds(Copy):
             there = {(index.removesuffix("-copy"), id): found for (index, id), found in there.items() if "tidelock_deleted" not in found[0]}
         return there == documents(self.source.must)
 
-    def ask_until(self, server, method, path, body=None):
-        """Repeats a request until there is a reply, however often the server is killed. Returns: the status, 404 of a tombstone; None: the run ended before."""
+    def answer_until(self, server, method, path, body=None):
+        """Repeats a request until there is a reply, however often the server is killed. Returns: the reply; None: the run ended before."""
         while True:
             connection = server.connect()
             try:
                 response = server.request(method, path, body, connection=connection)
-                status = response.status
-                if status < 500 and status != 429:
-                    return 404 if b"tidelock_deleted" in response.body else status
+                if response.status < 500 and response.status != 429:
+                    return response
             except (OSError, http.client.HTTPException):
                 pass
             finally:
@@ -1567,10 +1566,16 @@ class Seeds(Copy):
                 return None
             time.sleep(0.02)
 
+    def ask_until(self, server, method, path, body=None):
+        """As answer_until(). Returns: the status, 404 of a tombstone; None: the run ended before."""
+        response = self.answer_until(server, method, path, body)
+        return None if response is None else 404 if b"tidelock_deleted" in response.body else response.status
+
     def write(self, number):
         chance = random.Random(number)
         while not self.ending:
             id, what = chance.randrange(40), chance.random()
+            old, new = "/d%d" % chance.randrange(5), "/d%d" % chance.randrange(20)
             if what < 0.3:
                 self.ask_until(self.source, "DELETE", "/fs/_doc/%d" % id)
             elif what < 0.4:
@@ -1578,15 +1583,29 @@ class Seeds(Copy):
             elif what < 0.5:
                 self.ask_until(self.source, "POST", "/_bulk?atomic=true", "".join(
                     '{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n{"delete":{"_index":"fs","_id":"%d"}}\n' % (i, number, i + 5) for i in range(5)))
+            elif what < 0.53:
+                self.ask_until(self.source, "POST", "/fs/_update_by_query?conflicts=proceed", json.dumps({
+                    "query": {"prefix": {"path": old + "/"}},
+                    "script": {"source": "ctx._source.path = params.to + ctx._source.path.substring(params.from.length())", "params": {"from": old, "to": new}}}))
+            elif what < 0.56:
+                self.ask_until(self.source, "POST", "/fs/_rename", json.dumps({"from": old, "to": new}))
             else:
-                self.ask_until(self.source, "PUT", "/fs/_doc/%d" % id, json.dumps({"n": chance.randrange(1 << 30)}))
+                self.ask_until(self.source, "PUT", "/fs/_doc/%d" % id, json.dumps({"n": chance.randrange(1 << 30), "path": "%s/%d" % (old, id)}))
+
+    def place(self):
+        """Returns: the timestamp up to which the target has all changes; 0: it has no place, or the run ended."""
+        response = self.answer_until(self.target, "GET", "/.tidelock-replicate/_doc/default")
+        return json.loads(response.body)["_source"]["timestamp"] if response is not None and response.status == 200 else 0
 
     def look(self):
+        """Documents that the target shows although it has acknowledged their deletion: they were seen, then not, and again; or the place was beyond their deletion before."""
         seen, gone = set(), set()
         while not self.ending:
+            place = self.place()
             for id in self.lone[-10:]:
+                deleted = self.deleted.get(id)
                 found = self.ask_until(self.target, "GET", "/fs/_doc/" + id)
-                if found == 200 and id in gone:
+                if found == 200 and (id in gone or (deleted is not None and deleted <= place)):
                     self.risen.append(id)
                 elif found == 200:
                     seen.add(id)
@@ -1651,8 +1670,9 @@ class Seeds(Copy):
     def tell_story(self, seed):
         chance = random.Random(seed)
         self.chance, self.chance_lock = random.Random(seed + 1), threading.Lock()
-        self.ending, self.lone, self.risen, self.ends = False, [], [], []
+        self.ending, self.lone, self.deleted, self.risen, self.ends = False, [], {}, [], []
         with Meddler(self.target.port, self.judge) as self.meddler:
+            self.source.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
             self.fill(20)
             if RESTART:
                 self.target.must("PUT", "/_template/forgets", {"index_patterns": ["*"], "settings": {"index.gc_deletes": "1s", "number_of_shards": 3}})
@@ -1668,7 +1688,7 @@ class Seeds(Copy):
                     self.lone.append(id)
                     self.ask_until(self.source, "PUT", "/fs/_doc/" + id, {"here": True})
                     self.disturb(chance)
-                    self.ask_until(self.source, "DELETE", "/fs/_doc/" + id)
+                    self.deleted[id] = int(self.answer_until(self.source, "DELETE", "/fs/_doc/" + id).headers["Tidelock-Timestamp"])
                     self.keep_running()
             finally:
                 self.ending = True
