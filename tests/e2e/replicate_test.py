@@ -1528,14 +1528,15 @@ class Hostile(Copy):
 
 
 class Seeds(Copy):
-    """A run of its own for each seed: clients concurrent with kill -9 and SIGSTOP of all three, and answers that are lost, late, or of requests that were done twice. By hand more of
-    them: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`; with a target that forgets deletes after a second, 200 of them:
-    `python3 tests/e2e/replicate_standin_test.py --seed 1 --stories 100 Stories StoriesWithTombstones`. With TIDELOCK_TEST_LONG, in make test-long, 16 clients write for 60 s.
+    """A run of its own for each seed: clients concurrent with kill -9 and SIGSTOP of all three, and answers that are lost, late, or of requests that were done twice. With
+    TIDELOCK_TEST_LONG, in make test-long, 16 clients write for 60 s in a single run. More runs, short ones: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`;
+    make test-long has 200 of them into a target that forgets deletes after a second (test replicate_standin_many).
 
     With TIDELOCK_TARGET_RESTART, such as "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10", the real target is restarted in each run, and keeps versions of deletes for
     a second: a late request can restore a deleted document then while it is suspect, but never with TIDELOCK_TOMBSTONES=1."""
     DISTURBANCES = 40 if LONG else 12
     WRITERS, WRITES = (16, 60) if LONG else (3, 0)  # clients, and for how many seconds they write at least
+    SHORT = 12, 3, 0  # those of one of several runs
     SECONDS = 4  # within which a real target is started anew
     TOMBSTONES = bool(os.environ.get("TIDELOCK_TOMBSTONES"))
     FORGETS = bool(RESTART)
@@ -1713,6 +1714,8 @@ class Seeds(Copy):
 
     def test_random_faults(self):
         first, count = (int(number) for number in os.environ.get("TIDELOCK_SEEDS", "1,1").split(","))
+        if count > 1:
+            self.DISTURBANCES, self.WRITERS, self.WRITES = self.SHORT
         for seed in range(first, first + count):
             with self.subTest(seed):
                 if seed > first:
