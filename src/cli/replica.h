@@ -38,7 +38,8 @@
  *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
  *     repaired. A program that continues after another run takes over its suspects: the place says
  *     from where the feed names them. All documents that the other run may have had under way are
- *     suspects, too.
+ *     suspects, too. Where the feed does not name these, everything is compared after that time:
+ *     after a first copy that did not complete, for example, which has left a place at timestamp 0.
  *  7. The target keeps versions of deletes for at least an hour (`index.gc_deletes`), so that
  *     invariant 6 is needed only after a restart of the target within a late request.
  *  8. An answer of the target is believed only if it has the form of the request, in number and in
@@ -67,8 +68,8 @@
  *     where an index of the name that it needs is another copy's, of another index: of another
  *     source, for example; where it is a clone of a copy; where it is this copy's of an index of
  *     another name (with several types, so that its target is INDEX-TYPE); and where that name is an
- *     alias, as that of a copy with tombstones. Before the first copy a place at timestamp 0 claims
- *     the copy's name for the source.
+ *     alias, as that of a copy with tombstones. Before the first document a place at timestamp 0
+ *     claims the copy's name for the source.
  *     An index that no copy has made is taken over if it is empty, or by --take-over: it is marked
  *     as incomplete and copied, and other documents are deleted from it. Of its aliases a copy
  *     removes only those that the mapping names as added by it.
@@ -281,17 +282,22 @@ struct place {
     tl_ts ts;                  /* 0: no place yet */
     bool clean;                /* no request was under way when it was written */
     bool tombstones;           /* deletes are documents in the target */
-    bool other_indices;        /* it was written with another --index: invariant 3 is about those */
+    char *other_index;         /* --index with which it was written, invariant 3; NULL: that of this run */
     tl_ts suspects;            /* the feed after it names all suspects; equal to `ts`: no suspects */
     bool whole;                /* all documents are suspects */
     uint64_t suspects_left_us; /* until the last one is due */
 };
-/* `source`: its uuid. */
+/*
+ * `source`: its uuid. Requires: *ret_place is zero, or was read before. Owns: the caller;
+ * place_deinit(). Returns: 0, also without a place; the result that ends the program, reported.
+ */
 int target_read_place(struct target *target, const char *source, struct place *ret_place);
+void place_deinit(struct place *place);
 int target_write_place(struct target *target, const char *source, const struct place *place);
 /*
  * Writes a place at timestamp 0, unless there is one: no other source begins a copy of this name
- * during the first copy. Returns: 0; REPLICA_FAILED, reported: another source has done so.
+ * during the first copy, and requests of this one may be under way. Returns: 0; REPLICA_FAILED,
+ * reported: another source has done so.
  */
 int target_claim_place(struct target *target, const char *source);
 

@@ -546,6 +546,8 @@ static int copy_each(struct replica *replica, bool first)
     int r = list_indices(replica, &names);
     if (r == 0)
         r = check_all(replica, names);
+    if (r == 0 && replica->before.ts == 0) /* such a place says that documents may have been sent */
+        r = target_claim_place(&replica->target, replica->source_uuid);
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         if (r == 0)
             r = replica_stopping() ? REPLICA_STOPPED : copy_whole(replica, names[i], first);
@@ -641,6 +643,12 @@ static int begin_snapshot(struct replica *replica, tl_ts *ret_ts)
 int copy_first(struct replica *replica, tl_ts *ret_since)
 {
     int r;
+    /*
+     * An earlier first copy may have requests under way, with states from before the timestamp of
+     * this one: the feed after that does not name documents deleted in between.
+     */
+    if (!replica->before.clean || guard_overlap_us(replica->guard) > 0)
+        suspects_add_whole(replica->suspects, replica->options->suspect_us);
     do {
         replica->newer = 0;
         r = begin_snapshot(replica, ret_since);

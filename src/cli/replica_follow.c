@@ -338,14 +338,17 @@ static int look_at_suspects(struct replica *replica)
 /*
  * The feed does not reach back to the place any more, or the place is of other indices: both sides
  * are compared instead, and the feed is followed from before that. A comparison sends only what
- * differs, so it is over long before a feed of usual length is cut again.
+ * differs, so it is over long before a feed of usual length is cut again. If the previous run has
+ * left suspects, or may have left requests, all documents are suspects for their time: it is not
+ * known which. After a run that ended without either, none is.
  */
 static int begin_anew(struct replica *replica, struct progress_of_place *place, const char *reason, tl_ts *since)
 {
     size_t mended = 0;
     replica_print("%s: everything is compared", reason);
     suspects_set_place(replica->suspects, 0);
-    suspects_add_whole(replica->suspects, replica->options->suspect_us); /* requests of the previous run are unknown */
+    if (replica->inheriting) /* the feed does not name the documents of these indices that are to be taken over */
+        suspects_add_whole(replica->suspects, replica->before.suspects_left_us);
     replica->inheriting = false;
     long status = source_ask_present(&replica->feed, "GET", "/_changes", SLICE_NONE);
     if (status != 200)
@@ -402,10 +405,10 @@ int follow(struct replica *replica, tl_ts since)
                       "another --name and --prefix");
         return REPLICA_TAKEN;
     }
-    if (r == 0 && replica->before.ts > 0 && replica->before.other_indices)
-        r = begin_anew(replica, &place, "the copy was made with another --index", &since);
-    else if (r == 0 && (replica->before.ts > 0 || guard_overlap_us(replica->guard) > 0))
+    if (r == 0 && (replica->before.ts > 0 || guard_overlap_us(replica->guard) > 0))
         inherit(replica, &place, &since, goal);
+    if (r == 0 && replica->before.ts > 0 && replica->before.other_index != NULL)
+        r = begin_anew(replica, &place, "the copy was made with another --index", &since);
     suspects_set_place(replica->suspects, place.reached);
     while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {
         status = ask(replica, since, since < goal, !replica->options->once);

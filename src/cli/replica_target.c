@@ -166,12 +166,19 @@ static void read_suspects(yyjson_val *suspects, struct place *place)
     place->suspects_left_us = until > now ? until - now : 0;
 }
 
+void place_deinit(struct place *place)
+{
+    mem_free(place->other_index);
+    *place = (struct place){0};
+}
+
 int target_read_place(struct target *target, const char *source, struct place *ret_place)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     place_path(target, &path);
     buf_byte(&path, '\0');
-    *ret_place = (struct place){.clean = true};
+    place_deinit(ret_place);
+    ret_place->clean = true;
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status == 404)
         return 0;
@@ -200,7 +207,10 @@ int target_read_place(struct target *target, const char *source, struct place *r
                       escape_terminal(yyjson_get_str(yyjson_obj_get(place, "prefix"))));
         return REPLICA_FAILED;
     }
-    ret_place->other_indices = has_other(place, "index", index_option(target));
+    if (has_other(place, "index", index_option(target))) {
+        yyjson_val *index = yyjson_obj_get(place, "index");
+        ret_place->other_index = mem_strdup(yyjson_get_str(index), yyjson_get_len(index));
+    }
     ret_place->ts = ret_place->suspects = ts;
     ret_place->clean = yyjson_get_bool(yyjson_obj_get(place, "clean"));
     read_suspects(yyjson_obj_get(place, "suspects"), ret_place);
@@ -212,7 +222,7 @@ static void write_place(const struct target *target, const char *source, const s
     buf_printf(to, "{\"timestamp\":%llu,\"source\":", (unsigned long long)place->ts);
     buf_json_string(to, slice_from(source));
     buf_lit(to, ",\"index\":");
-    buf_json_string(to, slice_from(index_option(target)));
+    buf_json_string(to, slice_from(place->other_index == NULL ? index_option(target) : place->other_index));
     buf_lit(to, ",\"prefix\":");
     buf_json_string(to, slice_from(target->options->prefix));
     if (place->clean)
@@ -245,11 +255,11 @@ int target_write_place(struct target *target, const char *source, const struct p
 int target_claim_place(struct target *target, const char *source)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED), body = BUF_INIT(BUF_UNLIMITED);
-    struct place place;
+    tl_cleanup(place_deinit) struct place place = {0};
     place_path(target, &path);
     buf_lit(&path, "?op_type=create");
     buf_byte(&path, '\0');
-    write_place(target, source, &(struct place){0}, &body);
+    write_place(target, source, &place, &body);
     long status = target_ask(target, "PUT", path.data, buf_as_slice(&body));
     if (status == 409) /* of an earlier try, or another source's that was faster */
         return target_read_place(target, source, &place);

@@ -89,6 +89,12 @@ static size_t count_newer(const struct verification *v)
     return count;
 }
 
+/* Returns: the number of documents that differ, at least. */
+static size_t count_differences(const struct verification *v)
+{
+    return v->doubt_count + v->many;
+}
+
 static struct slice text_of(yyjson_val *object, const char *name)
 {
     yyjson_val *value = yyjson_obj_get(object, name);
@@ -577,8 +583,13 @@ static void tell_document(const struct doubt *doubt)
     printf("\n");
 }
 
+/*
+ * Prints the result. Documents that were beyond the limit were not checked again, so both sides are
+ * equal only if there were none, even if all that were kept have become equal.
+ */
 static void tell(struct verification *v)
 {
+    bool equal = count_differences(v) == 0;
     uint64_t counts[FINDINGS] = {0};
     for (size_t i = 0; i < v->doubt_count; i++) {
         counts[finding_of(&v->doubts[i])]++;
@@ -586,17 +597,17 @@ static void tell(struct verification *v)
             tell_document(&v->doubts[i]);
     }
     if (v->replica->options->json) {
-        printf("{\"equal\":%s,\"documents\":%" PRIu64, v->doubt_count == 0 ? "true" : "false", v->documents);
+        printf("{\"equal\":%s,\"documents\":%" PRIu64, equal ? "true" : "false", v->documents);
         for (size_t i = 0; i < FINDINGS; i++)
             printf(",\"%s\":%" PRIu64, finding_words[i], counts[i]);
         printf(",\"more\":%s}\n", v->many ? "true" : "false");
-    } else if (v->doubt_count == 0)
+    } else if (equal)
         printf("equal: %" PRIu64 " documents\n", v->documents);
     else
         printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " older, %" PRIu64
                " different, %" PRIu64 " newer, and %" PRIu64 " extra%s\n",
                v->documents, counts[FOUND_MISSING], counts[FOUND_OLDER], counts[FOUND_DIFFERENT], counts[FOUND_NEWER],
-               counts[FOUND_EXTRA], v->many ? ", and there are more" : "");
+               counts[FOUND_EXTRA], v->many ? ", and more were not checked" : "");
 }
 
 static void begin(struct verification *v, struct replica *replica)
@@ -687,12 +698,17 @@ int verify(struct replica *replica)
     r = r == 0 ? find_older(&v) : r;
     if (r == 0) {
         tell(&v);
-        tell_verified(replica, replica->source.timestamp, v.doubt_count);
+        tell_verified(replica, replica->source.timestamp, count_differences(&v));
     }
     if (r == 0 && v.doubt_count > 0)
         r = replica->options->repair ? repair_and_check(&v) : REPLICA_FAILED;
     if (r == 0 && v.many) {
-        replica_print("%d documents were sent, and more are not equal: run --repair again", DOUBTS_MAX);
+        if (replica->options->repair)
+            replica_print("%d documents were sent, and more are not equal: run --repair again", DOUBTS_MAX);
+        else
+            replica_print("more than %d documents differed at first, and only %d of them were checked again, which "
+                          "have become equal: run --verify again when the copy has caught up",
+                          DOUBTS_MAX, DOUBTS_MAX);
         r = REPLICA_FAILED;
     }
     end(&v);
@@ -755,7 +771,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
         progress_init(&replica->progress, "documents", 0, true);
         r = r == 0 ? compare_all(&v, false) : r;
         if (r == 0)
-            tell_verified(replica, replica->source.timestamp, v.doubt_count);
+            tell_verified(replica, replica->source.timestamp, count_differences(&v));
         struct document_set now = document_set_new(&v, false);
         bool stuck = r == 0 && v.many && is_stuck(&before, &now);
         if (r == 0 && !stuck) {
@@ -785,7 +801,7 @@ int verify_slowly(struct replica *replica, struct suspects *suspects, struct doc
     progress_init(&replica->progress, "documents", 0, true);
     int r = compare_all(&v, true);
     if (r == 0)
-        tell_verified(replica, replica->source.timestamp, v.doubt_count);
+        tell_verified(replica, replica->source.timestamp, count_differences(&v));
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
         const struct doubt *doubt = &v.doubts[i];
         if (!is_newer(doubt)) {

@@ -232,6 +232,25 @@ static int refuse_itself(struct replica *replica)
 }
 
 /*
+ * Writes the place of the previous run again, before this run sends documents, and after a repair.
+ * `clean`: no request of this run is under way. So documents of a run that is killed before it
+ * writes a place of its own are taken over, too (invariant 6). If there was no place, copy_each()
+ * has claimed one.
+ */
+static int write_place_again(struct replica *replica, bool clean)
+{
+    struct place place = replica->before;
+    struct suspects_state suspects = suspects_state(replica->suspects);
+    if (place.ts == 0)
+        return 0;
+    place.clean = place.clean && clean;
+    place.whole = place.whole || suspects.whole;
+    if (suspects.left_us > place.suspects_left_us)
+        place.suspects_left_us = suspects.left_us;
+    return target_write_place(&replica->target, replica->source_uuid, &place);
+}
+
+/*
  * Indices created while no copy ran, and those whose copy was deleted, are copied before the feed
  * is followed.
  */
@@ -241,17 +260,19 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
     int r = target_read_place(&replica->target, replica->source_uuid, before);
     bool first = before->ts == 0;
     tl_ts since = before->ts;
-    if (r == 0 && first)
-        r = target_claim_place(&replica->target, replica->source_uuid);
     replica->reached = before->ts;
     if (r == 0)
         tell_source(replica, "copying", before->ts);
+    if (r == 0 && before->clean && !first)
+        r = write_place_again(replica, false);
     if (r == 0)
         r = first ? copy_first(replica, &since) : copy_missing(replica);
+    struct suspects_state suspects = suspects_state(replica->suspects);
     if (r == 0 && first)
         r = target_write_place(
             &replica->target, replica->source_uuid,
-            &(struct place){.ts = since, .suspects = since, .whole = suspects_state(replica->suspects).whole});
+            &(struct place){
+                .ts = since, .suspects = since, .whole = suspects.whole, .suspects_left_us = suspects.left_us});
     if (r == 0 && !replica->options->once && !replica->options->quiet)
         replica_print("following from %llu", (unsigned long long)since);
     if (r != 0)
@@ -267,8 +288,17 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
  */
 static int repair(struct replica *replica)
 {
-    int r = copy_missing(replica);
-    return r == 0 ? verify(replica) : r;
+    int r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
+    if (r == 0)
+        r = write_place_again(replica, false);
+    if (r != 0)
+        return r;
+    r = copy_missing(replica);
+    r = r == 0 ? verify(replica) : r;
+    if (lanes_drain(replica->lanes) != 0) /* a request may be under way */
+        return r;
+    int kept = write_place_again(replica, true);
+    return r == 0 ? kept : r;
 }
 
 /*
@@ -305,10 +335,10 @@ static int replicate(struct replica *replica)
         r = target_open(&replica->target, o);
     if (r == 0)
         r = refuse_itself(replica);
-    if (r == 0 && (o->verify || o->repair)) /* whether it has tombstones */
-        r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
-    if (r == 0 && o->verify && !o->repair)
-        return verify(replica);
+    if (r == 0 && o->verify && !o->repair) {
+        r = target_read_place(&replica->target, replica->source_uuid, &replica->before); /* whether it has tombstones */
+        return r == 0 ? verify(replica) : r;
+    }
     if (r == 0)
         r = guard_new(replica->hosts, o->name, &replica->guard);
     if (r == 0) {
@@ -397,6 +427,7 @@ int command_replicate(int argc, char **argv)
     guard_free(replica.guard);
     if (replica.target.options != NULL)
         target_close(&replica.target);
+    place_deinit(&replica.before);
     copy_forget(&replica);
     client_deinit(&replica.source);
     client_deinit(&replica.feed);

@@ -289,6 +289,24 @@ class Feed(unittest.TestCase):
         line, = self.read(since, index="deep", expand="true", source="false")[0]
         self.assertEqual([(change["_id"], "_source" in change) for change in line["changes"]], [("3", False)])
 
+    def test_ids_with_every_byte(self):
+        """Ids with NUL, line ends, quotes and unassigned characters: the feed names each as it was put, and as it was deleted."""
+        ids = {chr(n) for n in range(0x180)} - {"_"} | {"a\0b", "a\0c", "\u2028", "\U0001f600", "../x", "%00", "x" * 512}
+        since = self.now()
+        for action, source in (("index", '{"n":1}\n'), ("delete", "")):
+            self.server.must("POST", "/bytes/_bulk", "".join("%s\n%s" % (json.dumps({action: {"_id": id}}), source) for id in ids))
+            lines, since = self.read(since, index="bytes")
+            self.assertEqual(sorted(change["_id"] for line in lines for change in line["changes"] if change["op"] == action), sorted(ids))
+
+    def test_large_document(self):
+        """A document larger than all buffers of a reply, among others. TIDELOCK_TEST_LONG: 50 MB."""
+        since, text = self.now(), "0123456789abcde " * ((50 if os.environ.get("TIDELOCK_TEST_LONG") else 8) << 16)
+        for id, source in (("before", {"n": 1}), ("large", {"t": text}), ("after", {"n": 2})):
+            self.server.must("PUT", "/large/_doc/" + id, source)
+        changes = [change for line in self.read(since, index="large")[0] for change in line["changes"] if change["op"] == "index"]
+        self.assertEqual([change["_id"] for change in changes], ["before", "large", "after"])
+        self.assertTrue(changes[1]["_source"] == {"t": text})  # the message would have both
+
     def test_cut_by_size(self):
         """Beyond --feed-max older changes are removed, whether or not a reader has them."""
         with Server("--feed-max", "64k") as server:

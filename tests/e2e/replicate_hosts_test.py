@@ -102,6 +102,56 @@ def response(status, body, timestamp):
     return b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nTidelock-Timestamp: %d\r\nContent-Length: %d\r\n\r\n%b" % (status, timestamp, len(text), text)
 
 
+class Ended(replicate_test.Copy):
+    """A program whose session its successor ends while it is attached, since the successor takes its process for one that has ended."""
+    new_target = Target
+
+    def test_both_send_for_a_while(self):
+        """Requests of the program, executed after its successor's, change nothing: neither a document, nor the place."""
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        places = []
+
+        def judge(method, path, body):
+            if method == "PUT" and path.startswith("/.tidelock-replicate/"):
+                places.append((method, path, body, {"Content-Type": "application/json"}))
+            return "late" if path.startswith("/_bulk") and b'"_id":"held"' in body else "pass"
+
+        def answer(request):
+            """The holder's process is another one, and not attached."""
+            method, path = request.split(b" ")[:2]
+            if method == b"GET" and path.startswith(b"/_session/"):
+                return response(200, {"attached": False}, 0)
+            if path != b"/_lock":
+                return None
+            connection = self.source.connect()
+            reply = self.source.request("POST", "/_lock", request.partition(b"\r\n\r\n")[2].decode(), connection=connection)
+            connection.close()
+            return response(reply.status, json.loads(reply.body.replace(b"process %d " % process.pid, b"process %d " % gone.pid)), 0)
+        with Meddler(self.target.port, judge) as meddler, Host(self.source.port, answer) as host:
+            self.fill(20)
+            process = self.follow(to=meddler.url)
+            self.await_equal()
+            until(self.has_place, "there is a place")
+            self.source.must("PUT", "/fs/_doc/held", {"n": 1})
+            until(lambda: meddler.late, "the document is under way")
+            command = self.command("--once")
+            command[command.index("--from") + 1] = host.url
+            successor = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(successor.returncode, 0, successor.stderr)
+            self.assertIn("the session of process %d, which has ended, held the lock, and is ended" % gone.pid, successor.stderr)
+            self.assert_equal()
+            self.assertEqual(self.ended(process), 76, self.told(process))
+            self.source.must("DELETE", "/fs/_doc/held")
+            self.once()
+            place = self.target.must("GET", "/.tidelock-replicate/_doc/default")
+            self.assertTrue(place["_source"]["suspects"], "changes within a lease after that are suspects")
+            meddler.let_go()
+            self.assertEqual([meddler.forward(*put)[0] for put in places], [409] * len(places))
+            self.assertEqual(self.target.must("GET", "/.tidelock-replicate/_doc/default"), place)
+            self.assert_equal()
+
+
 class Lagging(replicate_test.Copy):
     """A host that has not applied what another one has."""
     new_target = Target

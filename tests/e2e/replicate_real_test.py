@@ -163,8 +163,8 @@ class Stories(Real, standin_test.Stories):
                     self.setUp()
                 begun = time.monotonic()
                 self.tell_story(seed)
-                print("%s%s seed %d: %d lives, %d seen again, %.0f s" % (
-                    self.target.version, " tombstones" if self.TOMBSTONES else "", seed, len(self.running), len(set(self.risen)), time.monotonic() - begun), flush=True)
+                print("%s%s seed %d: %d lives, %d seen again, equal %.1f s after the last write, %.0f s" % (
+                    self.target.version, " tombstones" if self.TOMBSTONES else "", seed, len(self.running), len(set(self.risen)), self.seconds, time.monotonic() - begun), flush=True)
 
 
 class Routings(Real, standin_test.Routings):
