@@ -41,10 +41,10 @@ enum section_kind {
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of
  * pieces. 10: commands of version 8; holds as lists of pieces; unconfirmed grants; known paths.
- * 11: commands of version 9; sessions and waits as lists of pieces. Pieces have the form of their
- * record's version; that of an overlay's is the same since 9.
+ * 11: commands of version 9; sessions and waits as lists of pieces. 12: commands of version 10.
+ * Pieces have the form of their record's version; that of an overlay's is the same since 9.
  */
-enum { SECTIONS_VERSION = 11 };
+enum { SECTIONS_VERSION = 12 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

@@ -481,5 +481,11 @@ bool piece_codec__check_loaded(struct core *core, unsigned version)
     if (store_count_pieces(core->store, &count) != 0)
         return false;
     pieces->known = count == pieces->named;
-    return pieces->named == 0 || (pieces->known && is_saved(core, version) && piece_codec__chunks_are_saved(core));
+    if (pieces->named > 0 && (!pieces->known || !is_saved(core, version)))
+        return false;
+    if (version == SECTIONS_VERSION)
+        return pieces->named == 0 || piece_codec__chunks_are_saved(core);
+    for (int kind = PIECE_SESSIONS; kind <= PIECE_WAITS; kind++)
+        save_chunk__touch_all(chunks_of(core, (enum save_piece_kind)kind));
+    return true;
 }

@@ -40,7 +40,8 @@ bool piece_codec__chunks_are_saved(struct core *core);
 /*
  * Ends reading a record of this version. Returns: whether the store has exactly the pieces that were
  * read, and nothing that this version has in pieces was read otherwise; or no piece was read. Then
- * the next save deletes what the store has.
+ * the next save deletes what the store has. Pieces of sessions and waits of an older version have
+ * its form, so the next save writes them anew.
  */
 bool piece_codec__check_loaded(struct core *core, unsigned version);
 /*

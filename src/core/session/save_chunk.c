@@ -87,6 +87,11 @@ void save_chunk__touch(struct save_chunks *chunks, struct save_member *member)
         touch(chunks, member->chunk);
 }
 
+void save_chunk__touch_all(struct save_chunks *chunks)
+{
+    list_for_each(link, &chunks->all) touch(chunks, list_entry(link, struct save_chunk, of_all));
+}
+
 uint64_t save_chunk__remove(struct save_chunks *chunks, struct save_member *member)
 {
     struct save_chunk *chunk = member->chunk;

@@ -51,6 +51,8 @@ void save_chunks__deinit(struct save_chunks *chunks);
 void save_chunk__add(struct save_chunks *chunks, struct save_member *member, uint64_t bytes);
 /* Records that a member has changed; without effect if it is in no chunk. */
 void save_chunk__touch(struct save_chunks *chunks, struct save_member *member);
+/* Records that all chunks have changed: their pieces have the form of an older version. */
+void save_chunk__touch_all(struct save_chunks *chunks);
 /*
  * Removes a member, if it is in a chunk.
  * Returns: the piece of the chunk, which ended with its last member, to be deleted; 0: none.
