@@ -79,6 +79,19 @@ static void set_results(struct core *core, struct command *command, struct wait 
 }
 
 /*
+ * Frees the wait of a refused command. While the command waited, its transaction had no idle
+ * deadline; it gets one again (not by commands before version 10).
+ */
+static void free_refused(struct core *core, struct wait *wait)
+{
+    struct txn *txn = wait->txn;
+    bool has_waited = wait->until != 0;
+    wait__free(core, wait);
+    if (txn != NULL && has_waited && core->command_version >= COMMAND_SINCE_IDLE_AFTER_REFUSAL)
+        txn__touch(core, txn);
+}
+
+/*
  * Requests the locks of a LOCK or a TXN_LOCK.
  * Returns: 0, with *ret_granted; if false, the command has its problem and the wait is freed;
  *          CORE_WAITS.
@@ -94,7 +107,7 @@ static int acquire(struct core *core, struct wait *wait, const struct lock_spec 
     case ASK_BLOCKED:
     case ASK_FULL:
         ask__explain(core, wait, outcome, PROBLEM_LOCK_CONFLICT);
-        wait__free(core, wait);
+        free_refused(core, wait);
         return 0;
     case ASK_VICTIM: ask__fail_victim(core, wait); return 0;
     }
@@ -117,7 +130,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     if (r == 0)
         lock_resolve__drop_held(core, wait->owner, &specs);
     if (r != 0 || !is_within_limits(core, command, wait->owner, specs.count)) {
-        wait__free(core, wait);
+        free_refused(core, wait);
         return r < 0 ? tl_trace(r) : 0;
     }
     wait->names_epoch = core->names_epoch;

@@ -98,12 +98,12 @@ static bool defer_removal(void *context, const struct write_item *removal, bool 
     return true;
 }
 
-/* Removes up to `most` documents, or defers their removal. */
-static int remove_batch(struct core *core, struct session *session, size_t most, bool *ret_more)
+/* Removes documents up to `most`, or defers their removal. */
+static int remove_batch(struct core *core, struct session *session, struct ephemeral_batch_max most, bool *ret_more)
 {
     struct deferral deferral = {core, session, 0};
     int r =
-        ephemeral__purge_batch(core, session->id, most, defer_removal, &deferral, &session->removed_count, ret_more);
+        ephemeral__purge_batch(core, session->id, &most, defer_removal, &deferral, &session->removed_count, ret_more);
     return r < 0 ? r : deferral.r;
 }
 
@@ -414,15 +414,45 @@ static int hide_documents(struct core *core, struct session *session, bool *ret_
     return r;
 }
 
+/* Returns: the limits of a batch of `count` documents. */
+static struct ephemeral_batch_max batch_of(const struct core *core, size_t count)
+{
+    bool by_work = core->command_version >= COMMAND_SINCE_WORK_BATCHES;
+    return (struct ephemeral_batch_max){count, by_work ? (uint64_t)count * WORK_PER_DOCUMENT : EPHEMERAL_WORK_ANY};
+}
+
+/*
+ * Finds whether its documents fit one batch. Charges *left for the work of those that take more than
+ * usual.
+ */
+static int fit_one_batch(struct core *core, const struct session *session, size_t *left, bool *ret_fit)
+{
+    struct ephemeral_batch_max most = batch_of(core, core->limits.ephemeral_batch);
+    uint64_t work = 0, usual = session->ephemeral_count * WORK_PER_DOCUMENT;
+    *ret_fit = session->ephemeral_count <= most.count;
+    if (session->ephemeral_count == 0 || !*ret_fit || most.work == EPHEMERAL_WORK_ANY)
+        return 0;
+    int r = ephemeral__estimate_work(core, session->id, most.work, &work);
+    *ret_fit = work <= most.work;
+    cost_charge(left, work > usual ? (work - usual) / WORK_PER_DOCUMENT : 0);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /*
  * Removes its documents in this unit if they fit one batch; else hides them, for later units to
  * purge.
  */
-static int remove_documents(struct core *core, struct session *session, bool *ret_more, bool *ret_all_hidden)
+static int remove_documents(struct core *core, struct session *session, size_t *left, bool *ret_more,
+                            bool *ret_all_hidden)
 {
+    bool fit;
+    int r = fit_one_batch(core, session, left, &fit);
+    if (r < 0)
+        return tl_trace(r);
     *ret_all_hidden = false;
-    if (session->ephemeral_count <= core->limits.ephemeral_batch)
-        return remove_batch(core, session, core->limits.ephemeral_batch, ret_more);
+    if (fit) /* all of them, although the estimate may be too low */
+        return remove_batch(core, session,
+                            (struct ephemeral_batch_max){core->limits.ephemeral_batch, EPHEMERAL_WORK_ANY}, ret_more);
     *ret_more = true;
     return hide_documents(core, session, ret_all_hidden);
 }
@@ -511,6 +541,14 @@ static void free_actions(struct core *core, struct session *session)
     session->on_expire = SLICE_NONE;
 }
 
+/* Returns: the cost of an action, besides a point for each. Before version 10 only scripts counted. */
+static uint64_t cost_of_action(const struct core *core, const struct cost_counters *before)
+{
+    if (core->command_version < COMMAND_SINCE_WORK_BATCHES)
+        return (core->script_steps - before->script_steps) / SCRIPT_STEPS_PER_COST;
+    return cost_of_changes(core, before);
+}
+
 /*
  * Runs the on_expire actions in order, each by itself: if one is deferred, later ones on its
  * document are, too.
@@ -524,11 +562,13 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
     core__work(core, actions.len / WORK_BYTES);
     int r = actions.len == 0 ? 0 : action_decode_all(actions, &all->arena, &all->write.items, &count);
     while (r == 0 && session->actions_processed<count && * left> 0) {
-        uint64_t steps = core->script_steps;
+        struct cost_counters before = cost_counters_of(core);
         r = try_action(core, session, &all->write.items[session->actions_processed], session->actions_processed);
         session->actions_processed++;
-        cost_charge(left, 1 + (core->script_steps - steps) / SCRIPT_STEPS_PER_COST);
+        cost_charge(left, 1 + cost_of_action(core, &before));
     }
+    if (core->command_version >= COMMAND_SINCE_WORK_BATCHES) /* after the loop: each batch runs an action */
+        cost_charge(left, actions.len / ACTION_BYTES_PER_COST);
     if (r < 0 || session->actions_processed < count)
         return r;
     if (count > 0)
@@ -547,7 +587,7 @@ static void end_transactions(struct core *core, struct session *session, size_t 
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
         buf_printf(&session->end_report, "\ntransaction #%llu is rolled back",
                    (unsigned long long)txn->owner.locks.number);
-        cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
+        cost_charge(left, txn__rollback_cost(core, txn));
         txn__abort(core, txn, "%s", cause);
     }
 }
@@ -613,7 +653,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
         list_remove(&session->of_terminating);
     free_actions(core, session);
     cost_charge(left, 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST);
-    int r = remove_documents(core, session, &more, &all_hidden);
+    int r = remove_documents(core, session, left, &more, &all_hidden);
     if (r < 0)
         return tl_trace(r);
     if (!more) {
@@ -744,7 +784,7 @@ int session__purge_batch(struct core *core)
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
     bool more = false;
     session__touch(core, session);
-    int r = remove_batch(core, session, core->limits.purge_batch, &more);
+    int r = remove_batch(core, session, batch_of(core, core->limits.purge_batch), &more);
     if (r < 0 || more)
         return r;
     session_tombstone__purged(core, session->id);

@@ -645,7 +645,14 @@ enum {
     /* Its purge of outcomes of requests counts their bytes: request_outcome__purge(). */
     COMMAND_SINCE_PURGED_BYTES = 9,
     /* The work of its items may postpone later items: WRITE_WORK_MAX. */
-    COMMAND_SINCE_WORK_LIMIT = 10
+    COMMAND_SINCE_WORK_LIMIT = 10,
+    /*
+     * The cleanup of ended sessions and the purges of MAINTAIN stop by their work, not only by counts
+     * (README-locks.md, "Cleanup in batches"), and ephemeral documents of the highest version go.
+     */
+    COMMAND_SINCE_WORK_BATCHES = 10,
+    /* A refused lock request of a transaction that has waited leaves it its idle deadline. */
+    COMMAND_SINCE_IDLE_AFTER_REFUSAL = 10
 };
 
 struct command {

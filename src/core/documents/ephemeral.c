@@ -11,6 +11,7 @@
 #include "core/command/command.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "mapping/document.h"
 #include "mapping/mapping.h"
 
 static struct slice index_key(struct buf *buf, struct slice session, struct slice key)
@@ -86,6 +87,46 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
     return 0;
 }
 
+/* --- Work of a deletion ------------------------------------------------------------------------------------------- */
+
+static uint64_t count_levels(const struct catalog_index *index, const struct doc *doc)
+{
+    struct slice path = doc->path_tracked ? doc->origin : SLICE_NONE;
+    char delimiter = mapping_path_delimiter(index->mapping);
+    uint64_t levels = 0;
+
+    for (size_t next = 0; next < path.len; next += slice_find_byte(slice_from_offset(path, next), delimiter) + 1)
+        levels++;
+    return levels;
+}
+
+/* Returns: the work of a document's deletion without its writes. Follows from the state alone. */
+static uint64_t work_to_read(const struct catalog_index *index, const struct doc *doc)
+{
+    return WORK_SCAN + WORK_ITEM + 2 * WORK_READ + doc->stored.len / WORK_BYTES + count_levels(index, doc) * WORK_LEVEL;
+}
+
+/* Counts the writes of a document's deletion: those of its records, and one for each single entry. */
+static int count_writes(struct core *core, const struct catalog_index *index, const struct mapping_type *type,
+                        const struct doc *doc, size_t *ret_count)
+{
+    enum { RECORDS = 4 }; /* the tombstone, its key in the purge queue, the index key, a counter */
+    struct arena_mark mark = arena_mark(&core->scratch);
+    struct document document;
+
+    *ret_count = RECORDS;
+    if (!doc_may_have_single_entries(doc))
+        return 0;
+    core__work_indivisible(core, doc->stored.len / WORK_BYTES);
+    int r = document_parse_stored(index->mapping, type, doc->stored, &core->scratch, &document);
+    if (r < 0)
+        return tl_trace(r);
+    *ret_count += document.value_count;
+    document_release(&document);
+    arena_rewind(&core->scratch, mark);
+    return 0;
+}
+
 /* --- Deletion ----------------------------------------------------------------------------------------------------- */
 
 /* Items of a write. */
@@ -100,10 +141,12 @@ struct purge_state {
     struct slice session;
     ephemeral_defer *defer;
     void *context;
-    struct deletions visible; /* visible documents */
+    struct deletions visible; /* visible documents, not yet deleted */
     struct deletions hidden;  /* hidden by a session tombstone, to be purged */
-    size_t count;             /* visible, hidden and deferred documents; at most `max` */
-    size_t max;
+    size_t removed;           /* visible documents deleted */
+    size_t count;             /* visible, hidden and deferred documents; at most `max.count` */
+    uint64_t work;            /* of these, counted if `max.work` is a limit */
+    struct ephemeral_batch_max max;
     bool more; /* the session owns another document */
 };
 
@@ -146,6 +189,23 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
     };
 }
 
+static bool is_full(const struct purge_state *purge)
+{
+    return purge->count == purge->max.count || purge->work >= purge->max.work;
+}
+
+/*
+ * A version that cannot be raised stays: an ephemeral document is deleted whatever version a client
+ * has given it.
+ */
+static void keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal)
+{
+    if (doc->version != INT64_MAX || core->command_version < COMMAND_SINCE_WORK_BATCHES)
+        return;
+    removal->version_type = VERSION_EXTERNAL_GTE;
+    removal->version = INT64_MAX;
+}
+
 /*
  * Takes a document for deletion, or defers it. Returns: 0: the write will remove its index key; 1:
  * the caller must remove it; fatal codes.
@@ -162,8 +222,10 @@ static int take_document(struct purge_state *purge, struct slice key, const stru
     if (r < 0)
         return tl_trace(r);
     bool hidden = hidden_ts != TL_TS_MAX;
-    INSIST(purge->count < purge->max);
+    INSIST(purge->count < purge->max.count);
     purge->count++;
+    purge->work += work_to_read(index, doc);
+    keep_highest_version(purge->core, doc, &item);
     if (purge->defer(purge->context, &item, hidden))
         return 1;
     struct deletions *deletions = hidden ? &purge->hidden : &purge->visible;
@@ -194,7 +256,7 @@ static int purge_one(struct purge_state *purge, struct slice key)
     const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
     bool owned = r == 0 && type != NULL && slice_equal(doc.lease, purge->session);
     int outcome = 1;
-    purge->more = owned && purge->count == purge->max;
+    purge->more = owned && is_full(purge);
     if (owned && !purge->more)
         outcome = take_document(purge, key, &doc, index, type, id);
     else if (!owned && map_get(&core->pending, key) != NULL) /* rewritten: its key is removed */
@@ -227,35 +289,6 @@ static bool skip_deleted(struct core *core, struct store_iter *iter, struct slic
     return true;
 }
 
-/* Collects documents of a session for one batch, and removes stale index keys before them. */
-static int collect_batch(struct purge_state *purge, size_t max)
-{
-    struct core *core = purge->core;
-    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = index_key(&lower, purge->session, SLICE_LIT(""));
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, purge->session));
-    int r = 0;
-
-    purge->visible.items = arena_zalloc(&core->arena, max * sizeof(*purge->visible.items));
-    purge->hidden.items = arena_zalloc(&core->arena, max * sizeof(*purge->hidden.items));
-    purge->max = max;
-    store_iter_seek_first(iter);
-    while (r == 0 && !purge->more && store_iter_valid(iter)) {
-        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
-        if (skip_deleted(core, iter, from, key))
-            continue;
-        r = purge_one(purge, arena_copy(&core->arena, key));
-        store_iter_next(iter);
-    }
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&lower);
-    buf_deinit(&upper);
-    return r;
-}
-
 static int run_deletions(struct core *core, const struct deletions *deletions, bool hidden)
 {
     REQUIRE(core->open);
@@ -269,19 +302,67 @@ static int run_deletions(struct core *core, const struct deletions *deletions, b
     return write__run(core, &run, &failed);
 }
 
-int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *defer, void *context,
-                           size_t *removed, bool *ret_more)
+/* Deletes the collected documents. */
+static int run_collected(struct purge_state *purge)
+{
+    int r = run_deletions(purge->core, &purge->visible, false);
+
+    if (r == 0)
+        r = run_deletions(purge->core, &purge->hidden, true);
+    purge->removed += purge->visible.count;
+    purge->visible.count = purge->hidden.count = 0;
+    return r;
+}
+
+/*
+ * Collects documents of a session for one batch, and removes stale index keys before them. If work
+ * is limited, each document is deleted before the next one, so that its writes are known.
+ */
+static int collect_batch(struct purge_state *purge)
+{
+    struct core *core = purge->core;
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = index_key(&lower, purge->session, SLICE_LIT(""));
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, purge->session));
+    int r = 0;
+
+    purge->visible.items = arena_zalloc(&core->arena, purge->max.count * sizeof(*purge->visible.items));
+    purge->hidden.items = arena_zalloc(&core->arena, purge->max.count * sizeof(*purge->hidden.items));
+    store_iter_seek_first(iter);
+    while (r == 0 && !purge->more && store_iter_valid(iter)) {
+        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
+        if (skip_deleted(core, iter, from, key))
+            continue;
+        size_t writes = store_batch_count(core->batch);
+        r = purge_one(purge, arena_copy(&core->arena, key));
+        if (r == 0 && purge->max.work != EPHEMERAL_WORK_ANY) {
+            r = run_collected(purge);
+            purge->work += WORK_WRITE * (uint64_t)(store_batch_count(core->batch) - writes);
+        }
+        store_iter_next(iter);
+    }
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r;
+}
+
+int ephemeral__purge_batch(struct core *core, struct slice session, const struct ephemeral_batch_max *max,
+                           ephemeral_defer *defer, void *context, size_t *removed, bool *ret_more)
 {
     REQUIRE(core->open && session.len > 0 && defer != NULL);
-    struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context};
-    int r = collect_batch(&purge, max);
+    struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context, .max = *max};
+    int r = collect_batch(&purge);
 
     ENSURE(purge.visible.count + purge.hidden.count <= purge.count && purge.count <= max);
     *ret_more = purge.more;
-    *removed += purge.visible.count;
     if (r == 0)
-        r = run_deletions(core, &purge.visible, false);
-    return r < 0 ? r : run_deletions(core, &purge.hidden, true);
+        r = run_collected(&purge);
+    *removed += purge.removed;
+    return r;
 }
 
 int ephemeral__defer(struct core *core, struct slice session, struct slice key, ephemeral_defer *defer, void *context)
@@ -289,10 +370,83 @@ int ephemeral__defer(struct core *core, struct slice session, struct slice key, 
     REQUIRE(session.len > 0);
     REQUIRE(core->open && defer != NULL);
     struct write_item none;
-    struct purge_state purge = {
-        .core = core, .session = session, .defer = defer, .context = context, .visible = {&none, 0}, .max = 1};
+    struct purge_state purge = {.core = core,
+                                .session = session,
+                                .defer = defer,
+                                .context = context,
+                                .visible = {&none, 0},
+                                .max = {1, EPHEMERAL_WORK_ANY}};
 
     return purge_one(&purge, key);
+}
+
+int ephemeral__find_highest_version(struct core *core, struct write_item *removal)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+    const struct catalog_index *index = catalog_index(core->catalog, removal->index);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, removal->type);
+    struct doc doc;
+
+    if (type == NULL || removal->id.len > DOC_ID_BYTES_MAX)
+        return 0;
+    int r = read_current(core, doc_key(bytes, index->number, type->number, removal->id), &doc);
+    core__work(core, WORK_READ);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    keep_highest_version(core, &doc, removal);
+    doc_release(&doc);
+    return 0;
+}
+
+/* Adds the work of deleting one document to *io_work, unless it belongs to another session now. */
+static int estimate_one(struct core *core, struct slice session, struct slice key, uint64_t *io_work)
+{
+    uint32_t number;
+    uint16_t type_number;
+    struct slice id;
+    struct doc doc;
+    size_t writes = 0;
+    int r = read_current(core, key, &doc);
+
+    core__work(core, WORK_SCAN + WORK_READ);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    doc_key_parse(key, &number, &type_number, &id);
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
+    if (type != NULL && slice_equal(doc.lease, session)) {
+        r = count_writes(core, index, type, &doc, &writes);
+        *io_work += work_to_read(index, &doc) + writes * WORK_WRITE;
+    }
+    doc_release(&doc);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int ephemeral__estimate_work(struct core *core, struct slice session, uint64_t enough, uint64_t *ret_work)
+{
+    REQUIRE(core->open && session.len > 0);
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = index_key(&lower, session, SLICE_LIT(""));
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
+    uint64_t work = 0;
+    int r = 0;
+
+    store_iter_seek_first(iter);
+    while (r == 0 && work <= enough && store_iter_valid(iter)) {
+        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
+        if (skip_deleted(core, iter, from, key))
+            continue;
+        r = estimate_one(core, session, key, &work);
+        store_iter_next(iter);
+    }
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    *ret_work = work;
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /*

@@ -56,18 +56,45 @@ int ephemeral__each(struct core *core, void (*visit)(void *context, struct slice
 int ephemeral__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;
 
 /*
- * Deletes up to `max` documents of a session in the open unit. `defer` is called for each of them;
+ * What one batch deletes at most: documents, and work of deleting them in units of core/unit/work.h,
+ * which the last document may exceed. The work follows from the documents and their entries, whether
+ * or not a document is deferred. EPHEMERAL_WORK_ANY: unlimited, and all documents are read before the
+ * first one is deleted, as for commands before version 10.
+ */
+struct ephemeral_batch_max {
+    size_t count;
+    uint64_t work;
+};
+#define EPHEMERAL_WORK_ANY UINT64_MAX
+
+/*
+ * Deletes documents of a session in the open unit, up to `max`. `defer` is called for each of them;
  * if it returns true, it has taken over the deletion and the document stays. `hidden`: a session
  * tombstone already hides the document (session_tombstone.h), so that only its record is left to
  * purge.
+ *
+ * A document whose version cannot be raised is deleted at that version (not by commands before
+ * version 10).
  *
  * Requires: the unit has neither added ephemeral documents nor purged a batch before.
  * Returns: 0, whether the session owns more documents, and the number of visible ones deleted,
  *   added to *removed; fatal codes.
  */
 typedef bool ephemeral_defer(void *context, const struct write_item *removal, bool hidden);
-int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *defer, void *context,
-                           size_t *removed, bool *ret_more) TL_MUST_USE;
+int ephemeral__purge_batch(struct core *core, struct slice session, const struct ephemeral_batch_max *max,
+                           ephemeral_defer *defer, void *context, size_t *removed, bool *ret_more) TL_MUST_USE;
+/*
+ * Estimates the work of deleting all documents of a session: its limit is that of
+ * struct ephemeral_batch_max. Stops as soon as it is more than `enough`.
+ *
+ * Returns: 0; fatal codes.
+ */
+int ephemeral__estimate_work(struct core *core, struct slice session, uint64_t enough, uint64_t *ret_work) TL_MUST_USE;
+/*
+ * Makes a deferred deletion keep the document's version, if that cannot be raised (not for commands
+ * before version 10). Returns: 0; fatal codes.
+ */
+int ephemeral__find_highest_version(struct core *core, struct write_item *removal) TL_MUST_USE;
 /*
  * Removes a document from the index and passes its deletion to `defer`, which takes it over.
  *

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "core/documents/document_owners.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 enum { UNDO_LETTER = 'A', UNDO_NUMBER_BYTES = 4 };
 
@@ -116,6 +117,7 @@ int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed)
     while (r == 0 && removed < keys_max && store_iter_valid(iter)) {
         struct slice key = store_iter_key(iter);
         if (core->document_owners->transaction_is_open(core, undo_key_transaction(key))) {
+            core__work(core, WORK_READ);
             skip_transaction(iter, undo_key_transaction(key));
             continue;
         }

@@ -38,7 +38,7 @@
 
 static const char purge_horizons_key[] = "F"; /* struct purge_horizons: two timestamps */
 
-/* The work of one command. */
+/* The work of one command. `left` stops at 0. */
 struct purge_run {
     struct core *core;
     size_t left;
@@ -50,12 +50,37 @@ static bool more(const struct purge_run *work)
     return work->left > 0;
 }
 
+static bool stops_by_work(const struct purge_run *work)
+{
+    return work->core->command_version >= COMMAND_SINCE_WORK_BATCHES;
+}
+
+/*
+ * Removes a key. Before version 10, `left` wrapped around with the second of two keys that belong
+ * together, so that the command had no limit.
+ */
 static void remove_key(struct purge_run *work, enum store_space space, struct slice key)
 {
     core__work(work->core, WORK_SCAN + WORK_READ);
     store_batch_delete(work->core->batch, space, key);
     work->removed++;
-    work->left--;
+    if (work->left > 0 || !stops_by_work(work))
+        work->left--;
+}
+
+/* Counts keys that a part has removed, or what took as much work. */
+static void count_removed(struct purge_run *work, size_t count)
+{
+    work->removed += count;
+    work->left -= count < work->left ? count : work->left;
+}
+
+/* Counts the bytes of a record that was read, as keys. */
+static void count_bytes(struct purge_run *work, size_t bytes)
+{
+    core__work_indivisible(work->core, bytes / SWEEP_BYTES_PER_WORK);
+    if (stops_by_work(work))
+        count_removed(work, bytes / (SWEEP_BYTES_PER_WORK * (WORK_SCAN + WORK_READ)));
 }
 
 /* --- Tombstones --------------------------------------------------------------------------------------------------- */
@@ -72,6 +97,7 @@ static int remove_tombstone(struct purge_run *work, struct slice queue_key)
     remove_key(work, SPACE_SYSTEM, queue_key);
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
+    count_bytes(work, value.bytes.len); /* of a document, if there is one again */
     r = doc_decode(value.bytes, &doc);
     if (r == 0 && doc.deleted && doc.ts < core->purge_horizons.tombstones) {
         remove_key(work, SPACE_DOCUMENTS, key);
@@ -84,14 +110,16 @@ static int remove_tombstone(struct purge_run *work, struct slice queue_key)
 
 /* --- Deleted indices ---------------------------------------------------------------------------------------------- */
 
-/* Removes the keys of a range. */
+/* Removes the keys of a range. Its records are read with them, so their bytes count, too. */
 static int remove_range(struct purge_run *work, enum store_space space, struct slice lower, struct slice upper)
 {
     struct store_iter *iter = store_iter_new(work->core->store, space, TL_TS_MAX, lower, upper);
     int r;
 
-    for (store_iter_seek_first(iter); more(work) && store_iter_valid(iter); store_iter_next(iter))
+    for (store_iter_seek_first(iter); more(work) && store_iter_valid(iter); store_iter_next(iter)) {
         remove_key(work, space, store_iter_key(iter));
+        count_bytes(work, store_iter_value(iter).len);
+    }
     r = store_iter_status(iter);
     store_iter_free(iter);
     return r;
@@ -256,13 +284,6 @@ static void remove_stale(struct core *core, struct maintain_command *maintain)
         store_batch_delete(core->batch, SPACE_ENTRIES, maintain->stale[i]);
         maintain->removed++;
     }
-}
-
-/* Counts keys that a part has removed. */
-static void count_removed(struct purge_run *work, size_t count)
-{
-    work->removed += count;
-    work->left -= count < work->left ? count : work->left;
 }
 
 int core__do_maintain(struct core *core, struct command *command)

@@ -47,7 +47,8 @@ struct sweep_scan {
     struct slice lower, upper;
     /* Returns 1: it has proposed the key */
     int (*visit)(struct sweep_scan *scan, struct slice key, struct slice value);
-    size_t left; /* scans left; a proposed key counts as SWEEP_SCANS_PER_KEY */
+    /* Scans left; a proposed key counts as SWEEP_SCANS_PER_KEY, and SWEEP_BYTES_PER_SCAN bytes as one */
+    size_t left;
 };
 
 /* --- Batches ------------------------------------------------------------------------------------------------------ */
@@ -104,7 +105,7 @@ static int run_scan(struct sweep_scan *scan)
     store_iter_seek_first(iter);
     for (; r == 0 && scan->left > 0 && store_iter_valid(iter); store_iter_next(iter)) {
         r = scan->visit(scan, store_iter_key(iter), store_iter_value(iter));
-        size_t cost = r > 0 ? SWEEP_SCANS_PER_KEY : 1;
+        size_t cost = r > 0 ? SWEEP_SCANS_PER_KEY : 1 + store_iter_value(iter).len / SWEEP_BYTES_PER_SCAN;
         scan->left -= cost < scan->left ? cost : scan->left;
         r = r > 0 ? 0 : r;
     }

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/types.h"
+#include "core/unit/work.h"
 
 struct core;
 struct command;
@@ -52,6 +53,10 @@ void sweep_deinit(struct sweep *sweep);
  * Returns: 0; fatal codes.
  */
 #define SWEEP_SCANS_PER_KEY 4
+/* Bytes of records that are passed, not parsed, for a unit of core/unit/work.h: a gigabyte a second */
+#define SWEEP_BYTES_PER_WORK 100
+/* Bytes of records that take as long as one scan */
+#define SWEEP_BYTES_PER_SCAN (SWEEP_BYTES_PER_WORK * WORK_SCAN)
 int sweep__continue(struct core *core, size_t keys_max, struct command *command) TL_MUST_USE;
 
 #endif

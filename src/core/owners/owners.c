@@ -348,7 +348,7 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
         r = grants__time_out(core, container_of(wait, struct wait, deadline), left);
     } else {
         struct txn *txn = container_of(idle, struct txn, idle);
-        cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
+        cost_charge(left, txn__rollback_cost(core, txn));
         txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
     }
     if (r >= 0)

@@ -12,11 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct core;
+
 enum {
     SCRIPT_STEPS_PER_COST = 500,  /* script steps per point */
     LOCKS_PER_COST = 50,          /* locks requested, or released with their owner, per point */
     SOURCE_BYTES_PER_COST = 4096, /* bytes of document sources per point */
     WRITE_WORK_PER_COST = 400,    /* work of a write's items (WRITE_WORK_MAX) per point, where that is more */
+    TXN_RECORDS_PER_COST = 200,   /* records and entries freed with a transaction, per point */
+    WRITES_PER_COST = 16,         /* records and entries put or deleted per point */
+    WORK_PER_DOCUMENT = 400,      /* work of deleting a usual ephemeral document (ephemeral.h), one point */
     MAPPING_WORK_PER_COST = 200,  /* work of making mappings (core__work_mapping()) per point */
     MAPPING_WORK_FREE = 4000,     /* of each operation, without cost: 0.4 ms, some ten fields under locks */
     ACTION_BYTES_PER_COST = 2000, /* bytes of a deferred action, when it requests its locks again */
@@ -30,5 +35,18 @@ static inline void cost_charge(size_t *left, uint64_t cost)
 {
     *left = cost < *left ? *left - (size_t)cost : 0;
 }
+
+/*
+ * Counters from which the cost of one operation of the open unit is computed as a difference. They
+ * follow from state and commands.
+ */
+struct cost_counters {
+    uint64_t source_bytes, script_steps, mapping_work; /* of the step */
+    size_t writes;                                     /* in the unit's batch */
+};
+
+struct cost_counters cost_counters_of(const struct core *core);
+/* Returns: the cost since `before` in the same unit, without a point for the operation itself. */
+uint64_t cost_of_changes(const struct core *core, const struct cost_counters *before);
 
 #endif

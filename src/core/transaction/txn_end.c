@@ -65,7 +65,16 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     txn__end_waiting(core, txn, cause);
     txn__check_may_enter(txn, TXN_ENDED);
     txn__put_outcome(core, txn->id, &outcome);
+    core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
     txn__free(core, txn);
+}
+
+uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
+{
+    uint64_t cost = 1 + txn->owner.locks.lock_count / LOCKS_PER_COST;
+    if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && txn->overlay != NULL)
+        cost += overlay_count(txn->overlay) / TXN_RECORDS_PER_COST;
+    return cost;
 }
 
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...)
@@ -439,7 +448,7 @@ void txn__end_abandoned(struct core *core, size_t *left)
         core__work(core, WORK_LOCK);
         if (!txn->owner.abandoned)
             continue;
-        cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
+        cost_charge(left, txn__rollback_cost(core, txn));
         txn__abort(core, txn, "%s", txn__abandon_text(txn->abandon_reason));
     }
     ENSURE(*left == 0 || core->owners->abandoned_count == 0);

@@ -28,6 +28,11 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
  * command ends.
  */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
+/*
+ * Returns: the cost of rolling it back (session/cost.h): a point, its locks, and its written records,
+ * which are freed (not for commands before version 10).
+ */
+uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn);
 /* Abandons the transactions that a host began for requests, in the open unit. */
 void txn__abandon_host(struct core *core, uint64_t host);
 /* Abandons all update transactions, in the open unit; with `whole` rolls them back at once. */

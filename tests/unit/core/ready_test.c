@@ -1432,6 +1432,49 @@ static void test_undone_upgrade_waits_again(void **state)
     end(box);
 }
 
+/* Requests the document that the LOCK means when it resumes, which ends its time to wait, too. */
+static void resume_without_time(struct upgrade *upgrade, unsigned version)
+{
+    struct core_fixture *box = &upgrade->box;
+    struct command *typed = command_new(COMMAND_LOCK, DIALECT_5), *ticks;
+
+    typed->owner.session = SLICE_LIT("other");
+    typed->owner.timeout_us = 600 * TL_SECOND;
+    typed->lock.targets = arena_zalloc(&typed->arena, sizeof(struct lock_target));
+    typed->lock.target_count = 1;
+    target(typed, 0, LOCK_X, "nx", "1");
+    typed->lock.targets[0].type = SLICE_LIT("file");
+    give(box, typed);
+    for (uint64_t us = 120 * TL_SECOND; core_next_deadline(box->core) <= box->clock + us; us = 10) {
+        ticks = command_new(COMMAND_TICK, DIALECT_7);
+        ticks->version = version;
+        give_as(box, ticks, us);
+    }
+}
+
+/* A LOCK of a transaction that is refused when it resumes leaves the transaction its idle deadline. */
+static void test_lock_refused_after_wait_leaves_idle_deadline(void **state)
+{
+    struct upgrade upgrade;
+    struct core_fixture *box = &upgrade.box;
+    (void)state;
+
+    for (unsigned version = COMMAND_SINCE_IDLE_AFTER_REFUSAL - 1; version <= COMMAND_CODEC_VERSION; version++) {
+        make_upgrade(&upgrade, true, false);
+        resume_without_time(&upgrade, version);
+        struct command *command = completed_as(box, upgrade.request);
+        assert_int_equal(command->problem.type, PROBLEM_LOCK_CONFLICT);
+        command_free(command);
+        const struct txn *txn = owners_txn(box->core->owners, SLICE_LIT("t"));
+        assert_non_null(txn);
+        assert_int_equal(txn->idle.at == TL_TS_MAX, version < COMMAND_SINCE_IDLE_AFTER_REFUSAL);
+        give_as(box, command_new(COMMAND_TICK, DIALECT_7), txn->timeout_us + 1);
+        assert_int_equal(owners_txn(box->core->owners, SLICE_LIT("t")) == NULL,
+                         version >= COMMAND_SINCE_IDLE_AFTER_REFUSAL);
+        end(box);
+    }
+}
+
 /* An upgrade that resumes with its names resolved keeps the stronger mode. */
 static void test_resumed_upgrade_keeps_its_mode(void **state)
 {
@@ -1595,6 +1638,7 @@ int main(void)
         cmocka_unit_test(test_undone_upgrade_ends_if_granted_after_cancel),
         cmocka_unit_test(test_undone_upgrade_outlasts_checkpoint),
         cmocka_unit_test(test_undone_upgrade_waits_again),
+        cmocka_unit_test(test_lock_refused_after_wait_leaves_idle_deadline),
         cmocka_unit_test(test_resumed_upgrade_keeps_its_mode),
         cmocka_unit_test(test_undone_upgrade_leaves_lock_of_later_request),
         cmocka_unit_test(test_undone_lock_leaves_lock_of_later_request),

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: cleanup and maintenance stop by the work that stored documents cause, not only by their
+ * number (src/core/README-locks.md, "Cleanup in batches"; src/core/README.md, "Maintenance").
+ * Method: few documents with thousands of entries or many bytes, in a core whose fixture fails if a
+ * step is not bounded. Commands of version 9 keep the effect that they had.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/maintenance.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+
+#include "core/catalog/purge.h"
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
+#include "core/session/cost.h"
+#include "core/session/owners.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+enum { NUMBERS = 6000, DOCUMENTS = 12 }; /* one by one a document is bounded, all of them are not */
+
+static void open_session(struct core_fixture *box, const char *id, struct write_item *actions, size_t count)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 10 * TL_SECOND;
+    command->session.on_expire = actions;
+    command->session.on_expire_count = count;
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* Returns: a new command that ends a session, in the form of a version. */
+static struct command *session_end(const char *id, unsigned version)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.force = true;
+    command->version = version;
+    return command;
+}
+
+/* Runs TICKs while one is due at once. Returns: how many. */
+static int run_batches(struct core_fixture *box)
+{
+    int count = 0;
+
+    for (; core_next_deadline(box->core) == 0; count++)
+        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    return count;
+}
+
+/* Returns: the source of a document with as many single entries. */
+static const char *numbers(struct buf *buf, int count)
+{
+    buf_clear(buf);
+    buf_lit(buf, "{\"n\":[0");
+    for (int i = 1; i < count; i++)
+        buf_printf(buf, ",%d", i);
+    buf_append(buf, "]}", sizeof "]}");
+    return buf->data;
+}
+
+static const char *id_of(int number)
+{
+    static char id[16];
+
+    snprintf(id, sizeof id, "%d", number);
+    return id;
+}
+
+/* Puts documents with many entries into index e; `lease`: of a session, or "". */
+static void put_large(struct core_fixture *box, const char *lease, int count)
+{
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+
+    for (int i = 0; i < count; i++) {
+        struct write_item item = fixture_item(WRITE_INDEX, "e", "", id_of(i), numbers(&source, NUMBERS));
+        item.lease = slice_from(lease);
+        assert_int_equal(fixture_write_one(box, item)->outcome, WRITE_CREATED);
+    }
+    buf_deinit(&source);
+}
+
+static size_t count_entries(struct core_fixture *box)
+{
+    return fixture_count_keys(box, SPACE_ENTRIES, SLICE_LIT(""), SLICE_LIT("\xff"));
+}
+
+/* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
+
+/*
+ * Fewer documents than a batch, but with more work: they are hidden at one timestamp, and purged in
+ * further steps, each after the other.
+ */
+static void test_large_ephemeral_documents_are_removed_in_bounded_steps(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s", NULL, 0);
+    put_large(&box, "s", DOCUMENTS);
+    fixture_run(&box, session_end("s", COMMAND_CODEC_VERSION), 1);
+    assert_int_equal(fixture_count(&box, "e"), 0);
+    for (int i = 0; i < DOCUMENTS; i++)
+        assert_null(fixture_source(&box, "e", id_of(i)));
+    assert_int_equal(count_entries(&box), DOCUMENTS * NUMBERS);
+    fixture_reopen(&box);
+    fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_in_range(run_batches(&box), DOCUMENTS / 2, DOCUMENTS + 2);
+    assert_int_equal(count_entries(&box), 0);
+    assert_null(owners_session(box.core->owners, SLICE_LIT("s")));
+    assert_int_equal(fixture_index(&box, "e", "0", "{}")->version, 3); /* after its tombstone */
+    fixture_close(&box);
+}
+
+/* A command of version 9 counts documents: it removes them all in its step. */
+static void test_session_end_of_older_version_counts_documents(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s", NULL, 0);
+    put_large(&box, "s", DOCUMENTS);
+    box.unbounded = true;
+    fixture_run(&box, session_end("s", COMMAND_SINCE_WORK_BATCHES - 1), 1);
+    assert_true(core_step_work(box.core) > CORE_STEP_WORK);
+    assert_int_equal(count_entries(&box), 0);
+    assert_int_equal(run_batches(&box), 0);
+    fixture_close(&box);
+}
+
+/* Small ones that fit a batch are still removed in one unit, which leaves no session tombstone. */
+static void test_small_ephemeral_documents_are_removed_in_one_unit(void **state)
+{
+    enum { SMALL = 100 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s", NULL, 0);
+    for (int i = 0; i < SMALL; i++) {
+        struct write_item item = fixture_item(WRITE_INDEX, "e", "", id_of(i), "{\"n\":1,\"user\":\"a b\"}");
+        item.lease = SLICE_LIT("s");
+        fixture_write_one(&box, item);
+    }
+    fixture_run(&box, session_end("s", COMMAND_CODEC_VERSION), 1);
+    assert_int_equal(run_batches(&box), 0);
+    assert_int_equal(count_entries(&box), 0);
+    assert_int_equal(fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("v"), SLICE_LIT("w")), 0);
+    fixture_close(&box);
+}
+
+static void lock_all(struct core_fixture *box, const char *session, bool release)
+{
+    struct command *command = command_new(release ? COMMAND_UNLOCK : COMMAND_LOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->lock.targets = arena_zalloc(&command->arena, DOCUMENTS * sizeof(struct lock_target));
+    command->lock.target_count = release ? 0 : DOCUMENTS;
+    for (int i = 0; i < DOCUMENTS; i++)
+        command->lock.targets[i] =
+            (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("e"), .id = arena_printf(&command->arena, "%d", i)};
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* Removals that were deferred become ready together, and run in steps of bounded work. */
+static void test_deferred_removals_run_in_bounded_steps(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s", NULL, 0);
+    open_session(&box, "holder", NULL, 0);
+    put_large(&box, "s", DOCUMENTS);
+    lock_all(&box, "holder", false);
+    fixture_run(&box, session_end("s", COMMAND_CODEC_VERSION), 1);
+    run_batches(&box);
+    assert_int_equal(fixture_count(&box, "e"), DOCUMENTS);
+    lock_all(&box, "holder", true);
+    assert_in_range(count_entries(&box), 1, (DOCUMENTS - 1) * NUMBERS); /* the first batch is done */
+    assert_true(run_batches(&box) > 0);
+    assert_int_equal(fixture_count(&box, "e"), 0);
+    assert_int_equal(count_entries(&box), 0);
+    fixture_close(&box);
+}
+
+/* An ephemeral document whose version cannot be raised is removed with its session, at that version. */
+static void check_highest_version(bool hidden, bool deferred, unsigned version)
+{
+    struct core_fixture box;
+    struct write_item item = fixture_item(WRITE_INDEX, "e", "", "0", "{\"n\":1}");
+
+    fixture_open(&box);
+    box.limits.ephemeral_batch = hidden ? 2 : 10;
+    fixture_reopen(&box);
+    open_session(&box, "s", NULL, 0);
+    open_session(&box, "holder", NULL, 0);
+    item.lease = SLICE_LIT("s");
+    item.version = INT64_MAX;
+    item.version_type = VERSION_EXTERNAL;
+    assert_int_equal(fixture_write_one(&box, item)->outcome, WRITE_CREATED);
+    for (int i = 0; i < 3; i++) {
+        item = fixture_item(WRITE_INDEX, "e", "", i == 0 ? "1" : i == 1 ? "x" : "y", "{}");
+        item.lease = SLICE_LIT("s");
+        fixture_write_one(&box, item);
+    }
+    if (deferred)
+        lock_all(&box, "holder", false);
+    fixture_run(&box, session_end("s", version), 1);
+    run_batches(&box);
+    if (deferred)
+        lock_all(&box, "holder", true);
+    run_batches(&box);
+    assert_int_equal(fixture_source(&box, "e", "0") == NULL, version >= COMMAND_SINCE_WORK_BATCHES || hidden);
+    assert_null(fixture_source(&box, "e", "1"));
+    assert_int_equal(count_entries(&box), version >= COMMAND_SINCE_WORK_BATCHES ? 0 : 1);
+    fixture_close(&box);
+}
+
+static void test_ephemeral_document_of_highest_version_is_removed(void **state)
+{
+    (void)state;
+    check_highest_version(false, false, COMMAND_CODEC_VERSION);
+    check_highest_version(true, false, COMMAND_CODEC_VERSION);
+    check_highest_version(false, true, COMMAND_CODEC_VERSION);
+    check_highest_version(true, true, COMMAND_CODEC_VERSION);
+    check_highest_version(false, false, COMMAND_SINCE_WORK_BATCHES - 1);
+}
+
+/* --- Actions ------------------------------------------------------------------------------------------------------ */
+
+/* Actions of on_expire count the entries of the documents that they replace. */
+static void test_actions_that_replace_large_documents_run_in_bounded_steps(void **state)
+{
+    enum { ROUNDS = 2 };
+    struct write_item actions[ROUNDS * DOCUMENTS];
+    char ids[DOCUMENTS][16];
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_large(&box, "", DOCUMENTS);
+    numbers(&source, NUMBERS);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        actions[i] = fixture_item(WRITE_INDEX, "e", "", ids[i], "{}");
+        actions[DOCUMENTS + i] = fixture_item(WRITE_INDEX, "e", "", ids[i], source.data);
+    }
+    open_session(&box, "s", actions, ROUNDS * DOCUMENTS);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    assert_true(run_batches(&box) > 1);
+    assert_int_equal(count_entries(&box), DOCUMENTS * NUMBERS);
+    assert_int_equal(fixture_index(&box, "e", "0", "{}")->version, 4);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* --- Transactions ------------------------------------------------------------------------------------------------- */
+
+/* Transactions that time out together count what they have written, which is freed. */
+static void test_rollbacks_count_entries_of_transactions(void **state)
+{
+    enum { TXNS = 6, STEP_COST = NUMBERS / TXN_RECORDS_PER_COST };
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.limits.ephemeral_batch = STEP_COST;
+    fixture_reopen(&box);
+    for (int i = 0; i < TXNS; i++) {
+        fixture_txn(&box, COMMAND_TXN_BEGIN, id_of(i));
+        struct command *command = fixture_write_command(&box, 1);
+        command->write.items[0] = fixture_item(WRITE_INDEX, "e", "", "", numbers(&source, NUMBERS));
+        command->write.items[0].id = arena_copy(&command->arena, slice_from(id_of(i)));
+        command->owner.transaction = arena_copy(&command->arena, slice_from(id_of(i)));
+        assert_int_equal(fixture_run(&box, command, 1)->write.results[0].outcome, WRITE_CREATED);
+    }
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 25 * 3600 * TL_SECOND);
+    for (size_t left = TXNS - 1; left > 0; left--) {
+        assert_int_equal(box.core->owners->txns.count, left);
+        assert_true(core_next_deadline(box.core) <= box.clock);
+        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    }
+    assert_int_equal(box.core->owners->txns.count, 0);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* --- Maintenance -------------------------------------------------------------------------------------------------- */
+
+static struct command *maintenance(struct core_fixture *box, size_t keys_max, unsigned version)
+{
+    struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
+
+    command->maintain.tombstones = box->now;
+    command->maintain.keys_max = keys_max;
+    command->version = version;
+    return command;
+}
+
+/* A tombstone has two keys. The second one is removed beyond the limit, which then still holds. */
+static void test_maintenance_stops_between_keys_that_belong_together(void **state)
+{
+    enum { TOMBSTONES = 20 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < TOMBSTONES; i++) {
+        fixture_index(&box, "fs", id_of(i), "{}");
+        fixture_delete(&box, "fs", id_of(i));
+    }
+    box.now += CORE_TOMBSTONE_US + TL_SECOND;
+    assert_int_equal(fixture_run(&box, maintenance(&box, 1, COMMAND_CODEC_VERSION), 1)->maintain.removed, 2);
+    assert_int_equal(fixture_run(&box, maintenance(&box, 3, COMMAND_CODEC_VERSION), 1)->maintain.removed, 4);
+    fixture_run(&box, maintenance(&box, 1, COMMAND_SINCE_WORK_BATCHES - 1), 1);
+    assert_int_equal(box.last->maintain.removed, 2 * (TOMBSTONES - 3)); /* as it did */
+    fixture_close(&box);
+}
+
+/* Returns: a source of as many bytes that has no entries, in an index that it makes. */
+static const char *unindexed(struct core_fixture *box, struct buf *source, int bytes)
+{
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"enabled\":false}}");
+    buf_lit(source, "{\"text\":\"");
+    for (int i = 0; i < bytes; i++)
+        buf_byte(source, 'x');
+    buf_append(source, "\"}", sizeof "\"}");
+    return source->data;
+}
+
+static size_t count_tombstone_keys(struct core_fixture *box)
+{
+    static const char letters[] = {PURGE_TOMBSTONE, PURGE_TOMBSTONE + 1};
+
+    return fixture_count_keys(box, SPACE_SYSTEM, slice_make(letters, 1), slice_make(letters + 1, 1));
+}
+
+/* A key of the purge queue may find a document that was written again: its bytes count, too. */
+static void test_maintenance_counts_bytes_of_documents_written_again(void **state)
+{
+    enum { ROUNDS = 30, BYTES = 200000, KEYS_MAX = 300 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    unindexed(&box, &source, BYTES);
+    for (int i = 0; i < ROUNDS; i++) {
+        fixture_index(&box, "fs", "1", source.data);
+        fixture_delete(&box, "fs", "1");
+    }
+    fixture_index(&box, "fs", "1", source.data);
+    box.now += CORE_TOMBSTONE_US + TL_SECOND;
+    fixture_run(&box, maintenance(&box, KEYS_MAX, COMMAND_CODEC_VERSION), 1);
+    assert_true(box.last->maintain.removed >= KEYS_MAX); /* so that the rest is due at once */
+    size_t left = count_tombstone_keys(&box);
+    assert_in_range(left, ROUNDS / 2, ROUNDS - 1);
+    fixture_run(&box, maintenance(&box, KEYS_MAX, COMMAND_SINCE_WORK_BATCHES - 1), 1);
+    assert_int_equal(box.last->maintain.removed, left);
+    assert_int_equal(count_tombstone_keys(&box), 0);
+    assert_non_null(fixture_source(&box, "fs", "1"));
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* The documents of a deleted index are read when their keys are removed: their bytes count, too. */
+static void test_maintenance_counts_bytes_of_deleted_index(void **state)
+{
+    enum { COUNT = 20, BYTES = 200000, KEYS_MAX = 300 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    size_t all, left;
+    (void)state;
+
+    fixture_open(&box);
+    unindexed(&box, &source, BYTES);
+    for (int i = 0; i < COUNT; i++)
+        fixture_index(&box, "fs", id_of(i), source.data);
+    fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", "");
+    all = left = fixture_count_keys(&box, SPACE_DOCUMENTS, SLICE_LIT(""), SLICE_LIT("\xff"));
+    assert_int_equal(all, COUNT);
+    for (int rounds = 0; left > 0; rounds++) {
+        struct command *command = maintenance(&box, KEYS_MAX, COMMAND_CODEC_VERSION);
+        command->maintain.history_low = box.now + 1;
+        fixture_run(&box, command, 1);
+        left = fixture_count_keys(&box, SPACE_DOCUMENTS, SLICE_LIT(""), SLICE_LIT("\xff"));
+        assert_true(rounds > 0 || left > all / 2);
+        assert_true(left == 0 || command->maintain.removed >= KEYS_MAX);
+    }
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* A sweep of stale posting lists passes the records of documents: their bytes count as scans. */
+static void test_sweep_counts_bytes_of_documents(void **state)
+{
+    enum { COUNT = 40, BYTES = 100000, KEYS_MAX = COUNT }; /* four scans for each key */
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    int rounds = 0;
+    (void)state;
+
+    fixture_open(&box);
+    box.limits.stale_documents_min = 1;
+    fixture_reopen(&box);
+    unindexed(&box, &source, BYTES);
+    for (int i = 0; i < 3; i++) {
+        struct command *command = fixture_write_command(&box, COUNT);
+        source.data[source.len - sizeof "x\"}"] = (char)('0' + i); /* equal sources keep their posting lists */
+        for (int j = 0; j < COUNT; j++) {
+            command->write.items[j] = fixture_item(WRITE_INDEX, "fs", "", "", source.data);
+            command->write.items[j].id = arena_printf(&command->arena, "%d", j);
+        }
+        fixture_run(&box, command, 1);
+    }
+    do {
+        size_t done;
+        box.now++;
+        assert_int_equal(run_maintenance(box.core, box.store, box.now, KEYS_MAX, &done), 0);
+        assert_int_equal(done, KEYS_MAX); /* the rest is due at once */
+        assert_int_not_equal(box.core->sweep.index, 0);
+        rounds++;
+    } while (!box.core->sweep.batches_known);
+    assert_in_range(rounds, COUNT / 4, COUNT);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_large_ephemeral_documents_are_removed_in_bounded_steps),
+        cmocka_unit_test(test_session_end_of_older_version_counts_documents),
+        cmocka_unit_test(test_small_ephemeral_documents_are_removed_in_one_unit),
+        cmocka_unit_test(test_deferred_removals_run_in_bounded_steps),
+        cmocka_unit_test(test_ephemeral_document_of_highest_version_is_removed),
+        cmocka_unit_test(test_actions_that_replace_large_documents_run_in_bounded_steps),
+        cmocka_unit_test(test_rollbacks_count_entries_of_transactions),
+        cmocka_unit_test(test_maintenance_stops_between_keys_that_belong_together),
+        cmocka_unit_test(test_maintenance_counts_bytes_of_documents_written_again),
+        cmocka_unit_test(test_maintenance_counts_bytes_of_deleted_index),
+        cmocka_unit_test(test_sweep_counts_bytes_of_documents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
