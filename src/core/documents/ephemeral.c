@@ -357,7 +357,7 @@ int ephemeral__purge_batch(struct core *core, struct slice session, const struct
     struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context, .max = *max};
     int r = collect_batch(&purge);
 
-    ENSURE(purge.visible.count + purge.hidden.count <= purge.count && purge.count <= max);
+    ENSURE(purge.visible.count + purge.hidden.count <= purge.count && purge.count <= max->count);
     *ret_more = purge.more;
     if (r == 0)
         r = run_collected(&purge);
