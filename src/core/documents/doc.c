@@ -161,6 +161,16 @@ bool doc_has_single_entries(const struct doc *doc, uint16_t field)
     return false;
 }
 
+uint64_t doc_path_levels(const struct doc *doc, char delimiter)
+{
+    struct slice path = doc->path_tracked ? doc->origin : SLICE_NONE;
+    uint64_t levels = 0;
+
+    for (size_t next = 0; next < path.len; next += slice_find_byte(slice_from_offset(path, next), delimiter) + 1)
+        levels++;
+    return levels;
+}
+
 void doc_set_ts(char *record, tl_ts ts)
 {
     REQUIRE(ts > TL_TS_NONE && ts < TL_TS_MAX);

@@ -112,6 +112,8 @@ static inline bool doc_may_have_single_entries(const struct doc *doc)
 {
     return doc->batch == 0 || doc->single_fields.len > 0;
 }
+/* Returns: the levels of the path by which its renames are found; 0: renames cannot move it. */
+uint64_t doc_path_levels(const struct doc *doc, char delimiter);
 /*
  * Returns: the batch of this field's entries of this version; an entry of another batch is stale.
  */

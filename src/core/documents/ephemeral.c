@@ -89,21 +89,12 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
 
 /* --- Work of a deletion ------------------------------------------------------------------------------------------- */
 
-static uint64_t count_levels(const struct catalog_index *index, const struct doc *doc)
-{
-    struct slice path = doc->path_tracked ? doc->origin : SLICE_NONE;
-    char delimiter = mapping_path_delimiter(index->mapping);
-    uint64_t levels = 0;
-
-    for (size_t next = 0; next < path.len; next += slice_find_byte(slice_from_offset(path, next), delimiter) + 1)
-        levels++;
-    return levels;
-}
-
 /* Returns: the work of a document's deletion without its writes. Follows from the state alone. */
 static uint64_t work_to_read(const struct catalog_index *index, const struct doc *doc)
 {
-    return WORK_SCAN + WORK_ITEM + 2 * WORK_READ + doc->stored.len / WORK_BYTES + count_levels(index, doc) * WORK_LEVEL;
+    uint64_t levels = doc_path_levels(doc, mapping_path_delimiter(index->mapping));
+
+    return WORK_SCAN + WORK_ITEM + 2 * WORK_READ + doc->stored.len / WORK_BYTES + levels * WORK_LEVEL;
 }
 
 /* Counts the writes of a document's deletion: those of its records, and one for each single entry. */

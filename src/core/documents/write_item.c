@@ -261,13 +261,7 @@ static const struct doc *find_pending(const struct write_executor *exec, const s
 /* Returns: the work of searching for a document's path, in units of work.h. */
 static uint64_t levels_work(const struct write_item_state *at)
 {
-    struct slice path = at->old.path_tracked ? at->old.origin : SLICE_NONE;
-    char delimiter = mapping_path_delimiter(at->index->mapping);
-    uint64_t levels = 0;
-
-    for (size_t next = 0; next < path.len; next += slice_find_byte(slice_from_offset(path, next), delimiter) + 1)
-        levels++;
-    return levels * WORK_LEVEL;
+    return doc_path_levels(&at->old, mapping_path_delimiter(at->index->mapping)) * WORK_LEVEL;
 }
 
 /* Applies renames to the previous version, but not to its source. */
