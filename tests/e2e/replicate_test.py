@@ -497,9 +497,9 @@ class Snapshot(Copy):
         with Server("--history", "1s", "--feed", "1s") as self.source:
             for index in "ab":
                 self.put(index, 1)
-            begun = self.source.must("GET", "/_timestamp")["timestamp"]
 
             def meanwhile():
+                begun = self.source.must("GET", "/_timestamp")["timestamp"]  # the copy's, or later
                 self.put("b", 2, 10)
                 self.source.must("DELETE", "/b/_doc/11")
 
