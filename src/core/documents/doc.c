@@ -35,7 +35,6 @@ static void write_u32(char *to, uint32_t value)
 
 struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id)
 {
-    REQUIRE(id.len <= DOC_ID_BYTES_MAX); /* else it exceeds the buffer */
     write_u32(bytes, index);
     bytes[4] = (char)(type >> 8);
     bytes[5] = (char)type;
