@@ -112,7 +112,6 @@ static bool next_head(struct journal *journal, struct command_group_header *head
             return false;
         head->ts = journal__next_ts(journal);
     }
-    INSIST(journal->ceiling_command != NULL || head->ts <= journal->ts_ceiling);
     pthread_mutex_lock(&journal->queue_lock);
     head->clock = journal->step_clock = journal__command_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);

@@ -99,7 +99,6 @@ bool journal__refuse_oversized(struct journal *journal, struct command *command)
 
 void journal__refuse_disk_full(struct journal *journal, struct command *command)
 {
-    REQUIRE(command->problem.type == PROBLEM_NONE);
     problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
                 "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
                 "room, reads go on",

@@ -58,7 +58,6 @@ int rocks__history_low_raised(struct store *store)
     struct rocks_store *rocks = rocks_of(store);
     tl_ts newest = atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed);
     tl_ts low = atomic_load(&store->history_low);
-    INSIST(low >= rocks->pushed_low || rocks->pushed_low > newest);
     tl_ts step = newest > low ? (newest - low) / HISTORY_STEPS : 0;
     return rocks__push_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
 }

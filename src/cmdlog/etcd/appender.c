@@ -83,13 +83,11 @@ static void free_put(struct put *put)
 static void put_committed(struct cmdlog_etcd *log, struct put *put, cmdlog_position position)
 {
     REQUIRE(mutex_is_held(&log->lock));
-    REQUIRE(position != 0); /* 0: it is not in the log */
     channel_drop(&put->call);
     put->position = position;
     while (!list_empty(&log->puts) && put_at(log->puts.next)->position != 0) {
         struct put *first = put_at(log->puts.next);
         log->counts.appends++;
-        INSIST(first->position >= log->own_newest);
         log->own_newest = first->position;
         cmdlog_etcd__observe(log, first->position);
         if (first->number == first->entry->last)
@@ -257,7 +255,8 @@ static void version_answered(struct grpc_call *call, struct buf *message)
     struct cmdlog_etcd *log = call->context;
     struct slice reply = buf_as_slice(message);
     struct etcd_kv kv = {0};
-    if (!etcd_client_same_cluster(log->client, reply) || etcd_take_kv(&reply, &kv) < 0)
+    if (!etcd_client_same_cluster(log->client, reply) || etcd_take_kv(&reply, &kv) < 0 ||
+        (kv.version > 0 && kv.modified == 0)) /* then no put below would be finished */
         return;
     pthread_mutex_lock(&log->lock);
     while (!list_empty(&log->puts) && put_at(log->puts.next)->number <= kv.version)

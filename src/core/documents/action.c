@@ -76,7 +76,6 @@ static unsigned flags_of(const struct write_item *item)
 
 static void encode(struct buf *buf, const struct write_item *item)
 {
-    REQUIRE((item->op == WRITE_UPDATE) == (item->update != NULL));
     REQUIRE(item->op < WRITE_OP_COUNT && item->version_type < VERSION_TYPE_COUNT); /* as read back */
     struct write_item copy = *item;
     struct slice *slices[ITEM_SLICES];

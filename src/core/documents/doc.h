@@ -65,8 +65,8 @@ int doc_get_key(const struct view *view, uint32_t index, struct slice document_k
 void doc_release(struct doc *doc);
 
 /*
- * Encodes a document's key into `bytes`, which holds DOC_KEY_BYTES_MAX. Returns: the key.
- * Requires: `id` has at most DOC_ID_BYTES_MAX.
+ * Encodes a document's key into `bytes`, which holds DOC_KEY_PREFIX_BYTES and the id. A deletion may
+ * have an id of more than DOC_ID_BYTES_MAX. Returns: the key.
  */
 struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id);
 /* Returns: false if `key` is not a document key. */

@@ -275,8 +275,8 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     target->type = write_executor__type_text(&at);
     target->id = item->id;
     target->new_path_known = true;
-    if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX)
-        return WRITE_ITEM_FAILED;
+    if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX || item->type.len > UINT16_MAX)
+        return WRITE_ITEM_FAILED; /* it fails when it runs; the lock table has no such names */
     if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
         return find_first_path(finder, &at, target); /* the item creates it */
     if (catalog_find_any(core->catalog, item->index, true, item->dialect, &core->arena, &at.index, &alias, &problem) !=

@@ -10,7 +10,7 @@ enum { BUCKETS_MIN = 64 };
 static struct resource *new_resource(struct resource_table *table, enum resource_kind kind, struct slice type,
                                      struct slice name)
 {
-    REQUIRE(kind < RESOURCE_KIND_COUNT && type.len <= UINT16_MAX && name.len <= UINT32_MAX - type.len);
+    REQUIRE(kind < RESOURCE_KIND_COUNT);
     struct resource *resource = mem_zalloc(sizeof *resource + type.len + name.len);
     table->bytes += sizeof *resource + type.len + name.len;
     resource->kind = (uint8_t)kind;

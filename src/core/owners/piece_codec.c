@@ -357,7 +357,8 @@ bool piece_codec__read(void *core, uint64_t piece, uint32_t len, uint32_t crc, s
 static bool read_piece(struct core *core, struct txn *txn, uint32_t number, uint32_t len, uint32_t crc)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    bool valid = get_piece(core, (struct store_piece){txn->piece_owner, number}, len, crc, &bytes);
+    bool valid = number < UINT32_MAX && /* else the next chunk would have no number */
+                 get_piece(core, (struct store_piece){txn->piece_owner, number}, len, crc, &bytes);
     if (valid) {
         struct codec codec = codec_from(buf_as_slice(&bytes), NULL);
         size_t index = overlay_begin_chunk(txn->overlay, number);

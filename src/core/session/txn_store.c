@@ -44,7 +44,7 @@ enum { FLAG_COMMITTED = 1, FLAG_BY_REQUEST = 2 };
 
 static void encode(struct buf *value, const struct txn_outcome *outcome)
 {
-    REQUIRE(outcome->mode < TXN_MODE_COUNT && outcome->created <= outcome->ended);
+    REQUIRE(outcome->mode < TXN_MODE_COUNT);
     buf_byte(value, (char)((outcome->committed ? FLAG_COMMITTED : 0) | (outcome->by_request ? FLAG_BY_REQUEST : 0)));
     buf_byte(value, (char)outcome->mode);
     buf_varint(value, outcome->created);

@@ -497,7 +497,6 @@ bool wait__limit_reached(const struct core *core)
 
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem)
 {
-    REQUIRE(wait__limit_reached(core));
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
                 core->limits.waiters_max);
 }
