@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Repeated writes with `Tidelock-Request: ID` (docs/http-api.md): executed once, on one host across kill -9, and on any host of a cluster."""
+import http.client
 import json
 import os
 import shutil
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cluster_test  # noqa: E402
 from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
 
 COUNTING = {"script": {"source": "ctx._source.n += 1"}, "upsert": {"n": 1}}
 
@@ -81,6 +84,38 @@ class OneHost(Case):
         self.server.must("PUT", "/w/_doc/1", {"endless": False})
         self.assertEqual(self.send(self.server, "divided", "POST", "/_bulk", body), first)
         self.assertEqual(self.server.must("GET", "/w/_doc/2")["_source"], {"n": 1})
+
+    def send_until_killed(self, name, body, condition):
+        """Sends a named bulk, and kills the server as soon as the condition holds. The reply is lost, unless the bulk was done before."""
+        def send():
+            connection = self.server.connect()
+            try:
+                self.server.request("POST", "/_bulk", body, {"Tidelock-Request": name, "Content-Type": "application/x-ndjson"}, connection)
+            except (OSError, http.client.HTTPException):
+                pass
+            finally:
+                connection.close()
+        thread = threading.Thread(target=send)
+        thread.start()
+        until(condition, "an item is executed")
+        self.server.kill()
+        thread.join()
+        self.server.start()
+
+    def test_bulk_that_is_divided_by_the_documents_that_it_replaces(self):
+        """Each item removes 3,000 entries, so that a command has a part of them. Kills between any two commands."""
+        text = " ".join("w%d" % i for i in range(3000))
+        count = 40
+        for i in range(count):
+            self.server.must("PUT", "/w/_doc/%d" % i, {"text": text, "n": 0})
+        update = {"script": {"source": "ctx._source.n += 1; ctx._source.text = 'x'"}}
+        body = lines(*(line for i in range(count) for line in ({"update": {"_index": "w", "_id": str(i)}}, update)))
+        for i in 0, 15, 30:
+            self.send_until_killed("by-work", body, lambda i=i: self.server.must("GET", "/w/_doc/%d" % i)["_source"]["n"] == 1)
+        first = self.send(self.server, "by-work", "POST", "/_bulk", body)
+        self.assertEqual([item["update"]["status"] for item in first[1]["items"]], [200] * count)
+        self.assertEqual(self.send(self.server, "by-work", "POST", "/_bulk", body), first)
+        self.assertEqual({self.server.must("GET", "/w/_doc/%d" % i)["_source"]["n"] for i in range(count)}, {1})
 
     def test_bulk_whose_refused_items_differ(self):
         """An item that was refused before it could run, and is accepted later, is not answered as the one that ran."""
