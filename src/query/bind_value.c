@@ -65,6 +65,18 @@ static int refuse_value(struct binder *binder, const struct mapping_field *field
     return QUERY_REFUSED;
 }
 
+/*
+ * Parses a value of a query as a field's. An empty text is false in a document, but no value of a
+ * query on a boolean. Returns: as field_value_parse().
+ */
+static int parse_value(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
+                       struct field_value *ret_value, struct problem *ret_cause)
+{
+    if (field->type == FIELD_BOOLEAN && binder->context->dialect == DIALECT_7 && yyjson_equals_str(scalar, ""))
+        return FIELD_VALUE_REFUSED;
+    return field_value_parse(field, scalar, binder->context->dialect, binder->arena, ret_value, ret_cause);
+}
+
 /* --- Dates -------------------------------------------------------------------------------------------------------- */
 
 int bind__refuse_date(struct binder *binder, struct slice text, struct slice format)
@@ -223,7 +235,7 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
         return r == OUT_OF_FIELD ? 0 : r;
     struct field_value value;
     struct problem cause = {0};
-    r = field_value_parse(field, scalar, binder->context->dialect, binder->arena, &value, &cause);
+    r = parse_value(binder, field, scalar, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
         return 0;
     if (r == FIELD_VALUE_REFUSED)
@@ -297,7 +309,7 @@ static int other_bound(struct binder *binder, const struct mapping_field *field,
             bound->bytes = analyzer_normalize(field->analyzer, bound->bytes, binder->arena);
         return 0;
     }
-    int r = field_value_parse(field, scalar, binder->context->dialect, binder->arena, bound, &cause);
+    int r = parse_value(binder, field, scalar, bound, &cause);
     if (r == FIELD_VALUE_REFUSED)
         return refuse_value(binder, field, scalar, &cause);
     return r < 0 ? tl_trace(r) : 0;

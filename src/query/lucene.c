@@ -28,7 +28,9 @@ struct lucene {
     unsigned depth;
     struct problem *problem;
     bool failed;
-    uint32_t *closing; /* simple_query_string: offsets of closing brackets, see find_closing() */
+    /* simple_query_string: */
+    uint32_t *closing;  /* offsets of closing brackets, see find_closing() */
+    size_t unquoted_to; /* no phrase that starts at `at` or later ends before this offset */
 };
 
 static bool is_space(char c)
@@ -783,6 +785,8 @@ static void simple_phrase(struct lucene *p, struct simple *simple, bool negated)
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     size_t start = ++p->at;
     bool escaped = false;
+    if (p->text.len <= p->unquoted_to)
+        return;
     while (p->at < p->text.len && (escaped || p->text.data[p->at] != '"')) {
         escaped = !escaped && p->text.data[p->at] == '\\';
         if (!escaped)
@@ -791,7 +795,8 @@ static void simple_phrase(struct lucene *p, struct simple *simple, bool negated)
     }
     struct slice phrase = arena_copy(p->arena, buf_as_slice(&text));
     buf_deinit(&text);
-    if (p->at >= p->text.len) { /* never closed */
+    if (p->at >= p->text.len) { /* never closed: not searched again, which would be quadratic */
+        p->unquoted_to = p->text.len;
         p->at = start;
         return;
     }

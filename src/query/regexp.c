@@ -93,6 +93,14 @@ static struct piece *refuse(struct regexp_parser *p, const char *reason)
     return new_piece(p, PIECE_EMPTY, NULL, NULL);
 }
 
+/* Returns: whether another character follows. The expression is refused otherwise. */
+static bool expect_more(struct regexp_parser *p)
+{
+    if (p->reason.data == NULL && p->at >= p->text.len)
+        p->reason = SLICE_LIT("unexpected end-of-string");
+    return more(p);
+}
+
 static struct piece *literal(struct regexp_parser *p, uint32_t point)
 {
     struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
@@ -102,8 +110,8 @@ static struct piece *literal(struct regexp_parser *p, uint32_t point)
 
 static uint32_t class_point(struct regexp_parser *p)
 {
-    uint32_t point = term_pattern__next_code_point(p->text, &p->at);
-    return point == '\\' && more(p) ? term_pattern__next_code_point(p->text, &p->at) : point;
+    uint32_t point = expect_more(p) ? term_pattern__next_code_point(p->text, &p->at) : 0;
+    return point == '\\' && expect_more(p) ? term_pattern__next_code_point(p->text, &p->at) : point;
 }
 
 /* Parses the rest of a character class, after '['. */
@@ -117,17 +125,19 @@ static struct piece *parse_class(struct regexp_parser *p)
         piece->state.negated = true;
         p->at++;
     }
-    while (more(p) && p->text.data[p->at] != ']') {
+    do { /* a bracket in the first place, or after a hyphen, is a character of the class */
         struct point_range range;
         range.low = range.high = class_point(p);
-        if (p->at + 1 < p->text.len && p->text.data[p->at] == '-' && p->text.data[p->at + 1] != ']') {
+        if (more(p) && p->text.data[p->at] == '-') {
             p->at++;
             range.high = class_point(p);
         }
+        if (p->reason.data == NULL && range.low > range.high)
+            p->reason = arena_printf(p->arena, "invalid range: from (%u) cannot be > to (%u)", range.low, range.high);
         ranges = arena_grow(p->arena, ranges, count, &capacity, sizeof *ranges);
         ranges[count++] = range;
-    }
-    if (!more(p) || count == 0)
+    } while (more(p) && p->text.data[p->at] != ']');
+    if (!more(p))
         return refuse(p, "expected ']'");
     p->at++;
     piece->state.ranges = ranges;
@@ -177,6 +187,8 @@ static struct piece *any_string(struct regexp_parser *p)
 
 static struct piece *parse_atom(struct regexp_parser *p)
 {
+    if (!expect_more(p))
+        return new_piece(p, PIECE_EMPTY, NULL, NULL);
     uint32_t point = term_pattern__next_code_point(p->text, &p->at);
     switch (point) {
     case '.': return any_point(p);
@@ -190,8 +202,8 @@ static struct piece *parse_atom(struct regexp_parser *p)
     case '(': return parse_group(p);
     case '"': return parse_quoted(p);
     case '\\':
-        return more(p) ? literal(p, term_pattern__next_code_point(p->text, &p->at))
-                       : refuse(p, "unexpected end-of-string");
+        return expect_more(p) ? literal(p, term_pattern__next_code_point(p->text, &p->at))
+                              : new_piece(p, PIECE_EMPTY, NULL, NULL);
     case '~':
     case '<':
     case '&': return refuse(p, "the operators ~ & < are not supported");
@@ -238,14 +250,13 @@ static struct piece *parse_repeat(struct regexp_parser *p)
     return piece;
 }
 
+/* No alternative is empty: a bar or bracket in the first place is an ordinary character, as in Lucene. */
 static struct piece *parse_sequence(struct regexp_parser *p)
 {
-    struct piece *all = NULL;
-    while (more(p) && p->text.data[p->at] != '|' && p->text.data[p->at] != ')') {
-        struct piece *piece = parse_repeat(p);
-        all = all == NULL ? piece : new_piece(p, PIECE_SEQUENCE, all, piece);
-    }
-    return all != NULL ? all : new_piece(p, PIECE_EMPTY, NULL, NULL);
+    struct piece *all = parse_repeat(p);
+    while (more(p) && p->text.data[p->at] != '|' && p->text.data[p->at] != ')')
+        all = new_piece(p, PIECE_SEQUENCE, all, parse_repeat(p));
+    return all;
 }
 
 static struct piece *parse_choice(struct regexp_parser *p)
@@ -322,7 +333,7 @@ const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct s
     pattern->text = text;
     pattern->case_insensitive = case_insensitive;
     pattern->regexp = regexp;
-    struct piece *all = parse_choice(&parser);
+    struct piece *all = text.len == 0 ? new_piece(&parser, PIECE_EMPTY, NULL, NULL) : parse_choice(&parser);
     if (more(&parser))
         refuse(&parser, "end-of-string expected");
     uint32_t end = add_state(&parser, (struct state){.kind = STATE_END});

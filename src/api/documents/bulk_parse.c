@@ -125,6 +125,17 @@ static bool is_one_of(struct slice name, const char *const *names)
     return false;
 }
 
+static int read_require_alias(struct bulk_parser *parser, yyjson_val *value, struct slice text, struct write_item *item)
+{
+    if (yyjson_is_null(value)) /* as if it were not there */
+        return 0;
+    if (yyjson_is_num(value) || (text.len > 0 && !slice_is(text, "true") && !slice_is(text, "false")))
+        return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+    item->require_alias = slice_is(text, "true");
+    return 0;
+}
+
 static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                        struct write_item *item, struct bulk_action *action)
 {
@@ -162,7 +173,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     } else if (slice_is(name, "_source")) {
         return source_filter_json(parser->request, value, &action->source);
     } else if (slice_is(name, "require_alias")) {
-        item->require_alias = slice_is(text, "true");
+        return read_require_alias(parser, value, text, item);
     } else if (slice_is(name, "lease")) {
         item->lease = text;
     } else if (!(old && is_one_of(name, ignored_5))) {

@@ -483,8 +483,11 @@ static int refuse_late(struct by_query *by)
     return SEARCH_REFUSED;
 }
 
-/* Reads a batch. Returns: 0 with batch->hits; SEARCH_…; fatal codes. */
-static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t size, bool first)
+/*
+ * Reads a batch. In the first one, `docs_max` limits the total (negative: unlimited).
+ * Returns: 0 with batch->hits; SEARCH_…; fatal codes.
+ */
+static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t size, bool first, int64_t docs_max)
 {
     struct by_query *by = batch->by;
     struct search_result result;
@@ -501,8 +504,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
         refuse(by, &problem);
     if (r == 0 && first) {
-        uint64_t total =
-            by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max : result.total;
+        uint64_t total = docs_max >= 0 && result.total > (uint64_t)docs_max ? (uint64_t)docs_max : result.total;
         batch->status->total += total;
         by->sum.total += total;
     }
@@ -526,7 +528,7 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
     for (bool first = true; r == 0 && docs_max != 0; first = false) {
         struct batch batch = {.by = by, .status = status};
         int32_t size = docs_max > 0 && docs_max < batch_size ? (int32_t)docs_max : batch_size;
-        r = read_batch(&batch, cursor, size, first);
+        r = read_batch(&batch, cursor, size, first, docs_max);
         bool end = batch.hits == 0;
         if (r == 0 && !end) {
             if (!first)
@@ -577,6 +579,8 @@ static int run_slices(struct by_query *by)
 {
     uint32_t slices = by->slices != 0 ? by->slices : automatic_slices(by);
     int r = 0;
+    if (by->docs_max >= 0 && by->docs_max < (int64_t)slices) /* of `slices=auto`, which are known only now */
+        return refuse_text(by, "[max_docs] should be >= [slices]");
     by->parts = arena_zalloc(&by->task->arena, slices * sizeof *by->parts);
     by->part_count = slices;
     for (uint32_t i = 0; r == 0 && i < slices; i++) {

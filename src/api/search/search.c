@@ -286,7 +286,7 @@ int handle_count(struct request *request)
     request->context = job;
     if ((r = search_call_init(request, request->arena, &job->call)) != 0 ||
         (r = search_call_body(request, &job->call, body, true)) != 0 ||
-        (location_is_blank(body) && (r = search_call_lucene(request, &job->call)) != 0) ||
+        (r = search_call_lucene_or_body(request, &job->call, body)) != 0 ||
         (r = read_min_score(request, &job->min_score)) != 0 ||
         (r = request_int(request, "terminate_after", &job->terminate_after)) != 0)
         return r;

@@ -220,6 +220,16 @@ int search_call_lucene(struct request *request, struct search_call *call)
     return 0;
 }
 
+int search_call_lucene_or_body(struct request *request, struct search_call *call, struct slice body)
+{
+    if (location_is_blank(body))
+        return search_call_lucene(request, call);
+    if (request_param(request, "q").data == NULL)
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter: [q]",
+                          SLICE_ARG(request->exchange->path));
+}
+
 static int read_total(struct request *request, struct search_call *call)
 {
     struct slice text = request_param(request, "track_total_hits");

@@ -48,6 +48,8 @@ int search_call_body(struct request *request, struct search_call *call, struct s
 int search_call_params(struct request *request, struct search_call *call, bool scroll) TL_MUST_USE;
 /* q= and its companions alone, as all calls with a query take them. */
 int search_call_lucene(struct request *request, struct search_call *call) TL_MUST_USE;
+/* The same for a call whose query is in the body or in q=: both are refused, also for an invalid body. */
+int search_call_lucene_or_body(struct request *request, struct search_call *call, struct slice body) TL_MUST_USE;
 
 /*
  * Resolves the indices in call->catalog and fills the context; then looks up what terms queries refer to.

@@ -169,8 +169,7 @@ int handle_validate_query(struct request *request)
         (r = request_bool(request, "all_shards", &validation->all_shards)) != 0 ||
         (r = search_call_init(request, request->arena, &validation->call)) != 0 ||
         (r = index_options_read(request, &some, &validation->call.options)) != 0 ||
-        (location_is_blank(body) && (r = search_call_lucene(request, &validation->call)) != 0) ||
-        (r = request_accept(request)) != 0)
+        (r = search_call_lucene_or_body(request, &validation->call, body)) != 0 || (r = request_accept(request)) != 0)
         return r;
     if (is_blank_object(body))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,

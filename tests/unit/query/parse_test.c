@@ -217,6 +217,27 @@ static void test_lucene_syntax_becomes_tree(void **state)
                   "    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    ");
 }
 
+/*
+ * A text in which many quotes begin a phrase that never ends takes memory, and so time, in proportion to
+ * its length.
+ */
+static void test_simple_query_searches_unclosed_phrases_once(void **state)
+{
+    (void)state;
+    static const char word[] = "a~\\\"";
+    struct arena arena = ARENA_INIT;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct lucene_options options = {0};
+    buf_byte(&text, '"');
+    while (text.len + strlen(word) <= QUERY_STRING_BYTES_MAX)
+        buf_slice(&text, slice_from(word));
+    struct query *query = query_from_lucene(&arena, buf_as_slice(&text), &options);
+    assert_non_null(lucene_parse_simple(&arena, NULL, query, NULL, 0));
+    assert_true(arena.used < 1000 * text.len);
+    buf_deinit(&text);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_parse_limits_depth),
         cmocka_unit_test(test_render_prints_defaults_as_5_6),
         cmocka_unit_test(test_lucene_syntax_becomes_tree),
+        cmocka_unit_test(test_simple_query_searches_unclosed_phrases_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

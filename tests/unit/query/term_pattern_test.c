@@ -42,6 +42,16 @@ static const struct row regexps[] = {
     {"(a*)*", "aaaa", true},
     {"(a|b|c|d)e", "de", true},
     {"a{0}b", "b", true},
+    {"", "", true},
+    {"|a", "|a", true},
+    {"a||b", "|b", true},
+    {"a||b", "b", false},
+    {"a|)", ")", true},
+    {"(|)", "|", true},
+    {"(|)", "", false},
+    {")", ")", true},
+    {"[]a]", "]", true},
+    {"[-a]", "-", true},
 };
 
 static void test_wildcard_matches(void **state)
@@ -77,9 +87,17 @@ static void test_regexp_refuses_invalid_and_large(void **state)
 {
     (void)state;
     static const char *const invalid[] = {"(",
-                                          ")",
+                                          "a)",
+                                          "a|",
+                                          "a|b|",
+                                          "(a|)",
+                                          "(a|",
                                           "[",
                                           "[]",
+                                          "[a-",
+                                          "[a-]",
+                                          "[a-]]",
+                                          "[b-a]",
                                           "a{",
                                           "a{x}",
                                           "\\",
