@@ -6,11 +6,9 @@ Method: the bytes of a document are changed in /proc/PID/mem, wherever the proce
 child may not be written.
 """
 import array
-import base64
 import itertools
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import unittest
@@ -18,14 +16,13 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
-from waiting import stop_process, until  # noqa: E402
+from waiting import until  # noqa: E402
 
 DIFFERS = 71  # exit status
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MAPPING_BYTES_MAX = 256 << 20  # larger ones are reserved by sanitizers, and are not heaps
 # Between the write that shows the difference and the last entry of the host that differs, of the host that sends the fewest. Each sends one a second, unless the machine delays it: both others report their states, and then this one does.
 HEARTBEATS_MAX = 4
-QUOTA = 64 << 20  # of etcd, in bytes: 5 % of it is more than a trim adds to the file
 TEXT, FLIPPED = b"bit-flip-canary-@", b"bit-flip-canary-A"
 
 
@@ -70,8 +67,12 @@ def flip(pid):
     return flipped
 
 
-class BitFlipCase(unittest.TestCase):
-    OPTIONS = ()  # of each host
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class BitFlip(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = Etcd()
+        cls.addClassCleanup(cls.etcd.close)
 
     def must(self, host, method, path, body=None):
         status, reply = host.ask(method, path, body)
@@ -84,7 +85,7 @@ class BitFlipCase(unittest.TestCase):
 
     def flipped(self, names):
         """Returns: hosts, of which the last one has another document 1 in memory."""
-        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, *self.OPTIONS, port=free_port()) for name in names]
+        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, port=free_port()) for name in names]
         for host in hosts:
             self.addCleanup(host.close)
             host.start()
@@ -100,14 +101,6 @@ class BitFlipCase(unittest.TestCase):
         host.process.stdout.close()
         host.hang_up()
         self.assertIn("is not what half of the cluster's live hosts or more have made of it", host.errors())
-
-
-@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
-class BitFlip(BitFlipCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.etcd = Etcd()
-        cls.addClassCleanup(cls.etcd.close)
 
     def test_two_hosts_that_differ_both_end(self):
         """Which of them is right is unknown."""
@@ -131,46 +124,6 @@ class BitFlip(BitFlipCase):
         c.start()
         until(lambda: self.must(a, "GET", "/_cluster/health")["status"] == "green", "all hosts are live")
         for host in hosts:
-            self.assertEqual(self.must(host, "GET", "/w/_doc/1")["_source"], {"text": TEXT.decode(), "n": 1})
-
-
-class QuotaEtcd(Etcd):
-    def options(self):
-        return ["--quota-backend-bytes", str(QUOTA)]
-
-
-@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
-class BitFlipInNearlyFullEtcd(BitFlipCase):
-    """Over 95 % of etcd's quota all commands are refused, and hosts still compare their states (docs/cluster.md, "Space in etcd")."""
-    OPTIONS = ("--cluster-quota", str(QUOTA), "--host-lease", "10m")  # a stopped host remains a member
-
-    @classmethod
-    def setUpClass(cls):
-        cls.etcd = QuotaEtcd()
-        cls.addClassCleanup(cls.etcd.close)
-
-    def fill_etcd(self, is_full):
-        """Puts keys of another program until the condition holds, and some more, since trims free a little: large ones up to 93 % of the quota, then small ones, which do not pass the range above 95 %."""
-        more = 4
-        for number in itertools.count():
-            if is_full():
-                more -= 1
-                if more == 0:
-                    return
-            size = 1 << 20 if int(self.etcd.ask("maintenance/status")["dbSize"]) < QUOTA * 93 // 100 else 1 << 17
-            self.etcd.ask("kv/put", key=base64.b64encode(b"other/%d" % number).decode(), value=base64.b64encode(os.urandom(size)).decode())
-
-    def test_host_with_flipped_bit_ends_while_commands_are_refused(self):
-        a, b, c = self.flipped(NAMES)
-        session = self.must(a, "POST", "/_session", {"ttl": "10m"})["session"]
-        stop_process(c.process)  # it applies the update when etcd is full
-        self.must(a, "POST", "/w/_update/1?distribute_timestamps=fast", {"doc": {"n": 1}})
-        self.fill_etcd(lambda: a.ask("POST", "/_session/%s/_keepalive" % session)[0] == 507)
-        c.process.send_signal(signal.SIGCONT)
-        self.assert_ends(c)
-        self.assertEqual(a.ask("POST", "/_session/%s/_keepalive" % session)[0], 507)
-        self.assertEqual(self.etcd.ask("maintenance/alarm", action="GET").get("alarms", []), [])
-        for host in (a, b):
             self.assertEqual(self.must(host, "GET", "/w/_doc/1")["_source"], {"text": TEXT.decode(), "n": 1})
 
 
