@@ -153,7 +153,7 @@ static int resolve_fields(const struct date_fields *fields, const struct date_gr
                           const struct zone *zone, int64_t *ret_millis)
 {
     int hour = fields->hour;
-    int64_t days, excess = 0;
+    int64_t days = 0, excess = 0;
     bool week = fields->week != DATE_UNSET;
     if (fields->half != DATE_UNSET) {
         if (hour != DATE_UNSET && (hour < 1 || hour > 12))
