@@ -849,10 +849,12 @@ void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs)
     struct lock_hooks hooks = table->hooks;
 
     table->hooks = (struct lock_hooks){0};
+    lock_table_suspend_grants(table); /* invalid data may have cycles that no table has */
     for (size_t i = 0; i < refs->request_count; i++)
         lock_request_free(refs->requests[i]);
     for (size_t i = 0; i < refs->owner_count; i++)
         lock_release_all(table, refs->owners[i]);
+    lock_table_resume_grants(table);
     table->hooks = hooks;
 }
 
