@@ -270,7 +270,7 @@ int main(int argc, char **argv)
         else
             die(usage);
     }
-    limits.sessions_max = limits.waiters_max = SIZE_MAX / 2;
+    limits.sessions_max = limits.waiters_max = 100000000;
     effects_init(&bench.effects);
     if (store_open_rocks(&options, &bench.store, &reason) != 0)
         die(reason);
