@@ -4,9 +4,10 @@
 
 BUILD ?= build
 
-# Clones share what ccache keeps: it sees paths relative to the clone.
+# Clones share what ccache keeps: it sees paths relative to the clone. It knows the headers from the compiler, and preprocesses nothing.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+export CCACHE_DEPEND := 1
 
 .DEFAULT_GOAL := all
 .PHONY: all program help deps demo release test test-long bench fuzz format lint longest asan tsan install uninstall deb deb-test clean
