@@ -133,7 +133,7 @@ static void hand_over(struct http_exchange *hx)
     hx->handed_over = true;
     connection_set_exchange(connection, hx);
     connection_enter(connection, PHASE_WORKING, 0);
-    hx->exchange.lone = poller_enter(connection, poller_clock_ns());
+    hx->exchange.may_block = poller_enter(connection, poller_clock_ns());
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&hx->state, HTTP_EXCHANGE_HANDLING);
     http->handler.handle(http->handler.context, &hx->exchange);

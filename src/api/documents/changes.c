@@ -670,7 +670,7 @@ static int open_stream(struct request *request)
     exchange->status = 200;
     exchange->content_type = "application/x-ndjson";
     exchange->timestamp = changes->since;
-    exchange->silence_ms = SILENCE_MS;
+    exchange->tcp_user_timeout_ms = SILENCE_MS;
     request_count(request);
     exchange->ops->stream_open(exchange);
     return go_on(request);

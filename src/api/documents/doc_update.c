@@ -89,7 +89,7 @@ static int refuse_version(struct request *request)
         "Please use `if_seq_no` and `if_primary_term` instead;");
 }
 
-static int read_parameters(struct request *request, struct single_update *single, struct write_asked *asked)
+static int read_parameters(struct request *request, struct single_update *single, struct write_params *asked)
 {
     bool flag = false;
     int r = refuse_version(request);
@@ -114,7 +114,7 @@ static int read_parameters(struct request *request, struct single_update *single
 int handle_doc_update(struct request *request)
 {
     struct single_update *single = arena_alloc(request->arena, sizeof *single);
-    struct write_asked asked;
+    struct write_params asked;
     struct validation validation = {.arena = request->arena};
     single->item = WRITE_ITEM_INIT;
     single->item.op = WRITE_UPDATE;

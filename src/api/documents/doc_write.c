@@ -136,7 +136,7 @@ const char *write_version_type_name(enum version_type type)
     return names[type];
 }
 
-static void validate_version_range(const struct write_item *item, const struct write_asked *asked,
+static void validate_version_range(const struct write_item *item, const struct write_params *asked,
                                    struct validation *validation)
 {
     int64_t version = !asked->version ? JAVA_MATCH_ANY : item->version;
@@ -156,7 +156,7 @@ void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *val
 }
 
 /* A typed call has both, too, as in 6.x. */
-static void validate_numbers(const struct write_item *item, const struct write_asked *asked,
+static void validate_numbers(const struct write_item *item, const struct write_params *asked,
                              struct validation *validation)
 {
     bool by_number = item->if_seq_no != SEQ_NO_ANY;
@@ -165,7 +165,7 @@ static void validate_numbers(const struct write_item *item, const struct write_a
     write_validate_numbers(item->if_seq_no, item->if_primary_term, validation);
 }
 
-static void validate_compare_and_set(const struct write_item *item, const struct write_asked *asked,
+static void validate_compare_and_set(const struct write_item *item, const struct write_params *asked,
                                      struct validation *validation)
 {
     validate_version_range(item, asked, validation);
@@ -187,7 +187,7 @@ static void validate_id_length(const struct write_item *item, struct validation 
 }
 
 /* Returns: false when nothing more is to be said, as there. */
-static bool validate_create(const struct write_item *item, const struct write_asked *asked,
+static bool validate_create(const struct write_item *item, const struct write_params *asked,
                             struct validation *validation)
 {
     if (item->version_type != VERSION_INTERNAL)
@@ -201,7 +201,7 @@ static bool validate_create(const struct write_item *item, const struct write_as
     return false;
 }
 
-static void validate_update(const struct write_item *item, const struct write_asked *asked,
+static void validate_update(const struct write_item *item, const struct write_params *asked,
                             struct validation *validation)
 {
     const struct write_update *update = item->update;
@@ -231,7 +231,7 @@ static void validate_update(const struct write_item *item, const struct write_as
         validation_add(validation, "doc must be specified if doc_as_upsert is enabled");
 }
 
-void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation)
+void write_item_validate(const struct write_item *item, const struct write_params *asked, struct validation *validation)
 {
     if (item->op == WRITE_CREATE && !validate_create(item, asked, validation))
         return;

@@ -66,7 +66,7 @@ void validation_add(struct validation *validation, const char *format, ...) TL_P
 int validation_end(struct validation *validation, struct request *request) TL_MUST_USE;
 
 /* What a client said about an item that the item itself does not hold. */
-struct write_asked {
+struct write_params {
     bool version; /* it named one, be it -1 */
     bool version_type;
     bool typed_path; /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
@@ -74,13 +74,14 @@ struct write_asked {
 };
 
 /* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */
-void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation);
+void write_item_validate(const struct write_item *item, const struct write_params *asked,
+                         struct validation *validation);
 
 /*
  * Reads the parts of the path and the parameters that describe a single write, which has the
  * request's dialect. Returns: 0, REQUEST_REFUSED.
  */
-int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
+int write_item_read(struct request *request, struct write_item *item, struct write_params *ret_asked) TL_MUST_USE;
 
 /*
  * Reads `if_seq_no` and `if_primary_term`; absent ones leave the values unchanged. Returns: 0,

@@ -158,7 +158,7 @@ int handle_lock(struct request *request)
     struct command *command = lock_command_new(&lock, &terms);
     arena_rewind(request->arena, mark);
     if (terms.timeout_us > 0)
-        request->exchange->ops->forget_body(request->exchange);
+        request->exchange->ops->release_body(request->exchange);
     return request_submit_all(request, command, lock_done);
 }
 

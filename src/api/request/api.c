@@ -491,5 +491,5 @@ void api_handle(struct api *api, struct exchange *exchange)
     request->parts = no_parts;
     exchange->api_context = request;
     request->begun_us = clock_boot_us();
-    request_settle(request, dispatch(request));
+    request_finish(request, dispatch(request));
 }

@@ -127,7 +127,7 @@ static void settle(struct list *answers, bool reached)
         struct request *request = answer->request;
         list_remove(&answer->link);
         request->written_ts = 0;
-        request_settle(request, reached ? REQUEST_DONE : refuse_unreached(request, answer->ts));
+        request_finish(request, reached ? REQUEST_DONE : refuse_unreached(request, answer->ts));
     }
 }
 

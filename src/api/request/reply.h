@@ -30,7 +30,7 @@ int reply_empty(struct request *request, int status);
 int reply_acknowledged(struct request *request);
 
 /*
- * The last touch, before the exchange responds: filter_path, pretty, YAML, content type. Called by request_settle()
+ * The last touch, before the exchange responds: filter_path, pretty, YAML, content type. Called by request_finish()
  * alone.
  */
 /* Whether reply_finish() will take longer than a thread that others wait for should. */
