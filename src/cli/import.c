@@ -236,7 +236,7 @@ static int look_up(struct batch *batch)
         nanosleep(&pause, NULL);
     }
     if (status != 200) {
-        fprintf(stderr, "tidelock import: cannot look up what is in '%s': %s\n", o->index,
+        fprintf(stderr, "tidelock import: cannot look up the documents of '%s': %s\n", o->index,
                 client_error(&batch->client, status));
         return TL_ERR_IO;
     }

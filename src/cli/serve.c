@@ -256,7 +256,7 @@ static bool try_log_level(const char *text)
 static void set_log_level(const struct argp_state *state, const char *text)
 {
     if (!try_log_level(text))
-        arguments_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
+        arguments_error(state, "--log-level: '%s' is not one of debug, info, warning, error", text);
 }
 
 static void set_log_format(const struct argp_state *state, const char *text)
@@ -972,8 +972,8 @@ static void change_level(const struct serve_options *o, const struct config_line
     if (o->level_given)
         log_info("SIGHUP: log-level is set by the environment or the command line");
     else if (!try_log_level(line == NULL ? level_names[LOG_INFO] : line->value))
-        log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number,
-                  line->value);
+        log_error("SIGHUP: %s:%u: log-level: '%s' is not one of debug, info, warning, error", o->config.path,
+                  line->number, line->value);
 }
 
 /*

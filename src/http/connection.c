@@ -117,7 +117,7 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
     *socket_context = connection;
     (void)atomic_fetch_add_explicit(&http->accepted, 1, memory_order_relaxed);
     if (connection != NULL && watch_add(http, (uint32_t)(connection - http->connections)) != 0)
-        log_warning("cannot watch a connection; if it breaks, waiting requests of it will not be told");
+        log_warning("cannot watch a connection; if it breaks, its waiting requests will not be notified");
     if (connection != NULL && http->tls != NULL)
         handshake_setup(connection, mhd);
 }

@@ -144,7 +144,7 @@ class Transport(unittest.TestCase):
         self.assertEqual(status, 503, reply)
         self.assertIn("--cluster-ca names the file", reply["error"]["reason"])
         self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"v": 2})
-        self.assertIn("cannot be asked what it has applied", a.errors())
+        self.assertIn("does not answer up to which position it has applied the log", a.errors())
         self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 2})
 
     def test_host_without_tls_verifies_hosts_with_tls(self):

@@ -118,15 +118,15 @@ static const struct cat_column columns[] = {
     {"group", "g", "its group", false, false},
     {"address", "a", "where others reach it", false, false},
     {"live", "l", "* keeper, + live, - out", false, false},
-    {"lag.ms", "lm", "how far it is behind the log, in time", true, false},
-    {"lag.entries", "le", "how far it was behind when it was last heard of, in entries", true, false},
+    {"lag.ms", "lm", "time by which it lags the log", true, false},
+    {"lag.entries", "le", "entries by which it lagged the log at its last report", true, false},
     {"clock.ms", "cl", "its clock minus that of the host that is asked", true, false},
     {"applied", "ap", "position in the log that it had applied then", true, false},
-    {"chain", "c", "what it had made of the log there", false, false},
+    {"chain", "c", "hash of the commands applied up to that position", false, false},
     {"build", "b", "its version", false, true},
     {"number", "nu", "its number", true, true},
     {"node", "no", "its node id", false, true},
-    {"heard.ms", "h", "since it was last heard of", true, true},
+    {"heard.ms", "h", "since its last report", true, true},
 };
 
 int handle_cat_hosts(struct request *request)

@@ -483,7 +483,7 @@ static int submit(struct request *request, struct command *command, struct comma
     if (changes_the_past(request) && !command_is(command->type, COMMAND_UNLOGGED)) {
         command_free(command);
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
+                              "[timestamp] and [as_of] are parameters of reads: the past cannot be changed");
     }
     if (command_is(command->type, COMMAND_DDL))
         fill_change(request, command);
@@ -691,8 +691,9 @@ void request_finish(struct request *request, int result)
     struct api *api = request->api;
     if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) &&
         !journal_serves(api->journal))
-        result = request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
-                                "this host is out of the cluster, or about to be: what it has may be old; ask another");
+        result =
+            request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
+                           "this host is out of the cluster, or about to be: its data may be stale; ask another host");
     if (result == REQUEST_DONE && distribution_hold(request))
         return;
     if (result < 0)

@@ -291,10 +291,10 @@ static int check_existence(struct core *core, struct command *command, const str
     if (r != 0)
         return end_probe(command, &view, from);
     if (!rename->document && !rename->directory)
-        return refuse_rename(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
+        return refuse_rename(command, PROBLEM_PATH_MISSING, "nothing is at [%.*s] in [%.*s], nor below it",
                              SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
-        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing is below it",
                              SLICE_ARG(shown(command, from)));
     r = check_seq_no(command, index, &view);
     if (r != 0)

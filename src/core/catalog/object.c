@@ -235,7 +235,7 @@ int core__do_copy_forget(struct core *core, struct command *command)
     if (catalog_object(core->catalog, CATALOG_COPIES, name) != NULL)
         catalog_change__drop_object(core, CATALOG_COPIES, name);
     else
-        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has told of itself",
+        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported",
                     SLICE_ARG(name));
     return 0;
 }

@@ -58,8 +58,9 @@ int core__do_aside(struct core *core, struct command *command)
     if (deferred == NULL || !deferred->set_aside) {
         problem_set(
             &command->problem, &command->arena, deferred == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
-            deferred == NULL ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
-                             : "what is kept under number [%llu] was not put aside: it is done when the locks on it go",
+            deferred == NULL
+                ? "no deferred action has the number [%llu]: [GET /_session] lists those that exist, under [deferred]"
+                : "the deferred action [%llu] was not put aside: it runs once the locks on its document are released",
             (unsigned long long)reported->number);
         return 0;
     }
