@@ -605,6 +605,7 @@ void journal__end_saver(struct journal *journal)
 
 void journal__advance_checkpoints(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     presync_log(journal);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
@@ -622,6 +623,7 @@ void journal__advance_checkpoints(struct journal *journal)
 
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->core_lock);
     cmdlog_position wanted = *ret_wanted = journal->position;
     pthread_mutex_unlock(&journal->core_lock);

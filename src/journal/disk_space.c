@@ -56,6 +56,7 @@ void journal__check_space(struct journal *journal)
 
 bool journal__is_ready(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal__check_space(journal);
     return atomic_load_explicit(&journal->ready, memory_order_relaxed);
 }

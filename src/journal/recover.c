@@ -104,6 +104,7 @@ int recover_read_position(struct slice record, cmdlog_position *ret_position, st
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
                         struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
+    REQUIRE(ret_core != NULL && ret_recovered != NULL);
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
     struct slice saved;
     int r = read_record(record, &ret_recovered->checkpoint, &ret_recovered->lineage, &ret_recovered->log_bytes, &saved);
@@ -164,6 +165,7 @@ static int begin(struct store *store, const struct core_limits *limits, struct a
 int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
                   cmdlog_position *ret_position, uint64_t *ret_log_bytes, char **ret_reason)
 {
+    REQUIRE(ret_core != NULL && ret_position != NULL && ret_log_bytes != NULL);
     struct recovered recovered = {0};
     int r = begin(store, limits, NULL, ret_core, &recovered, ret_reason);
     *ret_position = recovered.checkpoint;
@@ -388,6 +390,7 @@ static int check_lineage(struct cmdlog *log, const struct recovered *store, char
 
 int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_behind, char **ret_reason)
 {
+    REQUIRE(log != NULL && ret_behind != NULL);
     struct recovered recovered = *store;
     int r = check_lineage(log, store, ret_reason);
     struct replay looking = {
@@ -400,6 +403,7 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
 
 void recover_close_core(struct core *core)
 {
+    REQUIRE(core != NULL);
     struct effects effects;
     effects_init(&effects);
     core_stop(core, &effects);

@@ -453,6 +453,7 @@ static int rename_directory(struct core *core, struct command *command, struct t
 
 int core__do_places_watch(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_PLACES_WATCH);
     struct places_command *places = &command->places;
     struct problem ignored = {0};
     const struct catalog_alias *alias;
@@ -554,6 +555,7 @@ static bool is_within_limits(struct core *core, struct command *command, const s
 
 int core__do_rename(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_RENAME);
     const struct command_owner *owner = &command->owner;
     const struct catalog_index *index;
     struct session *session = NULL;
