@@ -1222,9 +1222,9 @@ static int serve(void *context)
     if (r == 0) {
         stopper_serve(&stopper, &server);
         announce(&server, o->host);
-        supervisor_tell("READY=1");
+        supervisor_notify("READY=1");
         log_info("stopping: %s", strsignal(stopper_wait(&stopper)));
-        supervisor_tell("STOPPING=1");
+        supervisor_notify("STOPPING=1");
     } else if (r == TL_ERR_STOPPED) {
         log_info("stopping before the start was complete: %s", strsignal(stopper_wait(&stopper)));
     }

@@ -25,7 +25,7 @@ static socklen_t read_address(const char *name, struct sockaddr_un *ret_address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-void supervisor_tell(const char *state)
+void supervisor_notify(const char *state)
 {
     const char *name = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address;

@@ -121,13 +121,13 @@ static size_t ops_peer(struct exchange *exchange, char *to, size_t room)
     return (size_t)snprintf(to, room, "%s:%u", host, ntohs(v6 ? six->sin6_port : four->sin_port));
 }
 
-static void ops_server(struct exchange *exchange, struct server_figures *ret_figures)
+static void ops_server(struct exchange *exchange, struct server_stats *ret_stats)
 {
     struct http_exchange *hx = container_of(exchange, struct http_exchange, exchange);
     struct http *http = hx->http;
     struct http_stats stats;
     http_stats(http, &stats);
-    *ret_figures = (struct server_figures){
+    *ret_stats = (struct server_stats){
         .connections = stats.connections,
         .connections_max = http->options.connections_max,
         .accepted = atomic_load_explicit(&http->accepted, memory_order_relaxed),

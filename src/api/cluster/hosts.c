@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-enum { PIECE_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
+enum { CHUNK_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
 
 /* --- Hosts -------------------------------------------------------------------------------------------------------- */
 
@@ -319,11 +319,11 @@ static int read_run(struct request *request)
     if (fd < 0)
         return refuse_name(request);
     struct buf *bytes = reply_text(request, 200);
-    char *piece = mem_alloc(PIECE_BYTES);
-    ssize_t len = pread(fd, piece, PIECE_BYTES, (off_t)from);
+    char *chunk = mem_alloc(CHUNK_BYTES);
+    ssize_t len = pread(fd, chunk, CHUNK_BYTES, (off_t)from);
     if (len > 0)
-        buf_append(bytes, piece, (size_t)len);
-    mem_free(piece);
+        buf_append(bytes, chunk, (size_t)len);
+    mem_free(chunk);
     close(fd);
     request->exchange->content_type = "application/octet-stream";
     return len < 0 ? tl_trace(TL_ERR_IO) : REQUEST_DONE;

@@ -86,7 +86,7 @@ static void write_requests(struct exposition *page, const struct request *reques
 
 static void write_server(struct exposition *page, struct exchange *exchange)
 {
-    struct server_figures server = {0};
+    struct server_stats server = {0};
     if (exchange->ops->server == NULL)
         return;
     exchange->ops->server(exchange, &server);

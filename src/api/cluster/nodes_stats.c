@@ -132,7 +132,7 @@ static void write_fs(struct request *request, struct json_writer *writer)
 /* Connections, of all clients. */
 static void write_http(struct request *request, struct json_writer *writer)
 {
-    struct server_figures server = {0};
+    struct server_stats server = {0};
     struct exchange *exchange = request->exchange;
     if (exchange->ops->server != NULL)
         exchange->ops->server(exchange, &server);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "mapping/shard.h"
 
-/* What the completion of a single write needs. In the request's arena. */
+/* A single write, kept for its completion in the request's arena. */
 struct single_write {
     struct write_options options;
     struct write_item item;
@@ -143,10 +143,10 @@ static int single_done(struct request *request, struct command *command)
         request->problem = result->problem;
         return REQUEST_REFUSED;
     }
-    struct write_view view = {.options = &single->options};
+    struct write_reply_options reply = {.options = &single->options};
     request->exchange->status = write_result_status(result);
     write_location(request, &item, result);
-    return write_result_write(request, &item, result, &view, &request->exchange->response);
+    return write_result_write(request, &item, result, &reply, &request->exchange->response);
 }
 
 static int single_submit(struct request *request, struct single_write *single)

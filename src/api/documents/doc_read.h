@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading single documents: what GET, _source, HEAD and each item of _mget have in common.
+ * Reading single documents, for GET, _source, HEAD and each item of _mget.
  */
 #ifndef TL_API_DOC_READ_H
 #define TL_API_DOC_READ_H
@@ -12,7 +12,7 @@
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
 
-/* Which document, and what of it. */
+/* The requested document, and the parts of it in the response. */
 struct doc_get_params {
     enum dialect dialect; /* of the reply: the request's, but in _mget an item's own */
     struct slice index;
@@ -20,8 +20,8 @@ struct doc_get_params {
     bool empty_type;   /* an item of 7.10's _mget that names the type "", which no index has */
     struct slice id;
     struct slice routing; /* empty: none */
-    bool any_routing;     /* documents are found whatever theirs is */
-    int64_t version;      /* VERSION_ANY, or what the client expects */
+    bool any_routing;     /* the document's routing is not checked */
+    int64_t version;      /* the version that the client expects; VERSION_ANY: any */
     enum version_type version_type;
     struct source_filter source;
     const struct slice *stored_fields;

@@ -54,13 +54,13 @@ static int update_done(struct request *request, struct command *command)
         request->remote_action = "indices:data/write/update[s]";
         return REQUEST_REFUSED;
     }
-    struct write_view view = {.options = &single->options,
-                              .source = &single->body.source,
-                              .fields = single->body.fields,
-                              .field_count = single->body.field_count};
+    struct write_reply_options reply = {.options = &single->options,
+                                        .source = &single->body.source,
+                                        .fields = single->body.fields,
+                                        .field_count = single->body.field_count};
     request->exchange->status = write_result_status(result);
     write_location(request, item, result);
-    return write_result_write(request, item, result, &view, &request->exchange->response);
+    return write_result_write(request, item, result, &reply, &request->exchange->response);
 }
 
 static int update_submit(struct request *request, struct single_update *single)

@@ -120,7 +120,7 @@ struct write_item write_item_answered(const struct write_item *item, const struc
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 /* How one result is shown. */
-struct write_view {
+struct write_reply_options {
     const struct write_options *options;
     const struct source_filter *source; /* of updates that want it; NULL: none */
     const struct slice *fields;         /* of 5.x updates */
@@ -139,7 +139,7 @@ void write_result_problem(struct request *request, const struct write_item *item
 
 /* Writes the reply of a result that did not fail, as an object; in bulk with "status". Returns: 0, TL_ERR_CORRUPT. */
 int write_result_write(struct request *request, const struct write_item *item, const struct write_result *result,
-                       const struct write_view *view, struct buf *buf) TL_MUST_USE;
+                       const struct write_reply_options *reply, struct buf *buf) TL_MUST_USE;
 
 /* Adds the Location header of a document that was created. */
 void write_location(struct request *request, const struct write_item *item, const struct write_result *result);

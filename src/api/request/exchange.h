@@ -36,7 +36,7 @@ struct response_header {
 
 struct exchange;
 
-struct server_figures {
+struct server_stats {
     uint64_t connections;
     uint64_t connections_max;
     uint64_t accepted; /* connections, since the start */
@@ -61,7 +61,7 @@ struct exchange_ops {
     /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: it is unknown. */
     size_t (*peer)(struct exchange *exchange, char *to, size_t room);
     /* Returns statistics of the exchange's server. NULL: they are unknown. */
-    void (*server)(struct exchange *exchange, struct server_figures *ret_figures);
+    void (*server)(struct exchange *exchange, struct server_stats *ret_stats);
 };
 
 struct exchange {
