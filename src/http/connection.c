@@ -110,6 +110,11 @@ void connection_cancel(struct http *http, int fd)
         connection_closed(connection);
 }
 
+struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);

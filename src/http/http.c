@@ -38,11 +38,6 @@ struct http_options http_options_default(void)
 
 /* --- Callbacks of libmicrohttpd, on its polling threads --- */
 
-static struct connection *connection_of(struct MHD_Connection *mhd)
-{
-    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
 static void on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {

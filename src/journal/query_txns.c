@@ -458,12 +458,6 @@ enum query_txn_state query_txns_find(struct query_txns *table, struct slice id, 
     return QUERY_TXN_OPEN;
 }
 
-static void refuse_foreign(struct slice id, struct slice session, struct arena *arena, struct problem *ret_problem)
-{
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
-                SLICE_ARG(id), SLICE_ARG(session));
-}
-
 static void refuse_ended(const struct query_txn_info *info, struct arena *arena, struct problem *ret_problem)
 {
     if (info->committed)
@@ -480,7 +474,8 @@ bool query_txn_check_session(const struct query_txn *txn, struct slice session, 
     REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     bool own = session.len == 0 || slice_equal(session, txn->session_id);
     if (!own)
-        refuse_foreign(txn->id, session, arena, ret_problem);
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "transaction [%.*s] does not belong to session [%.*s]", SLICE_ARG(txn->id), SLICE_ARG(session));
     return own;
 }
 
