@@ -122,7 +122,7 @@ static const struct cat_column columns[] = {
     {"lag.entries", "le", "entries by which it lagged the log at its last report", true, false},
     {"clock.ms", "cl", "its clock minus that of the host that is asked", true, false},
     {"applied", "ap", "position in the log that it had applied then", true, false},
-    {"chain", "c", "hash of the commands applied up to that position", false, false},
+    {"chain", "c", "hash of all writes up to that position", false, false},
     {"build", "b", "its version", false, true},
     {"number", "nu", "its number", true, true},
     {"node", "no", "its node id", false, true},
