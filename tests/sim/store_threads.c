@@ -193,7 +193,7 @@ int main(int argc, char **argv)
     if (store_open_rocks(&options, &store, &reason) != 0)
         fail(reason, 0);
     run_threads(store, "RocksDB", batches);
-    run_threads(store_open_mem(), "twin", batches);
+    run_threads(store_open_mem(), "mem", batches);
     char command[64];
     snprintf(command, sizeof command, "rm -rf -- '%s'", directory);
     return system(command) == 0 ? 0 : 1;
