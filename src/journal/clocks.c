@@ -86,7 +86,7 @@ void journal__check_clocks(struct journal *journal)
     (void)journal__command_clock(journal);
     if (journal->unreported_stall_us > 0)
         log_warning("no progress for %.1f s: the process, the machine or the disk stalled; leases do not "
-                    "expire by that time",
+                    "count that time",
                     (double)journal->unreported_stall_us / (double)TL_SECOND);
     journal->unreported_stall_us = 0;
     if (took < RUN_CLOCK_STALL_US && clock_steps_observe(&journal->clock_steps, wall, boot))
