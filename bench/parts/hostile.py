@@ -142,7 +142,7 @@ def waiting(t):
 
 
 @contextlib.contextmanager
-def crowd(t, requests):
+def concurrent(t, requests):
     """
     Sends each request on a connection of its own, and closes the connections at the end. Few are sent at a time, so
     that the effect of each request on others is measured, not their queue before the writer. Yields: the connections.
@@ -209,7 +209,7 @@ def deadlock_search(bench, t):
     lock_all(t, owner, [{"index": "b", "id": "1"}])
     requests = [("POST", "/_lock", {"session": whole, "wait": "60s", "locks": [{"mode": "exclusive", "index": "a"}]})]
     requests += [("POST", "/_lock", {"session": holder, "wait": "60s", "locks": [{"mode": "exclusive", "index": "b", "id": "1"}]}) for holder in holders]
-    with crowd(t, requests):
+    with concurrent(t, requests):
         pass
     for holder in [*holders, owner, whole]:
         t.request("DELETE", "/_session/%s?force=true" % holder)
@@ -307,7 +307,7 @@ def writes_that_wait(bench, t):
     """10,000 writes wait for one session, which ends"""
     holder = session(t)
     lock_all(t, holder, [{"index": "waited"}])
-    with crowd(t, [("PUT", "/waited/_doc/%d?timeout=60s" % i, {"n": i}) for i in range(size(bench, WAITING))]) as lines:
+    with concurrent(t, [("PUT", "/waited/_doc/%d?timeout=60s" % i, {"n": i}) for i in range(size(bench, WAITING))]) as lines:
         wait_while(lambda: waiting(t) < len(lines))
         t.ask("DELETE", "/_session/%s?force=true" % holder)
         for line in lines:
@@ -320,7 +320,7 @@ def own_requests_wait(bench, t):
     holder, ended = session(t), session(t)
     lock_all(t, holder, [{"index": "waited"}])
     asked = ("POST", "/_lock", {"session": ended, "wait": "1h", "locks": [{"mode": "exclusive", "index": "waited"}]})
-    with crowd(t, [asked] * own_waiting(bench)) as lines:
+    with concurrent(t, [asked] * own_waiting(bench)) as lines:
         wait_while(lambda: waiting(t) < len(lines))
         t.ask("DELETE", "/_session/%s?force=true" % ended)
         for line in lines:
@@ -372,7 +372,7 @@ def deadlocks(bench, t):
                  for owner, path in ((one, paths[0]), (other, paths[1]), (one, paths[1]), (other, paths[0]))]
         for body in asked[:2]:
             t.ask("POST", "/_lock", body)
-        with crowd(t, [("POST", "/_lock", asked[2])]):
+        with concurrent(t, [("POST", "/_lock", asked[2])]):
             wait_while(lambda: waiting(t) < 1)
             taken(t, "POST", "/_lock", json.dumps(asked[3]), 409)
             for owner in (other, one):

@@ -151,11 +151,6 @@ static int64_t transition_local(const struct zone_transition *transition, int64_
     return days * DAY + transition->second;
 }
 
-static int64_t year_of(int64_t seconds)
-{
-    return calendar_date(floor_div(seconds, DAY)).year;
-}
-
 /* Returns: the instant of a transition in a year: 0: to daylight saving time, 1: back. */
 static int64_t rule_transition(const struct zone *zone, int64_t year, int which)
 {
@@ -169,7 +164,7 @@ static int64_t rule_transition(const struct zone *zone, int64_t year, int which)
  */
 static int64_t rule_near(const struct zone *zone, int64_t seconds, bool after, int32_t *ret_offset)
 {
-    int64_t year = year_of(seconds), best = after ? INT64_MAX : INT64_MIN;
+    int64_t year = calendar_date(floor_div(seconds, DAY)).year, best = after ? INT64_MAX : INT64_MIN;
     for (int64_t y = year - 1; y <= year + 1; y++) {
         for (int which = 0; which < 2; which++) {
             int64_t at = rule_transition(zone, y, which);

@@ -165,7 +165,7 @@ void client_add_advice(CURLcode result, bool tls, const char *option_prefix, con
             snprintf(end, size, "; %s", absent_advice);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
-        snprintf(end, size, "; --%s names the file of who signed the server's certificate",
+        snprintf(end, size, "; --%s names the file with the certificate of the authority that signed the server's",
                  between_hosts ? "cluster-ca" : "cacert");
         break;
     case CURLE_SSL_CONNECT_ERROR:

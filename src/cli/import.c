@@ -5,10 +5,10 @@
  * The tree is walked twice, first only to count, so that the bar can show the progress. Documents
  * are created, not overwritten: run again after an interruption, it continues there.
  *
- * A file's document is the one that has its path. In an existing index, each batch is looked up by
- * its paths first, since documents may have been renamed: one that is found keeps its id. Any other
- * has the id that comes from its path; unless a document elsewhere has that, which was made from
- * this path once and renamed since: then it gets one of this run.
+ * The document of a file is the one at its path. In an existing index, documents may have been
+ * renamed, so each batch is looked up by its paths first: a document that is found keeps its id. A
+ * new one gets the id derived from its path, or, if a document that was renamed since has that id,
+ * an id derived from the path and this run.
  */
 #include <errno.h>
 #include <fts.h>
@@ -133,7 +133,7 @@ static uint64_t count_files(const struct import_options *o)
     return count;
 }
 
-/* The path that the document says: the file's own, or below --root. */
+/* Returns: the path of the document: the file's own, or below --root. */
 static struct slice document_path(const struct import_options *o, struct slice file, struct buf *to)
 {
     if (o->root == NULL)
@@ -151,16 +151,16 @@ static struct slice document_path(const struct import_options *o, struct slice f
     return buf_as_slice(to);
 }
 
-/* --- Documents that are there already ----------------------------------------------------------------------------- */
+/* --- Existing documents ------------------------------------------------------------------------------------------- */
 
-/* A file's document, made but not sent. */
+/* The document of a file, not sent yet. */
 struct pending {
-    char id[FILE_DOC_ID_BYTES + 1]; /* that comes from its path */
+    char id[FILE_DOC_ID_BYTES + 1]; /* derived from its path */
     struct slice path;
     struct slice body;
-    struct slice found; /* the id of the document that has its path; data NULL: none has */
-    bool plain;         /* its path is UTF-8: the document says it as it is */
-    bool taken;         /* its id is another's */
+    struct slice found; /* the id of the existing document at its path; data NULL: none */
+    bool plain;         /* its path is valid UTF-8, and unchanged in the document */
+    bool taken;         /* a document at another path has its id */
 };
 
 /* The documents to be sent next. */
@@ -168,7 +168,7 @@ struct batch {
     const struct import_options *options;
     struct loader *loader;
     struct client client;
-    bool looks; /* the index was there before */
+    bool looks; /* the index existed before this run: look documents up */
     uint64_t run;
     struct pending items[BATCH_COUNT];
     size_t count;
@@ -195,7 +195,7 @@ static void write_query(const struct batch *batch, struct buf *to)
     buf_lit(to, "]}}]}}}");
 }
 
-/* Of several at one path it is the one that was made of it. */
+/* Records a found document. Of several at one path, the one whose id is derived from that path is taken. */
 static void note_found(struct batch *batch, const struct map *by_path, const struct map *by_id, yyjson_val *hit)
 {
     struct slice id = json_slice(yyjson_obj_get(hit, "_id"));
@@ -236,7 +236,7 @@ static int look_up(struct batch *batch)
         nanosleep(&pause, NULL);
     }
     if (status != 200) {
-        fprintf(stderr, "tidelock import: cannot look up what is in '%s': %s\n", o->index,
+        fprintf(stderr, "tidelock import: cannot look up the documents of '%s': %s\n", o->index,
                 client_error(&batch->client, status));
         return TL_ERR_IO;
     }
@@ -252,12 +252,12 @@ static int look_up(struct batch *batch)
     return 0;
 }
 
-/* The id of a document whose own is another's. */
+/* Makes the id of a document whose derived id is taken. */
 static void id_of_run(const struct batch *batch, struct slice path, char ret_id[FILE_DOC_ID_BYTES + 1])
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&text, path);
-    buf_byte(&text, '\0'); /* no path has one */
+    buf_byte(&text, '\0'); /* separates: no path contains it */
     buf_u64be(&text, batch->run);
     file_doc_id(buf_as_slice(&text), ret_id);
 }

@@ -718,7 +718,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
     if (r == CMDLOG_NOT_FOUND && (identity.state == STATE_COPYING || identity.state == STATE_MEMBER))
         return refuse(
             TL_ERR_BUSY, ret_reason,
-            "the directory is of cluster %s, and there is none at %.*s; if etcd has lost its data, continue with "
+            "the directory is of cluster %s, and there is no cluster at %.*s; if etcd has lost its data, continue with "
             "a backup (docs/cluster.md, \"Backup\")",
             identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
@@ -760,8 +760,9 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
     *ret_reason = NULL;
     if (has(o->data, "differs"))
         return refuse(TL_ERR_CORRUPT, ret_reason,
-                      "this host had made something else of the log than the others; start it with an empty directory, "
-                      "which copies a checkpoint, and keep this one for whoever looks into it");
+                      "this host's state differed from that of the others at the same log position; start it with an "
+                      "empty directory, "
+                      "which copies a checkpoint, and keep this one for the investigation");
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
         return refuse(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
     int r = cmdlog_etcd_open(&o->log, &ret->log, ret_reason);
@@ -780,7 +781,7 @@ static int check_genesis(const struct identity *identity, struct cmdlog *log, st
     if (r == 0)
         r = check_cluster(identity, url, genesis.cluster, ret_reason);
     else if (r == CMDLOG_NOT_FOUND)
-        r = refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
+        r = refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is no cluster at %.*s",
                    identity->cluster, SLICE_ARG(url));
     else if (r == CMDLOG_UNREACHABLE) {
         tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);

@@ -256,7 +256,7 @@ static bool try_log_level(const char *text)
 static void set_log_level(const struct argp_state *state, const char *text)
 {
     if (!try_log_level(text))
-        arguments_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
+        arguments_error(state, "--log-level: '%s' is not one of debug, info, warning, error", text);
 }
 
 static void set_log_format(const struct argp_state *state, const char *text)
@@ -972,8 +972,8 @@ static void change_level(const struct serve_options *o, const struct config_line
     if (o->level_given)
         log_info("SIGHUP: log-level is set by the environment or the command line");
     else if (!try_log_level(line == NULL ? level_names[LOG_INFO] : line->value))
-        log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number,
-                  line->value);
+        log_error("SIGHUP: %s:%u: log-level: '%s' is not one of debug, info, warning, error", o->config.path,
+                  line->number, line->value);
 }
 
 /*
@@ -1222,9 +1222,9 @@ static int serve(void *context)
     if (r == 0) {
         stopper_serve(&stopper, &server);
         announce(&server, o->host);
-        supervisor_tell("READY=1");
+        supervisor_notify("READY=1");
         log_info("stopping: %s", strsignal(stopper_wait(&stopper)));
-        supervisor_tell("STOPPING=1");
+        supervisor_notify("STOPPING=1");
     } else if (r == TL_ERR_STOPPED) {
         log_info("stopping before the start was complete: %s", strsignal(stopper_wait(&stopper)));
     }

@@ -25,7 +25,7 @@ static socklen_t read_address(const char *name, struct sockaddr_un *ret_address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-void supervisor_tell(const char *state)
+void supervisor_notify(const char *state)
 {
     const char *name = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address;
@@ -34,7 +34,7 @@ void supervisor_tell(const char *state)
     socklen_t len = read_address(name, &address);
     int fd = len == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, len) < 0)
-        log_warning("cannot tell NOTIFY_SOCKET that %s: %s", state, len == 0 ? "it names no socket" : strerror(errno));
+        log_warning("cannot notify NOTIFY_SOCKET of %s: %s", state, len == 0 ? "it names no socket" : strerror(errno));
     if (fd >= 0)
         (void)close(fd);
 }

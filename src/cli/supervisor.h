@@ -10,6 +10,6 @@
  * Sends a state, such as "READY=1", to the socket that NOTIFY_SOCKET names. Without one it does
  * nothing; a socket that does not accept it is logged.
  */
-void supervisor_tell(const char *state);
+void supervisor_notify(const char *state);
 
 #endif

@@ -110,6 +110,11 @@ void connection_cancel(struct http *http, int fd)
         connection_closed(connection);
 }
 
+struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -117,7 +122,7 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
     *socket_context = connection;
     (void)atomic_fetch_add_explicit(&http->accepted, 1, memory_order_relaxed);
     if (connection != NULL && watch_add(http, (uint32_t)(connection - http->connections)) != 0)
-        log_warning("cannot watch a connection; if it breaks, waiting requests of it will not be told");
+        log_warning("cannot watch a connection; if it breaks, its waiting requests will not be notified");
     if (connection != NULL && http->tls != NULL)
         handshake_setup(connection, mhd);
 }

@@ -87,12 +87,6 @@ static ssize_t pull(gnutls_transport_ptr_t context, void *to, size_t room)
     return 0; /* end of file: ends the handshake */
 }
 
-static struct connection *connection_of(gnutls_session_t session)
-{
-    struct MHD_Connection *mhd = gnutls_session_get_ptr(session);
-    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
 /* Ends the handshake phase when the client's last message has been received. */
 static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
                        const gnutls_datum_t *message)
@@ -100,7 +94,7 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
     (void)type;
     (void)when;
     (void)message;
-    struct connection *connection = connection_of(session);
+    struct connection *connection = connection_of(gnutls_session_get_ptr(session));
     if (incoming == 0 || connection == NULL)
         return 0;
     handshake_leave(connection);

@@ -163,7 +163,7 @@ static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const
     else if (text == NULL || !follows(headers, name, value))
         (void)refuse_malformed(
             hx,
-            "header [%.*s], or the line before it, has a NUL, goes on in another line, or does not end "
+            "header [%.*s], or the line before it, has a NUL, continues on another line, or does not end "
             "with CR LF",
             SLICE_ARG(name));
     else if (has_control(value, '\t'))

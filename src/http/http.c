@@ -38,11 +38,6 @@ struct http_options http_options_default(void)
 
 /* --- Callbacks of libmicrohttpd, on its polling threads --- */
 
-static struct connection *connection_of(struct MHD_Connection *mhd)
-{
-    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
 static void on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -133,7 +128,7 @@ static void hand_over(struct http_exchange *hx)
     hx->handed_over = true;
     connection_set_exchange(connection, hx);
     connection_enter(connection, PHASE_WORKING, 0);
-    hx->exchange.lone = poller_enter(connection, poller_clock_ns());
+    hx->exchange.may_block = poller_enter(connection, poller_clock_ns());
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&hx->state, HTTP_EXCHANGE_HANDLING);
     http->handler.handle(http->handler.context, &hx->exchange);

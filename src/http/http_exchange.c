@@ -47,7 +47,7 @@ static void answer(struct http_exchange *hx, enum http_exchange_state answered)
     MHD_resume_connection(mhd);
 }
 
-static void ops_forget_body(struct exchange *exchange)
+static void ops_release_body(struct exchange *exchange)
 {
     receive_drop_body(hx_of(exchange));
     exchange->body = SLICE_NONE;
@@ -68,14 +68,14 @@ static void ops_respond(struct exchange *exchange)
  * Sets TCP_USER_TIMEOUT (RFC 5482); 0 keeps the default. By default the kernel retransmits
  * unacknowledged bytes for about a quarter of an hour before the connection breaks.
  */
-static void set_user_timeout(struct http_exchange *hx, uint32_t silence_ms)
+static void set_user_timeout(struct http_exchange *hx, uint32_t timeout_ms)
 {
     struct connection *connection = hx->connection;
-    if (silence_ms == 0)
+    if (timeout_ms == 0)
         return;
     pthread_mutex_lock(&connection->lock);
     if (connection->exchange == hx && connection->fd >= 0)
-        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
     pthread_mutex_unlock(&connection->lock);
 }
 
@@ -91,7 +91,7 @@ static void ops_stream_open(struct exchange *exchange)
     hx->disconnect_reported = false;
     bool hung_up = atomic_load(&hx->connection->hung_up);
     pthread_mutex_unlock(&hx->lock);
-    set_user_timeout(hx, exchange->silence_ms);
+    set_user_timeout(hx, exchange->tcp_user_timeout_ms);
     exchange->response.guard = NULL; /* stream_write() checks the budget itself */
     budget_tally(BUDGET_STREAMS, (ptrdiff_t)exchange->response.len);
     atomic_fetch_add_explicit(&hx->http->streams, 1, memory_order_relaxed);
@@ -121,13 +121,13 @@ static size_t ops_peer(struct exchange *exchange, char *to, size_t room)
     return (size_t)snprintf(to, room, "%s:%u", host, ntohs(v6 ? six->sin6_port : four->sin_port));
 }
 
-static void ops_server(struct exchange *exchange, struct server_figures *ret_figures)
+static void ops_server(struct exchange *exchange, struct server_stats *ret_stats)
 {
     struct http_exchange *hx = container_of(exchange, struct http_exchange, exchange);
     struct http *http = hx->http;
     struct http_stats stats;
     http_stats(http, &stats);
-    *ret_figures = (struct server_figures){
+    *ret_stats = (struct server_stats){
         .connections = stats.connections,
         .connections_max = http->options.connections_max,
         .accepted = atomic_load_explicit(&http->accepted, memory_order_relaxed),
@@ -140,7 +140,7 @@ static void ops_server(struct exchange *exchange, struct server_figures *ret_fig
 
 static const struct exchange_ops http_exchange_ops = {
     .header = ops_header,
-    .forget_body = ops_forget_body,
+    .release_body = ops_release_body,
     .respond = ops_respond,
     .stream_open = ops_stream_open,
     .stream_write = stream_write,

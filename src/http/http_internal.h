@@ -193,6 +193,8 @@ void connection_cancel(struct http *http, int fd);
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context);
 /* Frees the slot. */
 void connection_closed(struct connection *connection);
+/* Returns: the slot that connection_opened() has given a connection; NULL: none. */
+struct connection *connection_of(struct MHD_Connection *mhd);
 /* Enters a phase: its time and its byte count start again. */
 void connection_enter(struct connection *connection, enum phase phase, size_t bytes);
 /* Sets connection->exchange; NULL: none. */

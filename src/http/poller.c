@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides whether a request may block its polling thread until its writes are durable (`lone`).
+ * Decides whether a request may block its polling thread until its writes are durable (`may_block`).
  *
  * A request that is processed on the thread that read it needs no hand-over to another thread,
  * which would wake an idle processor. On a host with two processors, hand-overs are half of the

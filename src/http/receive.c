@@ -89,16 +89,6 @@ static void check_encoding(struct http_exchange *hx)
     hx->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
-/*
- * Puts the body under the budget. Buffers below a chunk are exempt, so that unlocks pass a full
- * server.
- */
-static void guard_body(struct http_exchange *hx)
-{
-    budget_guard_init(&hx->memory, hx->http->options.budget, BUDGET_BODIES, BUDGET_TRANSIENT);
-    hx->body.guard = &hx->memory;
-}
-
 static void refuse_memory(struct http_exchange *hx)
 {
     struct exchange *exchange = &hx->exchange;
@@ -114,7 +104,9 @@ bool receive_header(struct http_exchange *hx, const char *method)
     exchange->method = method_of(exchange->method_name);
     if (is_compressed(hx))
         check_encoding(hx);
-    guard_body(hx);
+    /* The budget exempts buffers below a chunk, so that unlocks pass a full server. */
+    budget_guard_init(&hx->memory, hx->http->options.budget, BUDGET_BODIES, BUDGET_TRANSIENT);
+    hx->body.guard = &hx->memory;
     uint64_t length;
     const char *text = header(hx, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (text == NULL || !slice_to_u64(slice_from(text), &length) || length == 0)

@@ -44,7 +44,7 @@ static const char *why_no_pair(int code)
 {
     switch (code) {
     case GNUTLS_E_CERTIFICATE_KEY_MISMATCH: return "it is not the key of the certificate in --tls-cert";
-    case GNUTLS_E_DECRYPTION_FAILED: return "the key is encrypted; the server can ask nobody for its password";
+    case GNUTLS_E_DECRYPTION_FAILED: return "the key is encrypted; the server cannot prompt for its password";
     case GNUTLS_E_BASE64_UNEXPECTED_HEADER_ERROR:
     case GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE:
     case GNUTLS_E_NO_CERTIFICATE_FOUND:

@@ -203,10 +203,9 @@ static void warn_when_full(struct http *http, bool *warned)
 {
     bool full = atomic_load(&http->connection_count) >= http->options.connections_max;
     if (full && !*warned)
-        log_warning(
-            "%u connections are open, the limit (--max-connections); the idlest make room, and where there are none "
-            "further ones wait",
-            http->options.connections_max);
+        log_warning("%u connections are open, the limit (--max-connections); the longest idle ones are closed, and if "
+                    "none is idle new ones wait",
+                    http->options.connections_max);
     *warned = full;
 }
 

@@ -224,12 +224,14 @@ bool at_work_found(const struct at_work *at_work, struct command *command)
 
 const struct core_watch *at_work_watch(struct at_work *at_work)
 {
+    REQUIRE(at_work != NULL);
     end(at_work); /* the action found at opening is in the log as TRIED */
     return &at_work->watch;
 }
 
 const struct core_watch *at_work_watch_commands(struct at_work *at_work)
 {
+    REQUIRE(at_work != NULL);
     return &at_work->command_watch;
 }
 
@@ -268,6 +270,7 @@ void at_work_fail_entry(struct at_work *at_work)
 
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry)
 {
+    REQUIRE(at_work != NULL && ret_entry != NULL);
     const struct entry_slot *found = &at_work->page->entry.found;
     *ret_entry = (struct at_work_entry){.position = atomic_load(&found->position),
                                         .ts = found->ts,
@@ -279,11 +282,13 @@ bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_e
 
 uint64_t at_work_applied(const struct at_work *at_work)
 {
+    REQUIRE(at_work != NULL);
     return atomic_load(&at_work->page->entry.applied);
 }
 
 void at_work_begin_log(struct at_work *at_work)
 {
+    REQUIRE(at_work != NULL);
     atomic_store(&at_work->page->entry.found.position, 0);
     atomic_store(&at_work->page->entry.applied, 0);
 }

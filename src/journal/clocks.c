@@ -85,8 +85,8 @@ void journal__check_clocks(struct journal *journal)
     uint64_t took = journal__boot(journal) - boot;
     (void)journal__command_clock(journal);
     if (journal->unreported_stall_us > 0)
-        log_warning("nothing was done for %.1f s, the process, the machine or the disk stood still; leases are not "
-                    "counted down by that",
+        log_warning("no progress for %.1f s: the process, the machine or the disk stalled; leases do not "
+                    "count that time",
                     (double)journal->unreported_stall_us / (double)TL_SECOND);
     journal->unreported_stall_us = 0;
     if (took < RUN_CLOCK_STALL_US && clock_steps_observe(&journal->clock_steps, wall, boot))

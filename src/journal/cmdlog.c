@@ -203,13 +203,6 @@ static void take_postponed(struct journal *journal, struct list *taken)
     }
 }
 
-/* Refuses or postpones all commands of an entry that could not be appended. None was applied. */
-static void refuse_entry(struct journal *journal, struct list *entry, struct list *group)
-{
-    while (!list_empty(entry))
-        refuse_first(journal, entry, group);
-}
-
 /* Returns the commands of an entry that could not be appended to the front of `taken`. */
 static void return_entry(struct list *entry, struct list *taken)
 {
@@ -219,13 +212,6 @@ static void return_entry(struct list *entry, struct list *taken)
         list_remove(link);
         list_insert_before(first, link);
     }
-}
-
-/* Ends the process after a reported failure, which does not count as an end within the entry. */
-static _Noreturn void apply_failed(struct journal *journal, const char *what, int code)
-{
-    at_work_fail_entry(journal->at_work);
-    journal__store_failed(what, code);
 }
 
 /*
@@ -249,8 +235,10 @@ static uint64_t apply_entry(struct journal *journal, const struct command_group_
             r = core_step(journal->core, command, &journal->effects);
             work += core_step_work(journal->core);
         }
-        if (r < 0)
-            apply_failed(journal, "applying a command", r);
+        if (r < 0) {
+            at_work_fail_entry(journal->at_work); /* a reported failure is not an end within the entry */
+            journal__store_failed("applying a command", r);
+        }
         journal__take_completed(journal, command, group);
     }
     return work;
@@ -302,7 +290,7 @@ uint64_t journal__apply_logged(struct journal *journal, struct list *taken, stru
             /* A release may find the space that a write in its entry does not. */
             alone = alone || entry.next != entry.prev;
             if (entry.next == entry.prev)
-                refuse_entry(journal, &entry, group);
+                refuse_first(journal, &entry, group);
             else
                 return_entry(&entry, taken);
             continue;
@@ -605,6 +593,7 @@ void journal__end_saver(struct journal *journal)
 
 void journal__advance_checkpoints(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     presync_log(journal);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
@@ -622,6 +611,7 @@ void journal__advance_checkpoints(struct journal *journal)
 
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->core_lock);
     cmdlog_position wanted = *ret_wanted = journal->position;
     pthread_mutex_unlock(&journal->core_lock);

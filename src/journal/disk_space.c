@@ -56,6 +56,7 @@ void journal__check_space(struct journal *journal)
 
 bool journal__is_ready(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal__check_space(journal);
     return atomic_load_explicit(&journal->ready, memory_order_relaxed);
 }
@@ -101,7 +102,7 @@ void journal__refuse_disk_full(struct journal *journal, struct command *command)
 {
     problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
                 "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
-                "room, reads go on",
+                "room, reads are served",
                 (unsigned long long)journal->reserve_bytes);
 }
 

@@ -122,6 +122,7 @@ uint64_t journal_state_version(struct journal *journal)
 
 void journal__change_state(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     pthread_mutex_lock(&journal->publish_lock);
     atomic_fetch_add_explicit(&journal->state_version, 1, memory_order_acq_rel);
     if (journal->moved != NULL)

@@ -365,6 +365,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
                        struct journal **ret_journal)
 {
+    REQUIRE(ret_journal != NULL);
     struct journal *journal = journal__new(core, store, options);
     core_reset_metrics(core);
     restart(journal, options);

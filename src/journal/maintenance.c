@@ -25,7 +25,7 @@ void journal__load_ts_history(struct journal *journal)
     if (!ts_history_load(&journal->ts_history, span, now, begun, core_ts_ceiling_payload(journal->core)) ||
         !ts_history_load(&journal->ts_history_recent, 2 * CORE_TOMBSTONE_US, now, begun,
                          core_ts_ceiling_payload(journal->core)))
-        log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
+        log_warning("the recorded clock of timestamps is invalid; the history limit is computed from timestamps alone");
 }
 
 /*

@@ -60,5 +60,6 @@ void pins_remove(struct pins *pins, tl_ts ts)
 
 tl_ts pins_oldest(const struct pins *pins)
 {
+    REQUIRE(pins->count == 0 || pins->items[0].count > 0);
     return pins->count > 0 ? pins->items[0].ts : TL_TS_MAX;
 }

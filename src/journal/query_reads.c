@@ -96,6 +96,7 @@ void journal_query_txn_release(struct journal *journal, struct query_txn *txn)
 
 tl_ts journal_query_txn_ts(const struct query_txn *txn)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     return txn->read_ts;
 }
 

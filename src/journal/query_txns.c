@@ -197,6 +197,7 @@ static size_t bytes_of(const struct query_txn *txn)
 /* Drops a reference. The last one releases the pin. */
 static void drop(struct query_txns *table, struct query_txn *txn)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     size_t before = atomic_fetch_sub_explicit(&txn->references, 1, memory_order_acq_rel);
     REQUIRE(before > 0);
     if (before > 1)
@@ -204,6 +205,7 @@ static void drop(struct query_txns *table, struct query_txn *txn)
     tl_ts pinned = txn->read_ts;
     catalog_unref(atomic_load_explicit(&txn->catalog, memory_order_relaxed));
     budget_tally(BUDGET_TRANSACTIONS, -(ptrdiff_t)bytes_of(txn));
+    magic_clear(&txn->magic);
     mem_free(txn);
     table->unpin(table->context, pinned);
 }
@@ -219,6 +221,7 @@ static struct query_txn *new_txn(struct query_txns *table, const struct query_tx
     if (terms->session.len > 0)
         memcpy(text + terms->id.len, terms->session.data, terms->session.len);
     txn->session_id = slice_make(text + terms->id.len, terms->session.len);
+    txn->magic = QUERY_TXN_MAGIC;
     txn->read_ts = terms->read_ts;
     txn->created = now.ts;
     txn->timeout_us = terms->timeout_us;
@@ -252,6 +255,7 @@ static void lower_next_end(struct query_txns *table, uint64_t end)
 /* `held`: the references that the caller holds; any other one but the table's is a reader's. */
 static struct query_txn_info info_of(const struct query_txn *txn, size_t held, uint64_t clock)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     uint64_t end = atomic_load_explicit(&txn->used_at, memory_order_relaxed) + txn->timeout_us;
     if (atomic_load_explicit(&txn->references, memory_order_relaxed) > 1 + held)
         end = clock + txn->timeout_us;
@@ -333,6 +337,7 @@ static void leave(struct query_txns *table, struct query_txn *txn, enum metric_t
  */
 static bool conclude(struct query_txns *table, struct query_txn *txn, const struct conclusion *how)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     struct query_txns_part *part = part_of(table, txn->id);
     pthread_mutex_lock(&part->lock);
     bool open = map_get(&part->open, txn->id) == txn;
@@ -370,12 +375,14 @@ struct query_txn *query_txns_use(struct query_txns *table, struct slice id)
 
 void query_txns_release(struct query_txns *table, struct query_txn *txn, uint64_t clock)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     atomic_store_explicit(&txn->used_at, clock, memory_order_relaxed);
     drop(table, txn);
 }
 
 struct catalog *query_txn_catalog(struct query_txn *txn)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     struct catalog *catalog = atomic_load_explicit(&txn->catalog, memory_order_acquire);
     return catalog == NULL ? NULL : catalog_ref(catalog);
 }
@@ -383,6 +390,7 @@ struct catalog *query_txn_catalog(struct query_txn *txn)
 /* Two readers may cache equal catalogs at once; the first one stays. */
 void query_txn_cache_catalog(struct query_txn *txn, struct catalog *catalog)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     REQUIRE(catalog != NULL);
     struct catalog *none = NULL;
     struct catalog *kept = catalog_ref(catalog);
@@ -450,12 +458,6 @@ enum query_txn_state query_txns_find(struct query_txns *table, struct slice id, 
     return QUERY_TXN_OPEN;
 }
 
-static void refuse_foreign(struct slice id, struct slice session, struct arena *arena, struct problem *ret_problem)
-{
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
-                SLICE_ARG(id), SLICE_ARG(session));
-}
-
 static void refuse_ended(const struct query_txn_info *info, struct arena *arena, struct problem *ret_problem)
 {
     if (info->committed)
@@ -469,9 +471,11 @@ static void refuse_ended(const struct query_txn_info *info, struct arena *arena,
 bool query_txn_check_session(const struct query_txn *txn, struct slice session, struct arena *arena,
                              struct problem *ret_problem)
 {
+    REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     bool own = session.len == 0 || slice_equal(session, txn->session_id);
     if (!own)
-        refuse_foreign(txn->id, session, arena, ret_problem);
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "transaction [%.*s] does not belong to session [%.*s]", SLICE_ARG(txn->id), SLICE_ARG(session));
     return own;
 }
 
@@ -516,6 +520,7 @@ enum query_txn_state query_txns_end(struct query_txns *table, const struct query
                                     struct query_txns_now now, struct arena *arena, struct query_txn_info *ret_info,
                                     struct problem *ret_problem)
 {
+    REQUIRE(ret_info != NULL && ret_problem != NULL);
     struct conclusion how = {now, ending->commit ? TXN_COMMITTED : TXN_ROLLED_BACK,
                              ending->commit  ? NULL
                              : ending->force ? "it was ended by force"
@@ -543,6 +548,7 @@ enum query_txn_state query_txns_end(struct query_txns *table, const struct query
 void query_txns_end_session(struct query_txns *table, struct slice session, uint64_t number, const char *how,
                             struct query_txns_now now)
 {
+    REQUIRE(how != NULL);
     char cause[QUERY_TXN_CAUSE_BYTES];
     struct conclusion conclusion = {now, TXN_ABORTED, cause};
     struct query_txn *txn;

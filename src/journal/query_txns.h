@@ -24,6 +24,7 @@
 
 #include "base/arena.h"
 #include "base/list.h"
+#include "base/magic.h"
 #include "base/map.h"
 #include "journal/query_txn.h"
 
@@ -40,7 +41,10 @@ enum {
 struct catalog;
 
 /* Constant but for the last five members. */
+#define QUERY_TXN_MAGIC MAGIC('Q', 'T', 'x', 'n')
+
 struct query_txn {
+    uint32_t magic;          /* QUERY_TXN_MAGIC */
     struct slice id;         /* secret */
     struct slice session_id; /* secret; empty: it belongs to no session */
     tl_ts read_ts;

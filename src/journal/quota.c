@@ -25,13 +25,14 @@ void cluster__refuse_log_full(struct journal *journal, struct command *command)
 {
     struct cmdlog_space space;
     cmdlog_space(journal->cluster->log, &space);
-    problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
-                "etcd, which has the log of the cluster, is short of space: it has [%" PRIu64
-                "] bytes in use, and a file of [%" PRIu64 "], of a quota of [%" PRIu64
-                "]; writes are refused until the log has been trimmed, reads go on; if this persists, start hosts that "
-                "are out or remove them (DELETE /_cluster/hosts/{name}), remove other programs' keys from etcd, "
-                "defragment it, or raise its --quota-backend-bytes",
-                space.used, space.size, space.quota);
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_DISK_FULL,
+        "etcd, which has the log of the cluster, is short of space: it has [%" PRIu64
+        "] bytes in use, and a file of [%" PRIu64 "], of a quota of [%" PRIu64
+        "]; writes are refused until the log has been trimmed, reads are served; if this persists, start hosts that "
+        "are out or remove them (DELETE /_cluster/hosts/{name}), remove other programs' keys from etcd, "
+        "defragment it, or raise its --quota-backend-bytes",
+        space.used, space.size, space.quota);
 }
 
 bool cluster__wants_checkpoint(struct journal *journal)

@@ -104,6 +104,7 @@ int recover_read_position(struct slice record, cmdlog_position *ret_position, st
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
                         struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
+    REQUIRE(ret_core != NULL && ret_recovered != NULL);
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
     struct slice saved;
     int r = read_record(record, &ret_recovered->checkpoint, &ret_recovered->lineage, &ret_recovered->log_bytes, &saved);
@@ -164,6 +165,7 @@ static int begin(struct store *store, const struct core_limits *limits, struct a
 int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
                   cmdlog_position *ret_position, uint64_t *ret_log_bytes, char **ret_reason)
 {
+    REQUIRE(ret_core != NULL && ret_position != NULL && ret_log_bytes != NULL);
     struct recovered recovered = {0};
     int r = begin(store, limits, NULL, ret_core, &recovered, ret_reason);
     *ret_position = recovered.checkpoint;
@@ -190,7 +192,7 @@ static int read_entry(const struct cmdlog_entry *entry, struct command_group_hea
     int r = command_group_decode(entry->bytes, ret_head, commands);
     if (r == COMMAND_CODEC_NEWER)
         return refuse_recovery(TL_ERR_VERSION, ret_reason, SLICE_LIT("the log has commands of a newer version"));
-    return r < 0 ? refuse_recovery(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
+    return r < 0 ? refuse_recovery(r, ret_reason, SLICE_LIT("the log has an invalid entry")) : 0;
 }
 
 /* An entry that is held back until the next one shows whether to apply it. */
@@ -345,7 +347,7 @@ static int replay(struct replay *replay, struct cmdlog *log)
     int r = cmdlog_follow(log, from + 1, &cursor);
     if (r == CMDLOG_TRIMMED)
         return refuse_recovery(TL_ERR_CORRUPT, replay->ret_reason,
-                               SLICE_LIT("the log begins behind the checkpoint that the store stands at: " REMEDY));
+                               SLICE_LIT("the log begins after the store's checkpoint: " REMEDY));
     if (r < 0)
         return tl_trace(r);
     effects_init(&replay->effects);
@@ -373,22 +375,22 @@ static int check_lineage(struct cmdlog *log, const struct recovered *store, char
     cmdlog_head(log, &head);
     if (store->checkpoint > head.appended)
         return refuse_recovery(TL_ERR_CORRUPT, ret_reason,
-                               SLICE_LIT("the store stands at a checkpoint behind the end of the log: " REMEDY));
+                               SLICE_LIT("the store's checkpoint is beyond the end of the log: " REMEDY));
     int r = cmdlog_lineage(log, store->checkpoint, &lineage);
     if (r < 0)
         return tl_trace(r);
     if (cmdlog_lineage_fits(&lineage, &store->lineage))
         return 0;
     bool other = memcmp(lineage.identity, store->lineage.identity, sizeof lineage.identity) != 0;
-    return refuse_recovery(
-        TL_ERR_CORRUPT, ret_reason,
-        other ? SLICE_LIT("the store is not of the log beside it, but of another one: " REMEDY)
-              : SLICE_LIT(
-                    "the store is of other entries than the log beside it has up to the store's checkpoint: " REMEDY));
+    return refuse_recovery(TL_ERR_CORRUPT, ret_reason,
+                           other ? SLICE_LIT("the store was made from another log than the one next to it: " REMEDY)
+                                 : SLICE_LIT("the store was made from other entries than the log next to it has up to "
+                                             "the store's checkpoint: " REMEDY));
 }
 
 int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_behind, char **ret_reason)
 {
+    REQUIRE(log != NULL && ret_behind != NULL);
     struct recovered recovered = *store;
     int r = check_lineage(log, store, ret_reason);
     struct replay looking = {
@@ -401,6 +403,7 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
 
 void recover_close_core(struct core *core)
 {
+    REQUIRE(core != NULL);
     struct effects effects;
     effects_init(&effects);
     core_stop(core, &effects);

@@ -138,12 +138,6 @@ static int fail_number(struct scanner *s, uint32_t c, const char *comment)
     return fail(s, false, "Unexpected character (%s) in numeric value: %s", describe(s, c).data, comment);
 }
 
-static int fail_space(struct scanner *s, uint32_t c)
-{
-    return fail(s, false, "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
-                describe(s, c).data);
-}
-
 /*
  * Returns: "[Source: …; line: L, column: C]". Jackson 2.10 shows the bytes it was given; 2.8 was
  *          given a stream and shows a fixed text.
@@ -180,17 +174,12 @@ static const char *scope_name(struct scanner *s)
     return scope == NULL ? "root" : scope->is_array ? "Array" : "Object";
 }
 
-static void begin_line(struct scanner *s)
-{
-    s->line++;
-    s->line_start = s->at;
-}
-
 static void skip_line_break(struct scanner *s, unsigned char c)
 {
     if (c == '\r' && s->at < s->len && s->text[s->at] == '\n')
         s->at++;
-    begin_line(s);
+    s->line++;
+    s->line_start = s->at;
 }
 
 /* Skips a comment whose first '/' is consumed, and overwrites it with spaces. */
@@ -243,7 +232,9 @@ static int skip_space(struct scanner *s, unsigned char *ret_byte)
         } else if (c == '\n' || c == '\r') {
             skip_line_break(s, c);
         } else if (c < ' ' && c != '\t') {
-            return fail_space(s, c);
+            return fail(s, false,
+                        "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
+                        describe(s, c).data);
         } else if (c != ' ' && c != '\t') {
             *ret_byte = c;
             return 0;

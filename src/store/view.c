@@ -12,12 +12,16 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "store/overlay_internal.h"
 
 enum direction { BACKWARD = -1, FORWARD = 1 };
 enum source { SOURCE_NONE, SOURCE_STORE, SOURCE_OVERLAY };
 
+#define VIEW_ITER_MAGIC MAGIC('V', 'I', 't', 'e')
+
 struct view_iter {
+    uint32_t magic; /* VIEW_ITER_MAGIC */
     struct store_iter *base;
     const struct omap *map;         /* NULL: no overlay; only `base` is used */
     const struct omap_entry *entry; /* NULL: the overlay has no further entry in this direction */
@@ -174,7 +178,9 @@ int view_get(const struct view *view, enum store_space space, struct slice key, 
 
 struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower, struct slice upper)
 {
+    REQUIRE(view->store != NULL);
     struct view_iter *iter = mem_zalloc(sizeof *iter);
+    iter->magic = VIEW_ITER_MAGIC;
     iter->base = store_iter_new(view->store, space, view->ts, lower, upper);
     iter->lower = iter->upper = iter->turn = BUF_INIT(BUF_UNLIMITED);
     if (view->overlay != NULL && overlay__space(view->overlay, space)->count > 0) {
@@ -189,6 +195,8 @@ void view_iter_free(struct view_iter *iter)
 {
     if (iter == NULL)
         return;
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
+    magic_clear(&iter->magic);
     store_iter_free(iter->base);
     buf_deinit(&iter->lower);
     buf_deinit(&iter->upper);
@@ -279,6 +287,7 @@ static void seek_backward(struct view_iter *iter, struct slice key)
 
 void view_iter_seek_first(struct view_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     store_iter_seek_first(iter->base);
     if (iter->map == NULL)
         return;
@@ -288,6 +297,7 @@ void view_iter_seek_first(struct view_iter *iter)
 
 void view_iter_seek_last(struct view_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     store_iter_seek_last(iter->base);
     if (iter->map == NULL)
         return;
@@ -297,6 +307,7 @@ void view_iter_seek_last(struct view_iter *iter)
 
 void view_iter_seek(struct view_iter *iter, struct slice key)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     store_iter_seek(iter->base, key);
     if (iter->map == NULL)
         return;
@@ -306,6 +317,7 @@ void view_iter_seek(struct view_iter *iter, struct slice key)
 
 void view_iter_seek_for_prev(struct view_iter *iter, struct slice key)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     store_iter_seek_for_prev(iter->base, key);
     if (iter->map == NULL)
         return;
@@ -349,6 +361,7 @@ static void move(struct view_iter *iter, enum direction direction)
 
 void view_iter_next(struct view_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     if (iter->map == NULL)
         store_iter_next(iter->base);
     else
@@ -357,6 +370,7 @@ void view_iter_next(struct view_iter *iter)
 
 void view_iter_prev(struct view_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     if (iter->map == NULL)
         store_iter_prev(iter->base);
     else
@@ -365,6 +379,7 @@ void view_iter_prev(struct view_iter *iter)
 
 bool view_iter_valid(const struct view_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     return iter->map == NULL ? store_iter_valid(iter->base) : iter->source != SOURCE_NONE;
 }
 
@@ -386,5 +401,6 @@ struct slice view_iter_value(const struct view_iter *iter)
 
 int view_iter_status(const struct view_iter *iter)
 {
+    REQUIRE(MAGIC_VALID(iter, VIEW_ITER_MAGIC));
     return store_iter_status(iter->base);
 }

@@ -97,14 +97,14 @@ class AsOfReads(unittest.TestCase):
                 with self.subTest(path=path, parameter=parameter):
                     status, reply = self.server.ask("GET", path + "?" + parameter)
                     self.assertEqual(status, 400, reply)
-                    self.assertIn("which tells of the present only", reply["error"]["reason"])
+                    self.assertIn("which reports only the current state", reply["error"]["reason"])
 
     def test_changes_refuse_timestamp(self):
         for method, path, body in CHANGES:
             with self.subTest(path=path):
                 status, reply = self.server.ask(method, path + "?as_of=" + self.before["time"], body)
                 self.assertEqual(status, 400, reply)
-                self.assertIn("what is past cannot be changed", reply["error"]["reason"])
+                self.assertIn("the past cannot be changed", reply["error"]["reason"])
 
 
 if __name__ == "__main__":

@@ -265,10 +265,10 @@ class Refused(Case):
         return done.stdout
 
     def test_folders(self):
-        self.assertIn("it lies in the data directory", self.start("--backups", self.path("data")))
-        self.assertIn("it lies in the data directory", self.start("--backups", self.path("data/backups")))
+        self.assertIn("it is in the data directory", self.start("--backups", self.path("data")))
+        self.assertIn("it is in the data directory", self.start("--backups", self.path("data/backups")))
         os.symlink(self.path("data"), self.path("link"))
-        self.assertIn("it lies in the data directory", self.start("--backups", self.path("link/b")))
+        self.assertIn("it is in the data directory", self.start("--backups", self.path("link/b")))
         self.assertIn("Not a directory", self.start("--backups", "/dev/null/b"))
         self.assertIn("No such file or directory", self.start("--backups", self.path("no/such")))
 

@@ -328,7 +328,7 @@ class Serve(unittest.TestCase):
             self.assertRegex(said[2]["message"], r"^GET /_cat/health: 200 by ")
             self.assertRegex(said[2]["timestamp"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
             self.assertIn("the configuration is unchanged", change("log-level")[0]["message"])
-            self.assertIn("'loud' is none of debug, info", change("log-level = loud", "log-format = json", "max-body = 1k")[0]["message"])
+            self.assertIn("'loud' is not one of debug, info", change("log-level = loud", "log-format = json", "max-body = 1k")[0]["message"])
             said = change("log-format = json", "max-body = 1k")  # without: as it is by default
             self.assertEqual([line["message"] for line in said], ["SIGHUP: %s has been read again" % path])
         with Server("--config", path, "--log-level", "debug") as server:
@@ -466,7 +466,7 @@ class Import(unittest.TestCase):
             expect(run("ls", "fs:/new", server=server), 0, "d00/\n")
             expect(run("ls", "fs:/new/d00/", server=server), 0, "sub/\n")
             assert "d00/" not in run("ls", "fs:/clinton", server=server).stdout
-            expect(run("mv", "fs", "/clinton/d00", "/x", server=server), 1, "nothing lies at [/clinton/d00]")
+            expect(run("mv", "fs", "/clinton/d00", "/x", server=server), 1, "nothing is at [/clinton/d00]")
             expect(run("mv", "fs", "/new", "/clinton", server=server), 1, "something lies at [/clinton]")
             expect(run("lock", "fs:/new", "--url", server.url, "--", PROGRAM, "mv", "fs", "/new/d00", "/clinton/d00", "--url", server.url), 0)
             expect(run("lock", "fs:/clinton", "--url", server.url, "--", "env", "-u", "TIDELOCK_SESSION",

@@ -126,7 +126,7 @@ class Check(unittest.TestCase):
         unreachable = subprocess.Popen([PROGRAM, "check", "--data", copied, "--cluster", "http://127.0.0.1:1/x"], stdout=subprocess.PIPE, text=True)
         for wanted, text, options in ((1, "the directory is of cluster ", ["--cluster", other]),
                                       (1, "etcd has lost entries", ["--cluster", restored]),
-                                      (1, "and there is none at ", ["--cluster", self.etcd.url + "/none"]),
+                                      (1, "and there is no cluster at ", ["--cluster", self.etcd.url + "/none"]),
                                       (1, "names no prefix", ["--cluster", self.etcd.url]),
                                       (1, "--cluster URL/PREFIX compares it with the log", ["--replay-all"]),
                                       (64, "exclude each other", ["--cluster", self.cluster, "--replay-all"]),

@@ -83,7 +83,7 @@ class LostEntries(unittest.TestCase):
         self.etcd.ask("kv/deleterange", key=begin, range_end=end)
         self.assertEqual(a.process.wait(), 70)
         self.assertRegex(a.errors(), r"the log in etcd is damaged: the entry of tidelock/log/a at revision [0-9]+ was deleted")
-        self.assert_refused(self.host("a", data=a.data), r"the directory is of cluster [0-9a-f]+, and there is none at .*\"Backup\"")
+        self.assert_refused(self.host("a", data=a.data), r"the directory is of cluster [0-9a-f]+, and there is no cluster at .*\"Backup\"")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ class Transport(unittest.TestCase):
             self.must(a, "PUT", "/w/_doc/%d?distribute_timestamps=cluster" % i, {"v": i})
             for host in (b, c):
                 self.assertEqual(self.must(host, "GET", "/w/_doc/%d" % i)["_source"], {"v": i})
-        self.assertNotIn("cannot be asked", a.errors())
+        self.assertNotIn("does not answer up to which position", a.errors())
         self.assertGreater(self.questions(b) + self.questions(c), 0)
         scroll = self.must(c, "POST", "/w/_search?scroll=10m", {"size": 15})["_scroll_id"]
         self.assertEqual(len(self.must(a, "POST", "/_search/scroll", {"scroll_id": scroll})["hits"]["hits"]), 5)
@@ -144,7 +144,7 @@ class Transport(unittest.TestCase):
         self.assertEqual(status, 503, reply)
         self.assertIn("--cluster-ca names the file", reply["error"]["reason"])
         self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"v": 2})
-        self.assertIn("cannot be asked what it has applied", a.errors())
+        self.assertIn("does not answer up to which position it has applied the log", a.errors())
         self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 2})
 
     def test_host_without_tls_verifies_hosts_with_tls(self):
@@ -164,7 +164,7 @@ class Transport(unittest.TestCase):
         for reader, owner in ((a, b), (b, a)):
             txn = self.must(owner, "POST", "/_transaction", {"mode": "query"})["transaction"]
             self.assertEqual(self.must(reader, "GET", "/w/_doc/1?transaction=" + txn)["_source"], {"v": 1})
-        self.assertNotIn("cannot be asked", a.errors() + b.errors())
+        self.assertNotIn("does not answer up to which position", a.errors() + b.errors())
 
     def test_certificate_that_other_hosts_cannot_verify_is_refused(self):
         """Before anything is read or written: one of another CA than --cluster-ca, of a CA of its own without that, and for another name."""

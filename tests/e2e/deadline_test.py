@@ -378,7 +378,7 @@ class Beside(Bounds):
         self.assertEqual(self.server.must("POST", "/few/_search", body)["hits"]["total"]["value"], 1)
         self.beside()
 
-    def test_who_waits_for_a_task_takes_nobodys_place(self):
+    def test_requests_that_wait_for_a_task_take_no_worker(self):
         name = self.tasks("*search*")[0]["name"]
         waiting = [self.aside("GET", "/_tasks/%s?wait_for_completion=true&timeout=60s" % name, None) for _ in range(8)]
         until(lambda: in_flight(self.server) > 4 + 8, "all wait for the task")

@@ -65,7 +65,7 @@ class Case(OwnersCase):
         gone = first["locks"]["put"][0]["row"]
         self.server.must("DELETE", "/_session/%s?force=true" % holder)
         dropped, told = set(), []
-        while gone not in dropped or not any(story["kind"] == "expiry" for story in told):
+        while gone not in dropped or not any(event["kind"] == "expiry" for event in told):
             frame = events.next()
             dropped |= set(frame.get("locks", {"drop": []})["drop"])
             told += frame.get("events", {"put": []})["put"]

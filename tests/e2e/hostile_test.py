@@ -241,8 +241,8 @@ class Crowds(unittest.TestCase):
         except OSError:
             return False
 
-    def open_among(self, crowd):
-        return sum(map(self.is_open, crowd))
+    def open_among(self, connections):
+        return sum(map(self.is_open, connections))
 
     def test_idle_connections_are_evicted(self):
         with Server("--max-connections", "200") as server:
@@ -250,25 +250,25 @@ class Crowds(unittest.TestCase):
             line = self.dial(server)
             line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
             self.assertIn(b" 200 ", line.recv(65536))
-            crowd = [self.dial(server) for _ in range(400)]
+            connections = [self.dial(server) for _ in range(400)]
             for _ in range(20):
                 self.assertEqual(self.answered(server), 200)
-            until(lambda: self.open_among(crowd) <= 200, "the crowd has no more places than there are")
+            until(lambda: self.open_among(connections) <= 200, "no more connections than slots")
             self.assertTrue(self.is_open(line), "an attached session keeps its place")
             server.hang_up()  # which was the idlest of all, and is gone
             self.assertEqual(server.ask("GET", "/_session/" + session)[0], 200)
-            for s in crowd:
+            for s in connections:
                 s.close()
             line.close()
 
     def test_connection_limit_of_one_address(self):
         with Server("--max-connections", "200", "--max-connections-per-address", "20") as server:
             others = [self.dial(server, "127.0.0.2") for _ in range(10)]
-            crowd = [self.dial(server) for _ in range(100)]
+            connections = [self.dial(server) for _ in range(100)]
             self.assertEqual(self.answered(server), 200)
-            until(lambda: self.open_among(crowd) <= 20, "the crowd has no more places than its address may have")
+            until(lambda: self.open_among(connections) <= 20, "no more connections than one address may have")
             self.assertEqual(self.open_among(others), 10, "the limit is each address's own")
-            for s in crowd + others:
+            for s in connections + others:
                 s.close()
 
     def test_busy_connections_are_not_evicted(self):

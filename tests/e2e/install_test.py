@@ -138,7 +138,7 @@ class Install(unittest.TestCase):
                     self.assertEqual(told.recv(100), b"STOPPING=1")
         with Server(environment={"NOTIFY_SOCKET": "nowhere"}) as server:
             server.stop()
-            self.assertIn("cannot tell NOTIFY_SOCKET that READY=1: it names no socket", server.errors())
+            self.assertIn("cannot notify NOTIFY_SOCKET of READY=1: it names no socket", server.errors())
 
 
 if __name__ == "__main__":

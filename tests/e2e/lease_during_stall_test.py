@@ -120,7 +120,7 @@ class Stopped(Case):
             self.assertTrue(self.lives(session))
             self.pass_time()
             self.assertTrue(self.lives(session))
-        until(lambda: "stood still" in self.server.errors(), "the operator is told")
+        until(lambda: "the disk stalled" in self.server.errors(), "the operator is told")
 
     def test_session_with_keepalives_stays(self):
         holders = [self.beating(anew) for anew in (False, True, False, True)]

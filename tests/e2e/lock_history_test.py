@@ -79,7 +79,7 @@ class Case(unittest.TestCase):
             self.assertEqual(server.must("GET", "/_lock?timestamp=%d" % first["timestamp"]), {"locks": []})
             status, reply = server.ask("GET", "/_lock?timestamp=%d" % (first["timestamp"] - 600 * 10**6))
             self.assertEqual((status, reply["error"]["type"]), (410, "timestamp_too_old_exception"))
-            self.assertIn("what was locked before", reply["error"]["reason"])
+            self.assertIn("the history of locks begins at", reply["error"]["reason"])
             self.assertEqual(server.ask("GET", "/_lock?as_of=2199-01-01T00:00:00Z")[0], 400)
             self.assertEqual(server.ask("GET", "/_lock?size=0")[0], 400)
             session = server.must("POST", "/_session", {"ttl": "10m"})["session"]

@@ -257,7 +257,7 @@ def vanish():
     print("attached" if server.ask("GET", "/_session/" + session)[0] == 200 else "gone too early", end=", ")
     address("del")  # what the server sends there has no way any more, and nothing comes back
     print("vanished", end=", ", flush=True)
-    until(lambda: any("session #%d" % number in story["lines"][0] for story in server.must("GET", "/_lock/_events")["events"]),
+    until(lambda: any("session #%d" % number in event["lines"][0] for event in server.must("GET", "/_lock/_events")["events"]),
           "its session is ended")
     print("ended")
     line.close()

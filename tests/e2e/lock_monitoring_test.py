@@ -363,8 +363,8 @@ class Answers(Case):
 
 
 class LockEvents(Case):
-    def stories(self, kind=None):
-        return [story for story in self.server.must("GET", "/_lock/_events")["events"] if kind in (None, story["kind"])]
+    def events(self, kind=None):
+        return [event for event in self.server.must("GET", "/_lock/_events")["events"] if kind in (None, event["kind"])]
 
     def test_deadlock(self):
         a, b = self.session("ann"), self.session("bob")
@@ -376,8 +376,8 @@ class LockEvents(Case):
         self.assertEqual((status, reply["error"]["type"]), (409, "deadlock_detected_exception"))
         steps = reply["error"]["cycle"]
         self.assertEqual({(step["name"], step["resource"], step["held_by"]["name"]) for step in steps}, {("ann", "fs/2", "bob"), ("bob", "fs/1", "ann")})
-        story, = self.stories("deadlock")
-        self.assertEqual(set(story["lines"]), {"%s waits for fs/2 held by %s" % (ann, bob), "%s waits for fs/1 held by %s" % (bob, ann),
+        event, = self.events("deadlock")
+        self.assertEqual(set(event["lines"]), {"%s waits for fs/2 held by %s" % (ann, bob), "%s waits for fs/1 held by %s" % (bob, ann),
                                                "%s gives way" % bob})
         self.until_logged(lambda log: "info: deadlock: " in log and "; %s gives way" % bob in log, "the log tells")
         self.server.must("POST", "/_unlock", {"session": b})
@@ -403,8 +403,8 @@ class LockEvents(Case):
         connection.sock.shutdown(socket.SHUT_RDWR)
         response.close()
         connection.close()
-        until(lambda: len(self.stories("expiry")) == 3, "all three are told")
-        told = {story["lines"][0].split(" (")[0]: story["lines"] for story in self.stories("expiry")}
+        until(lambda: len(self.events("expiry")) == 3, "all three are told")
+        told = {event["lines"][0].split(" (")[0]: event["lines"] for event in self.events("expiry")}
         self.assertEqual(told["by lease"], [
             "by lease (session #%d) has expired" % number, "transaction #%d is rolled back" % transaction,
             "documents that lived with it and are removed: 1", "locks released: 1"])
@@ -418,16 +418,16 @@ class LockEvents(Case):
     def test_last_hundred_events_are_kept(self):
         for number in range(105):
             self.server.must("DELETE", "/_session/%s?force=true" % self.session("number %d" % number))
-        kept = self.stories()
+        kept = self.events()
         self.assertEqual(len(kept), 100)
         self.assertTrue(kept[0]["lines"][0].startswith("number 5 ("), kept[0])
         self.assertTrue(kept[-1]["lines"][0].startswith("number 104 ("), kept[-1])
-        self.assertEqual([story["timestamp"] for story in kept], sorted(story["timestamp"] for story in kept))
+        self.assertEqual([event["timestamp"] for event in kept], sorted(event["timestamp"] for event in kept))
 
     def test_names_cannot_forge_lines(self):
         self.server.must("DELETE", "/_session/%s?force=true" % self.session("a\nnightly was ended by force"))
-        story, = self.stories()
-        self.assertEqual(len(story["lines"]), 1)
+        event, = self.events()
+        self.assertEqual(len(event["lines"]), 1)
 
 
 if __name__ == "__main__":

@@ -72,11 +72,11 @@ class Case(unittest.TestCase):
             self.assertLess(len(json.dumps(reply, ensure_ascii=False).encode()), 10 * SHOWN)
             self.server.must("POST", "/_unlock", {"session": b})
             waiting.join()
-        stories = self.server.must("GET", "/_lock/_events")["events"]
-        self.assertEqual([story["kind"] for story in stories], ["deadlock"] * DEADLOCKS)
-        for story in stories:
-            self.assertTrue(story["lines"][-1].endswith(" gives way"))
-            self.assertLess(len("".join(story["lines"]).encode()), 4 * SHOWN)
+        events = self.server.must("GET", "/_lock/_events")["events"]
+        self.assertEqual([event["kind"] for event in events], ["deadlock"] * DEADLOCKS)
+        for event in events:
+            self.assertTrue(event["lines"][-1].endswith(" gives way"))
+            self.assertLess(len("".join(event["lines"]).encode()), 4 * SHOWN)
 
 
 if __name__ == "__main__":

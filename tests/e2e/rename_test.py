@@ -267,9 +267,9 @@ class Rename(unittest.TestCase):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})
         for body, status, word in [
                 ({"to": "/x"}, 400, "from"), ({"from": "/a"}, 400, "to"), ({"from": "/", "to": "/x"}, 400, "root"), ({"from": "/a", "to": "/"}, 400, "root"),
-                ({"from": "/a", "to": "/a"}, 400, "itself"), ({"from": "/a", "to": "/a/b/c"}, 400, "below"), ({"from": "/x", "to": "/y"}, 404, "nothing lies"),
+                ({"from": "/a", "to": "/a"}, 400, "itself"), ({"from": "/a", "to": "/a/b/c"}, 400, "below"), ({"from": "/x", "to": "/y"}, 404, "nothing is"),
                 ({"from": "/a/b/", "to": "/y"}, 400, "not a directory"), ({"from": "/a//b", "to": "/y"}, 400, "empty"), ({"from": "a", "to": "/y"}, 400, "begin"),
-                ({"from": "/a/../a", "to": "/y"}, 400, ".."), ({"from": "/a*", "to": "/y"}, 404, "nothing lies"), ({"from": "/a", "to": "/y", "why": 1}, 400, "why")]:
+                ({"from": "/a/../a", "to": "/y"}, 400, ".."), ({"from": "/a*", "to": "/y"}, 404, "nothing is"), ({"from": "/a", "to": "/y", "why": 1}, 400, "why")]:
             got, reply = self.server.ask("POST", "/fs/_rename", body)
             self.assertEqual(got, status, (body, reply))
             self.assertIn(word, reply["error"]["reason"], body)
@@ -587,7 +587,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(reply["directories"][0]["directories"][0]["documents"][0]["_id"], "n0")
         self.assertEqual(len(self.server.must("GET", "/fs/_tree%s&path=/long" % before)["documents"]), 6)
         for asked, status, word in [
-                ("path=/long", 404, "nothing lies"), ("path=a", 400, "begins with"), ("depth=0", 400, "depth"), ("depth=17", 400, "depth"),
+                ("path=/long", 404, "nothing is"), ("path=a", 400, "begins with"), ("depth=0", 400, "depth"), ("depth=17", 400, "depth"),
                 ("size=0", 400, "size"), ("size=10001", 400, "size"), ("depth=2&after=a", 400, "after"), ("depth=4&size=3", 400, "lie in"), ("deep=1", 400, "deep")]:
             got, reply = self.server.ask("GET", "/fs/_tree?" + asked)
             self.assertEqual((got, word in reply["error"]["reason"]), (status, True), (asked, reply))

@@ -177,7 +177,7 @@ class WrongLog(Case):
                 self.assertEqual(server.stop(), 0)
         os.rename(os.path.join(mine, "log"), self.path("log"))
         shutil.copytree(os.path.join(other, "log"), os.path.join(mine, "log"))
-        self.refused(mine, "the store is not of the log beside it, but of another one")
+        self.refused(mine, "the store was made from another log than the one next to it")
         shutil.rmtree(os.path.join(mine, "log"))
         os.rename(self.path("log"), os.path.join(mine, "log"))
         with Server(data=mine) as server:
@@ -202,7 +202,7 @@ class WrongLog(Case):
             shutil.copytree(self.path("served"), mixed)
             shutil.rmtree(os.path.join(mixed, "log"))
             shutil.copytree(log, os.path.join(mixed, "log"))
-            self.refused(mixed, "the store is of other entries than the log beside it has")
+            self.refused(mixed, "the store was made from other entries than the log next to it has")
             older = self.path("older")  # the store of before and the log since then belong together
             shutil.copytree(self.path("backups", "b"), older)
             shutil.rmtree(os.path.join(older, "log"))

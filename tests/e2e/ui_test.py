@@ -104,7 +104,7 @@ class Page(OwnersCase):
         page.until("document.getElementById('ask').open", "it asks")
         asked = page.text("#ask")
         self.assertIn("is rolled back: 3 changes", asked)
-        self.assertIn("gives back 1 lock: fs", asked)
+        self.assertIn("releases 1 lock: fs", asked)
         self.assertEqual(self.focused(), "word")
         page.type("hold")
         page.press("Enter")

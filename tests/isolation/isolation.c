@@ -14,7 +14,7 @@
 
 #include "base/check.h"
 #include "spec.h"
-#include "stage.h"
+#include "driver.h"
 
 enum { STEPS_MAX = SPEC_ACTORS_MAX * SPEC_LINES_MAX, TOLD_WHOLE = 12, OUTCOMES_MAX = 400 };
 
@@ -27,7 +27,7 @@ struct path {
 
 struct outcome {
     char *text;
-    char *story;
+    char *trace;
     size_t count;
 };
 
@@ -35,32 +35,32 @@ struct report {
     struct outcome outcomes[OUTCOMES_MAX];
     size_t outcome_count;
     size_t run_count;
-    struct buf stories;
+    struct buf traces;
 };
 
-static void do_lines(struct stage *stage, size_t actor, const struct spec_actor *lines)
+static void do_lines(struct driver *driver, size_t actor, const struct spec_actor *lines)
 {
     for (size_t i = 0; i < lines->line_count; i++) {
-        stage_do(stage, actor, lines->lines[i]);
-        while (stage->actors[actor].command != NULL && stage_pass(stage))
+        driver_do(driver, actor, lines->lines[i]);
+        while (driver->actors[actor].command != NULL && driver_pass(driver))
             ;
     }
 }
 
 /* The actors that have something left to do and do not wait. Returns: how many. */
-static size_t runnable(const struct spec *spec, const struct stage *stage, const size_t *done, size_t *ret_actors)
+static size_t runnable(const struct spec *spec, const struct driver *driver, const size_t *done, size_t *ret_actors)
 {
     size_t count = 0;
     for (size_t i = 0; i < spec->actor_count; i++)
-        if (done[i] < spec->actors[i].line_count && stage->actors[i].command == NULL)
+        if (done[i] < spec->actors[i].line_count && driver->actors[i].command == NULL)
             ret_actors[count++] = i;
     return count;
 }
 
-static bool anyone_waits(const struct stage *stage)
+static bool anyone_waits(const struct driver *driver)
 {
-    for (size_t i = 0; i < stage->actor_count; i++)
-        if (stage->actors[i].command != NULL)
+    for (size_t i = 0; i < driver->actor_count; i++)
+        if (driver->actors[i].command != NULL)
             return true;
     return false;
 }
@@ -71,18 +71,18 @@ static void note_order(struct buf *order, const char *name)
 }
 
 /* Follows `path`, and after its end always takes the first choice; the path is then that of this run. */
-static void play(const struct spec *spec, struct stage *stage, struct path *path, struct buf *order)
+static void play(const struct spec *spec, struct driver *driver, struct path *path, struct buf *order)
 {
     size_t done[SPEC_ACTORS_MAX] = {0};
     size_t actors[SPEC_ACTORS_MAX];
     size_t depth = 0;
     for (;;) {
-        size_t count = runnable(spec, stage, done, actors);
+        size_t count = runnable(spec, driver, done, actors);
         if (count == 0) {
-            if (!anyone_waits(stage))
+            if (!anyone_waits(driver))
                 break;
-            if (!stage_pass(stage))
-                check_failed("an actor waits for ever", stage->story.data, __FILE__, __LINE__);
+            if (!driver_pass(driver))
+                check_failed("an actor waits for ever", driver->trace.data, __FILE__, __LINE__);
             continue;
         }
         if (depth >= path->length)
@@ -91,71 +91,71 @@ static void play(const struct spec *spec, struct stage *stage, struct path *path
         path->widths[depth] = count;
         size_t actor = actors[path->choices[depth++]];
         note_order(order, spec->actors[actor].name);
-        stage_do(stage, actor, spec->actors[actor].lines[done[actor]++]);
+        driver_do(driver, actor, spec->actors[actor].lines[done[actor]++]);
     }
     path->length = depth;
 }
 
 /* Turns a run line into choices as it goes. */
-static void play_named(const struct spec *spec, struct stage *stage, const char *names, struct buf *order)
+static void play_named(const struct spec *spec, struct driver *driver, const char *names, struct buf *order)
 {
     size_t done[SPEC_ACTORS_MAX] = {0};
     char *copy = strdup(names);
     for (char *rest = copy, *name; (name = strtok_r(rest, " ", &rest)) != NULL;) {
         int actor = spec_actor(spec, name);
         INSIST(actor >= 0 && done[actor] < spec->actors[actor].line_count);
-        while (stage->actors[actor].command != NULL && stage_pass(stage))
+        while (driver->actors[actor].command != NULL && driver_pass(driver))
             ;
         note_order(order, name);
-        stage_do(stage, (size_t)actor, spec->actors[actor].lines[done[actor]++]);
+        driver_do(driver, (size_t)actor, spec->actors[actor].lines[done[actor]++]);
     }
-    while (anyone_waits(stage) && stage_pass(stage))
+    while (anyone_waits(driver) && driver_pass(driver))
         ;
     free(copy);
 }
 
-static void add_outcome(struct report *report, const struct stage *stage, const struct buf *order)
+static void add_outcome(struct report *report, const struct driver *driver, const struct buf *order)
 {
-    struct buf story = BUF_INIT(BUF_UNLIMITED);
+    struct buf trace = BUF_INIT(BUF_UNLIMITED);
     struct buf outcome = BUF_INIT(BUF_UNLIMITED);
     size_t i = 0;
-    stage_outcome(stage, &outcome);
-    buf_printf(&story, "\n--- %.*s\n", SLICE_ARG(buf_as_slice(order)));
-    buf_slice(&story, buf_as_slice(&stage->story));
-    buf_slice(&report->stories, buf_as_slice(&story));
+    driver_outcome(driver, &outcome);
+    buf_printf(&trace, "\n--- %.*s\n", SLICE_ARG(buf_as_slice(order)));
+    buf_slice(&trace, buf_as_slice(&driver->trace));
+    buf_slice(&report->traces, buf_as_slice(&trace));
     while (i < report->outcome_count && !slice_is(buf_as_slice(&outcome), report->outcomes[i].text))
         i++;
     INSIST(i < OUTCOMES_MAX);
     if (i == report->outcome_count) {
         report->outcomes[i] =
-            (struct outcome){mem_strdup(outcome.data, outcome.len), mem_strdup(story.data, story.len), 0};
+            (struct outcome){mem_strdup(outcome.data, outcome.len), mem_strdup(trace.data, trace.len), 0};
         report->outcome_count++;
     }
     report->outcomes[i].count++;
     report->run_count++;
-    buf_deinit(&story);
+    buf_deinit(&trace);
     buf_deinit(&outcome);
 }
 
 static void run_once(const struct spec *spec, struct path *path, const char *names, struct report *report)
 {
-    struct stage stage;
+    struct driver driver;
     struct buf order = BUF_INIT(BUF_UNLIMITED);
-    stage_open(&stage);
+    driver_open(&driver);
     for (size_t i = 0; i < spec->actor_count; i++)
-        stage_add_actor(&stage, spec->actors[i].name);
-    size_t setup = stage_add_actor(&stage, "setup");
-    size_t end = stage_add_actor(&stage, "end");
-    do_lines(&stage, setup, &spec->setup);
-    buf_clear(&stage.story);
+        driver_add_actor(&driver, spec->actors[i].name);
+    size_t setup = driver_add_actor(&driver, "setup");
+    size_t end = driver_add_actor(&driver, "end");
+    do_lines(&driver, setup, &spec->setup);
+    buf_clear(&driver.trace);
     if (names != NULL)
-        play_named(spec, &stage, names, &order);
+        play_named(spec, &driver, names, &order);
     else
-        play(spec, &stage, path, &order);
-    do_lines(&stage, end, &spec->end);
-    add_outcome(report, &stage, &order);
+        play(spec, &driver, path, &order);
+    do_lines(&driver, end, &spec->end);
+    add_outcome(report, &driver, &order);
     buf_deinit(&order);
-    stage_close(&stage);
+    driver_close(&driver);
 }
 
 /* The next path in order. Returns: false after the last. */
@@ -185,18 +185,18 @@ static void write_report(const struct spec *spec, struct report *report, struct 
 {
     buf_printf(out, "%s", spec->title);
     if (report->run_count <= TOLD_WHOLE || spec->run_count > 0) {
-        buf_slice(out, buf_as_slice(&report->stories));
+        buf_slice(out, buf_as_slice(&report->traces));
     } else {
         buf_printf(out, "#\n# %zu interleavings come to %zu outcome%s.\n", report->run_count, report->outcome_count,
                    report->outcome_count == 1 ? "" : "s");
         for (size_t i = 0; i < report->outcome_count; i++)
-            buf_printf(out, "\n=== %zu like this:%s", report->outcomes[i].count, report->outcomes[i].story);
+            buf_printf(out, "\n=== %zu like this:%s", report->outcomes[i].count, report->outcomes[i].trace);
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
         mem_free(report->outcomes[i].text);
-        mem_free(report->outcomes[i].story);
+        mem_free(report->outcomes[i].trace);
     }
-    buf_deinit(&report->stories);
+    buf_deinit(&report->traces);
 }
 
 /* Returns: whether the file holds just this; shows the first line that differs. */
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 {
     bool write = argc == 4 && strcmp(argv[1], "--write") == 0;
     struct spec spec;
-    struct report report = {.stories = BUF_INIT(BUF_UNLIMITED)};
+    struct report report = {.traces = BUF_INIT(BUF_UNLIMITED)};
     struct buf out = BUF_INIT(BUF_UNLIMITED);
     if (argc != 3 && !write) {
         fprintf(stderr, "usage: isolation [--write] SPEC OUT\n");

@@ -66,7 +66,7 @@ static void box_change(struct box_exchange *sent, bool *flag)
     pthread_mutex_unlock(&sent->lock);
 }
 
-static void box_forget_body(struct exchange *exchange)
+static void box_release_body(struct exchange *exchange)
 {
     exchange->body = SLICE_NONE;
 }
@@ -101,8 +101,8 @@ static void box_stream_close(struct exchange *exchange)
     box_change(of(exchange), &of(exchange)->closed);
 }
 
-static const struct exchange_ops box_ops = {box_header,      box_forget_body,  box_respond,
-                                            box_stream_open, box_stream_write, box_stream_behind, box_stream_close};
+static const struct exchange_ops box_ops = {box_header,       box_release_body,  box_respond,     box_stream_open,
+                                            box_stream_write, box_stream_behind, box_stream_close};
 
 /* --- Exchanges ---------------------------------------------------------------------------------------------------- */
 

@@ -93,7 +93,7 @@ static void write_batch(struct store *store, struct store_batch *batch, uint64_t
     if (store_write(store, batch) != 0)
         fail("writing", number, 0);
     if (number % 200 == 0 && number > HISTORY_BATCHES && store_set_history_low(store, number - HISTORY_BATCHES) != 0)
-        fail("cut-off", number, 0);
+        fail("history limit", number, 0);
 }
 
 static void begin_checkpoint(struct store *store, uint64_t number, struct rng *rng)

@@ -180,10 +180,10 @@ int main(int argc, char **argv)
 {
     uint64_t steps = argc == 3 && slice_is(slice_from(argv[1]), "--steps") ? strtoull(argv[2], NULL, 10) : 600;
     struct store_options options = {.in_memory = true, .directory = SLICE_LIT("/threads")};
-    struct core_thread twin = {.steps = steps, .store = store_open_mem()}, rocks = {.steps = steps};
+    struct core_thread mem = {.steps = steps, .store = store_open_mem()}, rocks = {.steps = steps};
     char *reason = NULL;
 
-    live(&twin);
+    live(&mem);
     if (store_open_rocks(&options, &rocks.store, &reason) != 0)
         fail(reason, 0);
     live(&rocks);

@@ -27,7 +27,7 @@ struct options {
 
 static void live(const struct options *options, uint64_t seed)
 {
-    enum world_rocks rocks = WORLD_TWIN_ONLY;
+    enum world_rocks rocks = WORLD_MEM_ONLY;
 
     if (options->rocks != 0 && seed % options->rocks == 0)
         rocks = seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;

@@ -24,7 +24,7 @@ enum { KEY_BYTES_MAX = 4, VALUE_BYTES_MAX = 40, WALKS = 4, STEPS_DEFAULT = 1500 
 
 /* One iterator of each store, moved together; some views have an overlay. */
 struct diff_walk {
-    struct view_iter *twin;
+    struct view_iter *mem;
     struct view_iter *rocks;
 };
 
@@ -34,9 +34,9 @@ struct diff_run {
     struct rng rng;
     bool on_disk;
     char *directory; /* NULL: in memory */
-    struct store *twin;
+    struct store *mem;
     struct store *rocks;
-    struct store_batch *twin_batch;
+    struct store_batch *mem_batch;
     struct store_batch *rocks_batch;
     struct overlay *overlay; /* shared by both; constant while a walk uses it */
     struct diff_walk walks[WALKS];
@@ -94,7 +94,7 @@ static struct slice random_value(struct diff_run *run, char *ret_bytes)
 /* Mostly readable timestamps; some below the history limit, some in the future. */
 static tl_ts random_ts(struct diff_run *run)
 {
-    tl_ts low = store_history_low(run->twin);
+    tl_ts low = store_history_low(run->mem);
     if (below(run, 20) == 0)
         return TL_TS_MAX;
     if (below(run, 20) == 0)
@@ -111,7 +111,7 @@ static void delete_range(struct diff_run *run)
     int order = slice_compare(a, b);
     if (order == 0)
         return;
-    store_batch_delete_range(run->twin_batch, space, order < 0 ? a : b, order < 0 ? b : a);
+    store_batch_delete_range(run->mem_batch, space, order < 0 ? a : b, order < 0 ? b : a);
     store_batch_delete_range(run->rocks_batch, space, order < 0 ? a : b, order < 0 ? b : a);
 }
 
@@ -119,9 +119,9 @@ static void write_batch(struct diff_run *run)
 {
     struct arena kept = ARENA_INIT; /* holds the values that the batch does not copy */
     run->now += 1 + below(run, 5);
-    store_batch_clear(run->twin_batch);
+    store_batch_clear(run->mem_batch);
     store_batch_clear(run->rocks_batch);
-    store_batch_begin(run->twin_batch, run->now);
+    store_batch_begin(run->mem_batch, run->now);
     store_batch_begin(run->rocks_batch, run->now);
     if (run->now % 8 == 0)
         delete_range(run);
@@ -130,19 +130,18 @@ static void write_batch(struct diff_run *run)
         enum store_space space = random_space(run);
         struct slice key = random_key(run, key_bytes);
         if (below(run, 3) == 0) {
-            store_batch_delete(run->twin_batch, space, key);
+            store_batch_delete(run->mem_batch, space, key);
             store_batch_delete(run->rocks_batch, space, key);
         } else {
             struct slice value = random_value(run, value_bytes);
-            store_batch_put(run->twin_batch, space, key, value);
+            store_batch_put(run->mem_batch, space, key, value);
             if (below(run, 2) == 0)
                 store_batch_put(run->rocks_batch, space, key, value);
             else
                 store_batch_put_nocopy(run->rocks_batch, space, key, arena_copy(&kept, value));
         }
     }
-    expect(run, store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
-           "write");
+    expect(run, store_write(run->mem, run->mem_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0, "write");
     arena_deinit(&kept);
 }
 
@@ -153,7 +152,7 @@ static void compare_get(struct diff_run *run)
     struct slice key = random_key(run, key_bytes);
     tl_ts ts = random_ts(run);
     struct store_value a = {SLICE_NONE, NULL, NULL}, b = a;
-    expect(run, store_get(run->twin, space, ts, key, &a) == store_get(run->rocks, space, ts, key, &b),
+    expect(run, store_get(run->mem, space, ts, key, &a) == store_get(run->rocks, space, ts, key, &b),
            "outcome of a get");
     expect(run, slice_equal(a.bytes, b.bytes), "value of a get");
     store_value_release(&a);
@@ -165,7 +164,7 @@ static void compare_get(struct diff_run *run)
 
 static void walk_close(struct diff_walk *walk)
 {
-    view_iter_free(walk->twin);
+    view_iter_free(walk->mem);
     view_iter_free(walk->rocks);
     *walk = (struct diff_walk){NULL, NULL};
 }
@@ -177,8 +176,8 @@ static void walk_open(struct diff_run *run, struct diff_walk *walk)
     lower.len = below(run, 2) ? lower.len : 0;
     upper.len = below(run, 2) ? upper.len : 0;
     enum store_space space = random_space(run);
-    struct view view = {run->twin, random_ts(run), below(run, 3) ? NULL : run->overlay};
-    walk->twin = view_iter_new(&view, space, lower, upper);
+    struct view view = {run->mem, random_ts(run), below(run, 3) ? NULL : run->overlay};
+    walk->mem = view_iter_new(&view, space, lower, upper);
     view.store = run->rocks;
     walk->rocks = view_iter_new(&view, space, lower, upper);
 }
@@ -186,13 +185,13 @@ static void walk_open(struct diff_run *run, struct diff_walk *walk)
 static void compare_position(struct diff_run *run, const struct diff_walk *walk)
 {
     run->reads++;
-    expect(run, view_iter_status(walk->twin) == view_iter_status(walk->rocks), "status of an iterator");
-    bool valid = view_iter_valid(walk->twin);
+    expect(run, view_iter_status(walk->mem) == view_iter_status(walk->rocks), "status of an iterator");
+    bool valid = view_iter_valid(walk->mem);
     expect(run, valid == view_iter_valid(walk->rocks), "end of an iterator");
     if (!valid)
         return;
-    expect(run, slice_equal(view_iter_key(walk->twin), view_iter_key(walk->rocks)), "key of an iterator");
-    expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)), "value of an iterator");
+    expect(run, slice_equal(view_iter_key(walk->mem), view_iter_key(walk->rocks)), "key of an iterator");
+    expect(run, slice_equal(view_iter_value(walk->mem), view_iter_value(walk->rocks)), "value of an iterator");
 }
 
 static void walk_seek(struct diff_run *run, struct diff_walk *walk)
@@ -201,18 +200,18 @@ static void walk_seek(struct diff_run *run, struct diff_walk *walk)
     struct slice key = random_key(run, key_bytes);
     switch (below(run, 4)) {
     case 0:
-        view_iter_seek_first(walk->twin);
+        view_iter_seek_first(walk->mem);
         view_iter_seek_first(walk->rocks);
         break;
     case 1:
-        view_iter_seek_last(walk->twin);
+        view_iter_seek_last(walk->mem);
         view_iter_seek_last(walk->rocks);
         break;
     case 2:
-        view_iter_seek(walk->twin, key);
+        view_iter_seek(walk->mem, key);
         view_iter_seek(walk->rocks, key);
         break;
-    default: view_iter_seek_for_prev(walk->twin, key); view_iter_seek_for_prev(walk->rocks, key);
+    default: view_iter_seek_for_prev(walk->mem, key); view_iter_seek_for_prev(walk->rocks, key);
     }
     compare_position(run, walk);
 }
@@ -220,12 +219,12 @@ static void walk_seek(struct diff_run *run, struct diff_walk *walk)
 static void walk_move(struct diff_run *run, struct diff_walk *walk)
 {
     uint64_t forward_of_ten = below(run, 2) ? 9 : 1;
-    for (uint64_t moves = below(run, 30); moves > 0 && view_iter_valid(walk->twin); moves--) {
+    for (uint64_t moves = below(run, 30); moves > 0 && view_iter_valid(walk->mem); moves--) {
         if (below(run, 10) < forward_of_ten) {
-            view_iter_next(walk->twin);
+            view_iter_next(walk->mem);
             view_iter_next(walk->rocks);
         } else {
-            view_iter_prev(walk->twin);
+            view_iter_prev(walk->mem);
             view_iter_prev(walk->rocks);
         }
         compare_position(run, walk);
@@ -235,9 +234,9 @@ static void walk_move(struct diff_run *run, struct diff_walk *walk)
 static void walk_some(struct diff_run *run)
 {
     struct diff_walk *walk = &run->walks[below(run, WALKS)];
-    if (walk->twin != NULL && below(run, 3) == 0)
+    if (walk->mem != NULL && below(run, 3) == 0)
         walk_close(walk);
-    if (walk->twin == NULL)
+    if (walk->mem == NULL)
         walk_open(run, walk);
     walk_seek(run, walk);
     walk_move(run, walk);
@@ -293,19 +292,19 @@ static void reopen(struct diff_run *run)
     store_close(run->rocks);
     run->rocks = open_rocks(run);
     run->rocks_batch = store_batch_new(run->rocks);
-    tl_ts low = store_history_low(run->twin);
-    expect(run, store_history_low(run->rocks) <= low, "cut-off after reopening");
-    expect(run, store_set_history_low(run->rocks, low) == 0, "cut-off");
+    tl_ts low = store_history_low(run->mem);
+    expect(run, store_history_low(run->rocks) <= low, "history limit after reopening");
+    expect(run, store_set_history_low(run->rocks, low) == 0, "history limit");
 }
 
 static void raise_history_low(struct diff_run *run)
 {
-    tl_ts low = store_history_low(run->twin);
+    tl_ts low = store_history_low(run->mem);
     low += below(run, run->now - low + 1);
     if (low == run->now && low > 0)
         low--; /* the next batch must be above the limit */
-    expect(run, store_set_history_low(run->twin, low) == store_set_history_low(run->rocks, low), "cut-off");
-    expect(run, store_history_low(run->twin) == store_history_low(run->rocks), "cut-off");
+    expect(run, store_set_history_low(run->mem, low) == store_set_history_low(run->rocks, low), "history limit");
+    expect(run, store_history_low(run->mem) == store_history_low(run->rocks), "history limit");
 }
 
 /* Compacts both stores, once in a run: RocksDB takes seconds. */
@@ -315,7 +314,7 @@ static void compact(struct diff_run *run)
         return;
     run->compacted = true;
     settle(run->rocks);
-    expect(run, store_compact(run->twin) == store_compact(run->rocks), "compaction");
+    expect(run, store_compact(run->mem) == store_compact(run->rocks), "compaction");
 }
 
 static void maintain(struct diff_run *run)
@@ -324,7 +323,7 @@ static void maintain(struct diff_run *run)
     case 0: settle(run->rocks); break;
     case 1: compact(run); break;
     case 2: raise_history_low(run); break;
-    case 3: settle(run->twin); break;
+    case 3: settle(run->mem); break;
     case 4: reopen(run); break;
     default: expect(run, store_verify(run->rocks, NULL) == 0, "verification");
     }
@@ -372,18 +371,18 @@ static uint64_t run_seed(uint64_t seed, int steps, bool on_disk)
     if (on_disk)
         run.directory = mkdtemp(directory);
     rng_init(&run.rng, seed);
-    run.twin = store_open_mem();
+    run.mem = store_open_mem();
     run.rocks = open_rocks(&run);
-    run.twin_batch = store_batch_new(run.twin);
+    run.mem_batch = store_batch_new(run.mem);
     run.rocks_batch = store_batch_new(run.rocks);
     run.overlay = overlay_new();
     for (run.step = 0; run.step < steps; run.step++)
         step(&run);
     close_walks(&run);
     overlay_free(run.overlay);
-    store_batch_free(run.twin_batch);
+    store_batch_free(run.mem_batch);
     store_batch_free(run.rocks_batch);
-    store_close(run.twin);
+    store_close(run.mem);
     store_close(run.rocks);
     if (on_disk)
         remove_tree(directory);

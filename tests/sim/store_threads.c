@@ -69,7 +69,7 @@ static void *write_all(void *argument)
         write_batch(run, batch, number);
         atomic_store(&run->newest, number);
         if (number % 50 == 0 && number > HISTORY && store_set_history_low(run->store, number - HISTORY) != 0)
-            fail("cut-off failed", number);
+            fail("history limit failed", number);
         if (number % 100 == 0 && atomic_exchange(&run->on_disk, false) && store_checkpoint(run->store, SLICE_NONE) != 0)
             fail("checkpoint failed", number);
         if (number % 1500 == 0 && store_compact(run->store) != 0)
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
     if (store_open_rocks(&options, &store, &reason) != 0)
         fail(reason, 0);
     run_threads(store, "RocksDB", batches);
-    run_threads(store_open_mem(), "twin", batches);
+    run_threads(store_open_mem(), "mem", batches);
     char command[64];
     snprintf(command, sizeof command, "rm -rf -- '%s'", directory);
     return system(command) == 0 ? 0 : 1;

@@ -16,7 +16,7 @@
 #include "core/step/save.h"
 #include "mapping/mapping.h"
 
-enum { TWIN, ROCKS };
+enum { MEM, ROCKS };
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
 
@@ -94,9 +94,9 @@ static void open_rocks(struct world *world, struct host *host)
 
 static void open_hosts(struct world *world)
 {
-    world->host_count = world->rocks == WORLD_TWIN_ONLY ? 1 : 2;
-    world->hosts[TWIN] = (struct host){.name = "twin", .store = store_open_mem()};
-    open_core(world, &world->hosts[TWIN]);
+    world->host_count = world->rocks == WORLD_MEM_ONLY ? 1 : 2;
+    world->hosts[MEM] = (struct host){.name = "mem", .store = store_open_mem()};
+    open_core(world, &world->hosts[MEM]);
     if (world->host_count == 1)
         return;
     snprintf(world->directory, sizeof(world->directory), "%s", "/tmp/tidelock-sim-XXXXXX");
@@ -137,8 +137,8 @@ static uint64_t digest(struct world *world, struct host *host)
 
 static void compare_digests(struct world *world)
 {
-    if (world->host_count == 2 && digest(world, &world->hosts[TWIN]) != digest(world, &world->hosts[ROCKS]))
-        world_fail(world, "the digests of twin and RocksDB differ");
+    if (world->host_count == 2 && digest(world, &world->hosts[MEM]) != digest(world, &world->hosts[ROCKS]))
+        world_fail(world, "the digests of the in-memory store and RocksDB differ");
 }
 
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
@@ -396,7 +396,7 @@ static void sync_all(struct world *world)
  */
 static void crash_memory_host(struct world *world)
 {
-    struct host *host = &world->hosts[TWIN];
+    struct host *host = &world->hosts[MEM];
     uint64_t before = digest(world, host);
     size_t first = rng_below(&world->rng, world->log_count + 1);
     struct buf saved = BUF_INIT(BUF_UNLIMITED);

@@ -44,7 +44,7 @@ struct host {
     struct buf saved; /* the checkpoint, as of the last sync */
 };
 
-enum world_rocks { WORLD_TWIN_ONLY, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
+enum world_rocks { WORLD_MEM_ONLY, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
 
 struct world {
     uint64_t seed;

@@ -97,7 +97,8 @@ int backup_folder_open(const char *path, const char *data, char **ret_path, char
     real_data = realpath(data, NULL);
     size_t len = real_data == NULL ? 0 : strlen(real_data);
     if (r == 0 && len > 0 && strncmp(real, real_data, len) == 0 && (real[len] == '/' || real[len] == '\0'))
-        r = refuse_folder(ret_reason, path, "it lies in the data directory; what is lost with that is no backup");
+        r = refuse_folder(ret_reason, path,
+                          "it is in the data directory: a backup must not be lost together with its data");
     if (r == 0) {
         remove_leftovers(real);
         *ret_path = mem_strdup(real, strlen(real));

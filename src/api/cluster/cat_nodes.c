@@ -23,7 +23,7 @@ struct host_load {
     double load[3];  /* of 1, 5 and 15 minutes; -1: unknown */
 };
 
-/* A line of /proc/meminfo, in KiB; 0: not there. */
+/* Returns: the value of a line of /proc/meminfo, in KiB; 0: the line is missing. */
 static unsigned long memory_line(FILE *file, const char *format)
 {
     char line[128];
@@ -60,7 +60,7 @@ static struct cat_cell load_cell(struct request *request, double load)
     return load < 0 ? (struct cat_cell){0} : cat_text(arena_printf(request->arena, "%.2f", load));
 }
 
-/* The indices of columns, in the order of Elasticsearch's; of those that are not known here none is shown. */
+/* The columns, in Elasticsearch's order. Those without a value here stay empty. */
 enum {
     NODE_ID,
     NODE_IP,
@@ -95,7 +95,7 @@ static const struct cat_column node_columns[NODE_COLUMNS] = {
     {"name", "n", "node name", false, false},
 };
 
-/* What this host knows of its own load; of others it knows none. */
+/* Fills in the load of this host; that of other hosts is unknown. */
 static void fill_load(struct request *request, struct cat_cell *row)
 {
     struct host_load host = host_load_read();
@@ -105,7 +105,7 @@ static void fill_load(struct request *request, struct cat_cell *row)
         row[NODE_LOAD + i] = load_cell(request, host.load[i]);
 }
 
-/* As there: four characters, or the whole with ?full_id. */
+/* Returns: as in Elasticsearch, the first four characters, or with ?full_id the whole id. */
 static struct slice shown_id(const struct cluster_node *node, bool full)
 {
     return full ? node->id : slice_make(node->id.data, 4);

@@ -297,7 +297,7 @@ static int look(struct request *request)
 static int look_again(struct request *request)
 {
     request_look_away(request);
-    request_clock(request);
+    request_start_timer(request);
     return look(request);
 }
 

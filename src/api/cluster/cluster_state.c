@@ -70,7 +70,7 @@ uint64_t index_store_bytes(struct request *request, const struct catalog_index *
            store_range_bytes(store, SPACE_ENTRIES, lower, upper);
 }
 
-void index_figures_add(struct request *request, const struct catalog_index *index, struct index_figures *figures)
+void index_stats_add(struct request *request, const struct catalog_index *index, struct index_stats *figures)
 {
     figures->documents += catalog_index_documents(index);
     figures->bytes += index_store_bytes(request, index);
@@ -95,7 +95,7 @@ static void write_zeros(struct json_writer *writer, const char *names)
     }
 }
 
-void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *numbers)
+void index_stats_write(struct json_writer *writer, enum index_stats_metric metric, const struct index_stats *numbers)
 {
     const uint64_t *figures = numbers->figures;
     uint64_t open_scrolls = figures[INDEX_STAT_SCROLLS_OPENED] - figures[INDEX_STAT_SCROLLS_ENDED];

@@ -43,19 +43,19 @@ const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, 
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index);
 
 /* The statistics of one index, or of several, for _stats. */
-struct index_figures {
+struct index_stats {
     uint64_t documents;
     uint64_t bytes;
     uint64_t figures[INDEX_STAT_COUNT];
 };
-void index_figures_add(struct request *request, const struct catalog_index *index, struct index_figures *figures);
+void index_stats_add(struct request *request, const struct catalog_index *index, struct index_stats *figures);
 /* The metrics of _stats that are counted here. */
-enum figures_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, METRIC_SEARCH, METRIC_COUNT };
+enum index_stats_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, METRIC_SEARCH, METRIC_COUNT };
 /* Writes the object of one. */
-void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *figures);
+void index_stats_write(struct json_writer *writer, enum index_stats_metric metric, const struct index_stats *figures);
 
 /*
- * Writes metrics of _stats that are zeros, all but those of enum figures_metric, or those that a
+ * Writes metrics of _stats that are zeros, all but those of enum index_stats_metric, or those that a
  * list names. Of stats.c.
  */
 void stats_write_zeros(struct json_writer *writer, struct slice names);

@@ -260,7 +260,7 @@ static int list_run(struct request *request)
     json_end(&writer, ']');
     json_end(&writer, '}');
     return any ? REQUEST_DONE
-               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has told of itself",
+               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported",
                                 SLICE_ARG(wanted));
 }
 
@@ -283,7 +283,7 @@ static const struct cat_column columns[] = {
     {"refused", "r", "documents that the target has refused", true, false},
     {"suspects", "su", "documents of requests without an answer, to be compared", true, false},
     {"verified.differences", "vd", "differences that the last comparison found", true, false},
-    {"told", "to", "when it told of itself last", false, false},
+    {"told", "to", "time of its last report", false, false},
     {"place", "p", "timestamp up to which it has everything", true, true},
     {"verified.at", "va", "timestamp of the last comparison", true, true},
 };

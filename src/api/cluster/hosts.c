@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-enum { PIECE_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
+enum { CHUNK_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
 
 /* --- Hosts -------------------------------------------------------------------------------------------------------- */
 
@@ -118,15 +118,15 @@ static const struct cat_column columns[] = {
     {"group", "g", "its group", false, false},
     {"address", "a", "where others reach it", false, false},
     {"live", "l", "* keeper, + live, - out", false, false},
-    {"lag.ms", "lm", "how far it is behind the log, in time", true, false},
-    {"lag.entries", "le", "how far it was behind when it was last heard of, in entries", true, false},
+    {"lag.ms", "lm", "time by which it lags the log", true, false},
+    {"lag.entries", "le", "entries by which it lagged the log at its last report", true, false},
     {"clock.ms", "cl", "its clock minus that of the host that is asked", true, false},
     {"applied", "ap", "position in the log that it had applied then", true, false},
-    {"chain", "c", "what it had made of the log there", false, false},
+    {"chain", "c", "hash of all writes up to that position", false, false},
     {"build", "b", "its version", false, true},
     {"number", "nu", "its number", true, true},
     {"node", "no", "its node id", false, true},
-    {"heard.ms", "h", "since it was last heard of", true, true},
+    {"heard.ms", "h", "since its last report", true, true},
 };
 
 int handle_cat_hosts(struct request *request)
@@ -319,11 +319,11 @@ static int read_run(struct request *request)
     if (fd < 0)
         return refuse_name(request);
     struct buf *bytes = reply_text(request, 200);
-    char *piece = mem_alloc(PIECE_BYTES);
-    ssize_t len = pread(fd, piece, PIECE_BYTES, (off_t)from);
+    char *chunk = mem_alloc(CHUNK_BYTES);
+    ssize_t len = pread(fd, chunk, CHUNK_BYTES, (off_t)from);
     if (len > 0)
-        buf_append(bytes, piece, (size_t)len);
-    mem_free(piece);
+        buf_append(bytes, chunk, (size_t)len);
+    mem_free(chunk);
     close(fd);
     request->exchange->content_type = "application/octet-stream";
     return len < 0 ? tl_trace(TL_ERR_IO) : REQUEST_DONE;

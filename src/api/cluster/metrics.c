@@ -86,7 +86,7 @@ static void write_requests(struct exposition *page, const struct request *reques
 
 static void write_server(struct exposition *page, struct exchange *exchange)
 {
-    struct server_figures server = {0};
+    struct server_stats server = {0};
     if (exchange->ops->server == NULL)
         return;
     exchange->ops->server(exchange, &server);
@@ -161,18 +161,18 @@ static void write_store(struct exposition *page, const struct request *request)
     uint64_t free = store_free_bytes(request->api->store);
     if (free != UINT64_MAX)
         gauge(page, "tidelock_store_disk_free_bytes", "Bytes free on the file system of the data.", free);
-    gauge(page, "tidelock_store_writable", "1; 0 while writes are refused for want of room.",
+    gauge(page, "tidelock_store_writable", "1; 0 while writes are refused because the disk is full.",
           journal_writable(request->api->journal));
     gauge(page, "tidelock_store_tables", "Files of tables.", stats.table_count);
-    gauge(page, "tidelock_store_unflushed_bytes", "Written, and in no table yet.", stats.unflushed_bytes);
-    gauge(page, "tidelock_store_cache_bytes", "Of blocks, in memory.", stats.cache_bytes);
-    gauge(page, "tidelock_store_cache_limit_bytes", "What that may be (--cache).", stats.cache_bytes_max);
+    gauge(page, "tidelock_store_unflushed_bytes", "Bytes written that are in no table yet.", stats.unflushed_bytes);
+    gauge(page, "tidelock_store_cache_bytes", "Bytes of the block cache.", stats.cache_bytes);
+    gauge(page, "tidelock_store_cache_limit_bytes", "Limit of the cache (--cache).", stats.cache_bytes_max);
     count(page, "tidelock_store_flushes", "Tables written from memory.", stats.flushes);
     count(page, "tidelock_store_compactions", "Compactions of tables.", stats.compactions);
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_store_jobs_running", "Flushes and compactions at work.");
     labelled(page, "job", "flush", stats.flushes_running);
     labelled(page, "job", "compaction", stats.compactions_running);
-    gauge(page, "tidelock_store_compaction_due_bytes", "What compactions have yet to rewrite, estimated.",
+    gauge(page, "tidelock_store_compaction_due_bytes", "Bytes that compactions have yet to rewrite, estimated.",
           stats.compaction_due_bytes);
     count(page, "tidelock_store_background_errors", "Failed flushes and compactions.", stats.errors);
     gauge(page, "tidelock_store_stopped", "1 while writes wait for flushes or compactions.", stats.stopped);
@@ -202,9 +202,8 @@ static void write_locks(struct exposition *page, const struct core_metrics *figu
         exposition_label(page, "outcome", ends[how]);
         exposition_times(page, &reading);
     }
-    exposition_family(
-        page, EXPOSITION_COUNTER, "tidelock_deadlocks",
-        "Circles of waits, by what broke them: a request was ended, or a write sent to the end of the queue.");
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_deadlocks",
+                      "Deadlocks, by how they were broken: a request was ended, or a write was requeued.");
     labelled(page, "broken_by", "ended", metric_read(&figures->deadlocks));
     labelled(page, "broken_by", "requeued", metric_read(&figures->deadlocks_requeued));
 }
@@ -212,13 +211,14 @@ static void write_locks(struct exposition *page, const struct core_metrics *figu
 static void write_sessions(struct exposition *page, const struct core_metrics *figures)
 {
     static const char *const ends[METRIC_SESSION_END_COUNT] = {"closed", "expired", "forced", "detached"};
-    gauge(page, "tidelock_sessions", "Sessions that live.", metric_read(&figures->sessions));
+    gauge(page, "tidelock_sessions", "Open sessions.", metric_read(&figures->sessions));
     count(page, "tidelock_sessions_opened", "Sessions opened.", metric_read(&figures->sessions_opened));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_sessions_ended",
                       "Sessions ended, by how: in order, by their lease, by force, with their connection.");
     for (int how = 0; how < METRIC_SESSION_END_COUNT; how++)
         labelled(page, "how", ends[how], metric_read(&figures->session_ends[how]));
-    gauge(page, "tidelock_deferred_actions", "What ended sessions left to be done, and others' locks forbid.",
+    gauge(page, "tidelock_deferred_actions",
+          "Cleanup actions of ended sessions that wait for the release of another owner's lock.",
           metric_read(&figures->deferred_actions));
 }
 
@@ -231,7 +231,7 @@ static void write_transactions(struct exposition *page, struct journal *journal)
     const struct query_txn_metrics *query = journal_query_txn_metrics(journal);
     const metric_value *const begun[MODE_COUNT] = {&core->txns_begun, &query->begun};
     const metric_value *const ended[MODE_COUNT] = {core->txns_ended, query->ended};
-    gauge(page, "tidelock_transactions", "Transactions that are open.",
+    gauge(page, "tidelock_transactions", "Open transactions.",
           metric_read(&core->transactions) + metric_read(&query->open));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_begun", "Transactions begun, by mode.");
     for (int mode = 0; mode < MODE_COUNT; mode++)
@@ -261,7 +261,7 @@ static void write_indices(struct exposition *page, struct request *request)
     gauge(page, "tidelock_indices", "Indices.", indices);
     gauge(page, "tidelock_documents", "Documents, of all indices.", documents);
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_index_operations",
-                      "What was done in the indices there are, since the start; a deleted index takes its part along.");
+                      "Operations on existing indices since the start; those of a deleted index are not included.");
     labelled(page, "operation", "indexed", figures[INDEX_STAT_INDEXED]);
     labelled(page, "operation", "deleted", figures[INDEX_STAT_DELETED]);
     labelled(page, "operation", "unchanged", figures[INDEX_STAT_NOOPS]);
@@ -274,15 +274,16 @@ static void write_memory(struct exposition *page, const struct request *request)
 {
     struct budget *budget = request->api->options.budget;
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_memory_bytes",
-                      "Memory that is held, by what for, as far as it is counted apart.");
+                      "Memory in use, by use, as far as it is counted separately.");
     for (int kind = 0; kind < BUDGET_KIND_COUNT; kind++)
         labelled(page, "use", budget_kind_name((enum budget_kind)kind), budget_tallied((enum budget_kind)kind));
     gauge(page, "tidelock_memory_used_bytes", "Memory of the whole process that counts against the limit.",
           budget == NULL ? mem_used() : budget_used(budget));
     if (budget == NULL)
         return;
-    gauge(page, "tidelock_memory_limit_bytes", "What that may be (--memory).", budget->limit);
-    exposition_family(page, EXPOSITION_COUNTER, "tidelock_memory_refusals", "What was refused for want of memory.");
+    gauge(page, "tidelock_memory_limit_bytes", "Limit of the memory used (--memory).", budget->limit);
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_memory_refusals",
+                      "Requests refused because memory was short, by use.");
     for (int kind = 0; kind < BUDGET_KIND_COUNT; kind++)
         labelled(page, "use", budget_kind_name((enum budget_kind)kind),
                  atomic_load_explicit(&budget->refusals[kind], memory_order_relaxed));

@@ -19,14 +19,14 @@ static void write_indices(struct request *request, struct json_writer *writer)
 {
     static const char *const names[METRIC_COUNT] = {"docs", "store", "indexing", "get", "search"};
     const struct catalog *catalog = request_catalog(request);
-    struct index_figures all = {0};
+    struct index_stats all = {0};
     for (size_t i = 0; i < catalog_index_count(catalog); i++)
-        index_figures_add(request, catalog_index_at(catalog, i), &all);
+        index_stats_add(request, catalog_index_at(catalog, i), &all);
     json_key(writer, "indices");
     json_begin(writer, '{');
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
         json_key(writer, names[metric]);
-        index_figures_write(writer, (enum figures_metric)metric, &all);
+        index_stats_write(writer, (enum index_stats_metric)metric, &all);
     }
     stats_write_zeros(writer, SLICE_NONE);
     json_end(writer, '}');
@@ -132,7 +132,7 @@ static void write_fs(struct request *request, struct json_writer *writer)
 /* Connections, of all clients. */
 static void write_http(struct request *request, struct json_writer *writer)
 {
-    struct server_figures server = {0};
+    struct server_stats server = {0};
     struct exchange *exchange = request->exchange;
     if (exchange->ops->server != NULL)
         exchange->ops->server(exchange, &server);

@@ -36,5 +36,6 @@ int handle_health_ready(struct request *request)
         return r;
     if (journal_writable(request->api->journal))
         return answer(request, 200, "ready", NULL);
-    return answer(request, 503, "not ready", "the disk of the data directory is full: writes are refused, reads go on");
+    return answer(request, 503, "not ready",
+                  "the disk of the data directory is full: writes are refused, reads are served");
 }

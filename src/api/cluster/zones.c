@@ -148,7 +148,7 @@ void zones_offer(struct journal *journal, struct slice root)
     read_folder(&folder, SLICE_LIT(""), FOLDERS_MAX);
     zones_write(&zones, read_version(&folder), folder.files, folder.count);
     if (zones_count(buf_as_slice(&zones)) == 0)
-        log_warning("time zones: there are none in %.*s (Debian's package tzdata); their names are unknown",
+        log_warning("time zones: %.*s has no time zone files (Debian's package tzdata); names of zones are unknown",
                     SLICE_ARG(root));
     else if (!is_kept(journal, buf_as_slice(&zones)))
         offer(journal, buf_as_slice(&zones));

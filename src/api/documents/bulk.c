@@ -91,12 +91,12 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
     if (result->outcome == WRITE_FAILED) {
         write_failure(request, item, result, rolled_back, buf);
     } else {
-        struct write_view view = {.options = &bulk->options,
-                                  .source = &action->source,
-                                  .fields = action->fields,
-                                  .field_count = action->field_count,
-                                  .in_bulk = true};
-        r = write_result_write(request, item, result, &view, buf);
+        struct write_reply_options reply = {.options = &bulk->options,
+                                            .source = &action->source,
+                                            .fields = action->fields,
+                                            .field_count = action->field_count,
+                                            .in_bulk = true};
+        r = write_result_write(request, item, result, &reply, buf);
     }
     buf_byte(buf, '}');
     return r;

@@ -27,7 +27,7 @@
 
 /* The members of an action that the core does not need. */
 struct bulk_action {
-    struct write_asked asked;
+    struct write_params asked;
     struct source_filter source; /* updates that want it; not given: none */
     const struct slice *fields;
     size_t field_count;

@@ -170,16 +170,16 @@ static void answer_request(struct by_query *by)
     request_budget_committed(request); /* its changes are reported, even if the reply exceeds the memory budget */
     if (by->problem.type != PROBLEM_NONE) {
         problem_copy(&request->problem, &by->problem, request->arena);
-        request_settle(request, REQUEST_REFUSED);
+        request_finish(request, REQUEST_REFUSED);
         return;
     }
     int status = by->failure_count > 0 ? by->failure_status : 200;
     reply_begin(request, by->rolled_back ? 409 : status, &writer);
-    if (by->old && by->failure_count == 0)
+    if (by->legacy_1x && by->failure_count == 0)
         write_response_old(&writer, by);
     else
         write_response(&writer, by);
-    request_settle(request, REQUEST_DONE);
+    request_finish(request, REQUEST_DONE);
 }
 
 /* The task's work. */
@@ -263,7 +263,7 @@ static int by_query_ready(struct request *request)
     return wait ? REQUEST_PENDING : reply_started(request, number_of_task);
 }
 
-static int begin(struct request *request, enum by_query_kind kind, const char *action, bool old)
+static int begin(struct request *request, enum by_query_kind kind, const char *action, bool legacy_1x)
 {
     struct task *task = task_new(searches_tasks(request->api->searches), request, action);
     struct by_query *by = arena_zalloc(&task->arena, sizeof *by);
@@ -273,7 +273,7 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
                             .task = task,
                             .api = request->api,
                             .wait = true,
-                            .old = old,
+                            .legacy_1x = legacy_1x,
                             .docs_max = -1,
                             .rate = INFINITY,
                             .slices = 1,

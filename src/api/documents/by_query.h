@@ -53,7 +53,7 @@ struct by_query {
     bool timed_out;   /* a batch was not found within [search_timeout]: the call ended with those before */
     bool rolled_back; /* ?atomic=true, and its transaction was rolled back */
     bool wait;        /* wait_for_completion */
-    bool old;         /* DELETE /index/type/_query: replies as 1.x */
+    bool legacy_1x;   /* DELETE /index/type/_query: replies as 1.x */
     int64_t docs_max; /* -1: all */
     double rate;      /* requests_per_second */
     uint32_t slices;  /* 0: auto, 1: not sliced */

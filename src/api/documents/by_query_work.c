@@ -18,8 +18,8 @@
 #include "script/script.h"
 
 /*
- * A batch is cut here: large documents are not all to lie in memory at once, and others are to
- * write between two batches.
+ * Bytes of sources after which a batch is complete: bounds its memory, and lets other requests write
+ * between two batches.
  */
 #define BATCH_BYTES_MAX ((size_t)2 << 20)
 
@@ -63,7 +63,7 @@ void by_query_store(struct by_query *by, const struct write_item *item)
 
 /* --- Items -------------------------------------------------------------------------------------------------------- */
 
-/* One batch on its way. */
+/* A batch of hits, and the command that writes them. */
 struct batch {
     struct by_query *by;
     struct by_query_status *status;
@@ -71,8 +71,8 @@ struct batch {
     size_t noops;
     size_t hits;
     size_t bytes; /* of the hits' sources */
-    bool enough;  /* they are as many as a batch may hold */
-    int r;        /* what ended it */
+    bool enough;  /* `bytes` has reached its limit */
+    int r;        /* the error that ended it; 0: none */
 };
 
 static struct slice copy(struct batch *batch, struct slice text)
@@ -80,7 +80,7 @@ static struct slice copy(struct batch *batch, struct slice text)
     return text.data == NULL ? SLICE_NONE : arena_copy(&batch->command->arena, text);
 }
 
-/* A type is only named where it is not the only one of 7.x. */
+/* Returns: the type to name in an item; empty for the only type of 7.x. */
 static struct slice item_type(struct batch *batch, struct slice type)
 {
     return slice_is(type, "_doc") ? SLICE_LIT("") : copy(batch, type);
@@ -135,7 +135,7 @@ static int refuse_text(struct by_query *by, const char *text)
     return SEARCH_REFUSED;
 }
 
-/* What ctx says at the end goes into the item. An update by query may change nothing but the source. */
+/* Applies the metadata that the script left in ctx. An update by query may change the source only. */
 static int apply_metadata(struct batch *batch, struct write_item *item, const struct script_update *update)
 {
     struct by_query *by = batch->by;
@@ -172,13 +172,13 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
     return 0;
 }
 
-/* Whether a script sees versions: 7.x reads them only where they go along to another index. */
+/* Returns: whether a script sees versions: in 7.x only if a reindex takes them over. */
 static bool knows_version(const struct by_query *by)
 {
     return by->call.dialect == DIALECT_5 || (by->kind == BY_QUERY_REINDEX && by->dest.versioned);
 }
 
-/* What the script left in ctx. Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
+/* Applies ctx after the script to the item. Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
 static int apply(struct batch *batch, struct write_item *item, const struct script_update *update, bool *ret_wanted)
 {
     struct by_query *by = batch->by;
@@ -215,7 +215,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     struct problem problem;
     bool typed = by->call.dialect == DIALECT_5;
     struct script_update update = {.ctx = typed ? SCRIPT_CTX_BY_QUERY_TYPED : SCRIPT_CTX_BY_QUERY,
-                                   .index = item->index,
+                                   .index = hit->index->name,
                                    .type = hit->type,
                                    .id = hit->id,
                                    .routing = hit->routing,
@@ -225,7 +225,6 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
                                    .source = hit->source,
                                    .params = by->script.script_params,
                                    .account = &by->account};
-    update.index = hit->index->name;
     int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     *ret_wanted = false;
     if (r > 0 && account_ended(&by->account)) {
@@ -253,7 +252,7 @@ static int check_source(struct by_query *by, const struct search_hit *hit)
                                .data);
 }
 
-/* What a search would show of the source: what the mapping keeps, and of that what the call asks for. */
+/* Filters the source as a search does: by the mapping, then by the call's own filter. */
 static int show_source(struct batch *batch, const struct search_hit *hit, struct slice *ret_source)
 {
     const struct by_query *by = batch->by;
@@ -548,7 +547,7 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
     return r;
 }
 
-/* --- The whole ---------------------------------------------------------------------------------------------------- */
+/* --- The call ----------------------------------------------------------------------------------------------------- */
 
 static int compile_script(struct by_query *by)
 {
@@ -561,12 +560,13 @@ static int compile_script(struct by_query *by)
     struct problem problem = {0};
     int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled,
                                      by->call.arena, &problem);
-    if (r > 0 && by->call.dialect == DIALECT_5 && problem.type == PROBLEM_SCRIPT) /* its own failure, to 5.x */
+    if (r > 0 && by->call.dialect == DIALECT_5 &&
+        problem.type == PROBLEM_SCRIPT) /* in 5.x a script that does not compile is an error of the server */
         problem.status = 500;
     return r > 0 ? refuse(by, &problem) : r;
 }
 
-/* As many slices as the index with the fewest shards has. */
+/* Returns: the number of shards of the index that has the fewest, at most 20. */
 static uint32_t automatic_slices(const struct by_query *by)
 {
     uint32_t slices = by->call.context.index_count > 0 ? UINT32_MAX : 1;

@@ -670,7 +670,7 @@ static int open_stream(struct request *request)
     exchange->status = 200;
     exchange->content_type = "application/x-ndjson";
     exchange->timestamp = changes->since;
-    exchange->silence_ms = SILENCE_MS;
+    exchange->tcp_user_timeout_ms = SILENCE_MS;
     request_count(request);
     exchange->ops->stream_open(exchange);
     return go_on(request);
@@ -708,7 +708,7 @@ int handle_changes(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[wait] is how long to wait for a change, 1h at most");
     if (since < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[since] is a timestamp in microseconds: [GET /_timestamp] tells the present one");
+                              "[since] is a timestamp in microseconds: [GET /_timestamp] returns the current one");
     struct slice feed = request_param(request, "feed");
     changes->continuous = slice_is(feed, "continuous");
     if (feed.data != NULL && !changes->continuous)
@@ -723,7 +723,7 @@ int handle_changes(struct request *request)
             "[limit] is for a response that ends; with [feed=continuous] it stays open and has all changes");
     if (changes->limit < 1 || changes->limit > LIMIT_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[limit] is how many changes may be told, from 1 to %d", LIMIT_MAX);
+                              "[limit] is the number of changes in a response, from 1 to %d", LIMIT_MAX);
     changes->since = (tl_ts)since;
     r = request_accept(request);
     return r == 0 ? request_read(request, NULL, 0, begin) : r;

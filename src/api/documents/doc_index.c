@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "mapping/shard.h"
 
-/* What the completion of a single write needs. In the request's arena. */
+/* A single write, kept for its completion in the request's arena. */
 struct single_write {
     struct write_options options;
     struct write_item item;
@@ -41,11 +41,11 @@ int write_read_numbers(struct request *request, int64_t *seq_no, int64_t *term)
     return *term < 0 ? write_refuse_term(request, *term) : 0;
 }
 
-int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked)
+int write_item_read(struct request *request, struct write_item *item, struct write_params *ret_asked)
 {
-    *ret_asked = (struct write_asked){.version = request_param(request, "version").data != NULL,
-                                      .version_type = request_param(request, "version_type").data != NULL,
-                                      .typed_path = request->route->form == FORM_TYPED};
+    *ret_asked = (struct write_params){.version = request_param(request, "version").data != NULL,
+                                       .version_type = request_param(request, "version_type").data != NULL,
+                                       .typed_path = request->route->form == FORM_TYPED};
     item->dialect = request->dialect;
     item->index = request_part(request, PART_INDEX);
     item->type = request_part(request, PART_TYPE);
@@ -143,10 +143,10 @@ static int single_done(struct request *request, struct command *command)
         request->problem = result->problem;
         return REQUEST_REFUSED;
     }
-    struct write_view view = {.options = &single->options};
+    struct write_reply_options reply = {.options = &single->options};
     request->exchange->status = write_result_status(result);
     write_location(request, &item, result);
-    return write_result_write(request, &item, result, &view, &request->exchange->response);
+    return write_result_write(request, &item, result, &reply, &request->exchange->response);
 }
 
 static int single_submit(struct request *request, struct single_write *single)
@@ -164,7 +164,7 @@ static int single_submit(struct request *request, struct single_write *single)
     return request_submit(request, command, single_done);
 }
 
-static int single_check(struct request *request, struct single_write *single, const struct write_asked *asked)
+static int single_check(struct request *request, struct single_write *single, const struct write_params *asked)
 {
     struct validation validation = {.arena = request->arena};
     int r = request_accept(request);
@@ -181,7 +181,7 @@ static int single_check(struct request *request, struct single_write *single, co
 static int index_one(struct request *request, enum write_op op)
 {
     struct single_write *single = arena_alloc(request->arena, sizeof *single);
-    struct write_asked asked;
+    struct write_params asked;
     struct write_item *item = &single->item;
     *item = WRITE_ITEM_INIT;
     item->op = op;
@@ -214,7 +214,7 @@ int handle_doc_create(struct request *request)
 int handle_doc_delete(struct request *request)
 {
     struct single_write *single = arena_alloc(request->arena, sizeof *single);
-    struct write_asked asked;
+    struct write_params asked;
     single->item = WRITE_ITEM_INIT;
     single->item.op = WRITE_DELETE;
     int r = write_item_read(request, &single->item, &asked);

@@ -39,7 +39,7 @@ int doc_version_type(struct request *request, struct slice text, enum version_ty
     return 0;
 }
 
-static int read_stored_fields(struct request *request, struct doc_query *query)
+static int read_stored_fields(struct request *request, struct doc_get_params *query)
 {
     struct slice text = request_param(request, "stored_fields");
     if (text.data == NULL)
@@ -56,11 +56,12 @@ static int read_stored_fields(struct request *request, struct doc_query *query)
     return 0;
 }
 
-int doc_read_params(struct request *request, struct doc_query *ret_query)
+int doc_read_params(struct request *request, struct doc_get_params *ret_query)
 {
     bool ignored = false;
     int r;
-    *ret_query = (struct doc_query){.dialect = request->dialect, .version = VERSION_ANY, .source = SOURCE_FILTER_ALL};
+    *ret_query =
+        (struct doc_get_params){.dialect = request->dialect, .version = VERSION_ANY, .source = SOURCE_FILTER_ALL};
     if ((r = request_bool(request, "refresh", &ignored)) != 0)
         return r;
     if (request_param(request, "fields").data != NULL)
@@ -77,7 +78,7 @@ int doc_read_params(struct request *request, struct doc_query *ret_query)
 }
 
 /* The version that the client expects. -3 means any version; -1, which means that here internally, is an error. */
-static int read_version(struct request *request, struct doc_query *query)
+static int read_version(struct request *request, struct doc_get_params *query)
 {
     int64_t version = JAVA_MATCH_ANY;
     int r = request_long(request, "version", &version);
@@ -93,9 +94,9 @@ static int read_version(struct request *request, struct doc_query *query)
                           write_version_type_name(query->version_type));
 }
 
-static int read_query(struct request *request, struct doc_query **ret_query)
+static int read_query(struct request *request, struct doc_get_params **ret_query)
 {
-    struct doc_query *query = arena_alloc(request->arena, sizeof *query);
+    struct doc_get_params *query = arena_alloc(request->arena, sizeof *query);
     int r = doc_read_params(request, query);
     if (r != 0)
         return r;
@@ -108,7 +109,7 @@ static int read_query(struct request *request, struct doc_query **ret_query)
     return 0;
 }
 
-struct lock_target doc_lock_target(const struct doc_query *query)
+struct lock_target doc_lock_target(const struct doc_get_params *query)
 {
     return (struct lock_target){.mode = LOCK_S, .index = query->index, .type = query->type, .id = query->id};
 }
@@ -136,7 +137,8 @@ void doc_conflict_problem(struct arena *arena, enum dialect dialect, const struc
  * A document written with a routing is found only by requests that lead to the same shard, as in
  * Elasticsearch; with one shard all do.
  */
-static bool routing_leads_there(const struct doc_query *query, const struct catalog_index *index, const struct doc *doc)
+static bool routing_leads_there(const struct doc_get_params *query, const struct catalog_index *index,
+                                const struct doc *doc)
 {
     if (query->any_routing || index->shard_count == 1 || (doc->routing.len == 0 && query->routing.len == 0))
         return true;
@@ -145,7 +147,7 @@ static bool routing_leads_there(const struct doc_query *query, const struct cata
     return shard_of(asked, index->shard_count) == shard_of(kept, index->shard_count);
 }
 
-static int get_of_type(struct request *request, const struct doc_query *query, struct doc_found *found)
+static int get_of_type(struct request *request, const struct doc_get_params *query, struct doc_get_result *found)
 {
     int r = doc_get(&request->view, found->index->number, found->type->number, query->id, &found->doc);
     if (r == DOC_TOO_OLD)
@@ -159,7 +161,7 @@ static int get_of_type(struct request *request, const struct doc_query *query, s
 }
 
 /* 5.6's type `_all`: whichever type has the id. */
-static int get_of_any_type(struct request *request, const struct doc_query *query, struct doc_found *found)
+static int get_of_any_type(struct request *request, const struct doc_get_params *query, struct doc_get_result *found)
 {
     const struct mapping *mapping = found->index->mapping;
     for (size_t i = 0; i < mapping_type_count(mapping) && !found->found; i++) {
@@ -171,8 +173,8 @@ static int get_of_any_type(struct request *request, const struct doc_query *quer
     return 0;
 }
 
-static int check_routing_required(struct request *request, const struct doc_query *query, const struct doc_found *found,
-                                  struct problem *ret_problem)
+static int check_routing_required(struct request *request, const struct doc_get_params *query,
+                                  const struct doc_get_result *found, struct problem *ret_problem)
 {
     if (!found->type->routing_required || query->routing.len > 0 || query->any_routing)
         return 0;
@@ -183,7 +185,7 @@ static int check_routing_required(struct request *request, const struct doc_quer
     return REQUEST_REFUSED;
 }
 
-static int check_version(struct request *request, const struct doc_query *query, struct doc_found *found,
+static int check_version(struct request *request, const struct doc_get_params *query, struct doc_get_result *found,
                          struct problem *ret_problem)
 {
     if (!found->found || query->version == VERSION_ANY || query->version_type == VERSION_FORCE ||
@@ -198,12 +200,12 @@ static int check_version(struct request *request, const struct doc_query *query,
     return REQUEST_REFUSED;
 }
 
-int doc_find(struct request *request, const struct doc_query *query, struct doc_found *ret_found,
+int doc_find(struct request *request, const struct doc_get_params *query, struct doc_get_result *ret_found,
              struct problem *ret_problem)
 {
     const struct catalog_alias *alias;
-    struct doc_query routed = *query;
-    *ret_found = (struct doc_found){NULL};
+    struct doc_get_params routed = *query;
+    *ret_found = (struct doc_get_result){NULL};
     int r = catalog_find(request->catalog, query->index, false, query->dialect, request->arena, &ret_found->index,
                          &alias, ret_problem);
     if (r != 0)
@@ -240,7 +242,7 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
  * Of a request in 7.10's form: the type that its path names; _mget shows the type that the index
  * really has, and null where it has none yet.
  */
-static void write_type(const struct doc_query *query, const struct doc_found *found, struct buf *buf)
+static void write_type(const struct doc_get_params *query, const struct doc_get_result *found, struct buf *buf)
 {
     if (query->empty_type)
         buf_lit(buf, "\"\"");
@@ -254,7 +256,7 @@ static void write_type(const struct doc_query *query, const struct doc_found *fo
         buf_lit(buf, "null");
 }
 
-static void write_head(struct request *request, const struct doc_query *query, const struct doc_found *found,
+static void write_head(struct request *request, const struct doc_get_params *query, const struct doc_get_result *found,
                        struct buf *buf)
 {
     buf_lit(buf, "{\"_index\":");
@@ -337,8 +339,8 @@ static void write_stored_field(void *context, const struct mapping_field *field)
     buf_deinit(&list);
 }
 
-static int write_stored_fields(struct request *request, const struct doc_query *query, const struct doc_found *found,
-                               struct buf *buf)
+static int write_stored_fields(struct request *request, const struct doc_get_params *query,
+                               const struct doc_get_result *found, struct buf *buf)
 {
     struct json_doc doc;
     int r = json_parse_stored(request->arena, found->doc.source, &doc);
@@ -352,7 +354,7 @@ static int write_stored_fields(struct request *request, const struct doc_query *
     return 0;
 }
 
-static bool wants_source(const struct doc_query *query)
+static bool wants_source(const struct doc_get_params *query)
 {
     if (query->stored_fields == NULL || query->source.given)
         return query->source.fetch;
@@ -362,7 +364,7 @@ static bool wants_source(const struct doc_query *query)
     return false;
 }
 
-int doc_write_found(struct request *request, const struct doc_query *query, const struct doc_found *found,
+int doc_write_found(struct request *request, const struct doc_get_params *query, const struct doc_get_result *found,
                     struct buf *buf)
 {
     int r = 0;
@@ -390,7 +392,8 @@ int doc_write_found(struct request *request, const struct doc_query *query, cons
 /* --- GET /index/_doc/id ------------------------------------------------------------------------------------------- */
 
 /* 5.6 asks the shard, which refuses fields that hold others. */
-static int check_leaf_fields(struct request *request, const struct doc_query *query, const struct doc_found *found)
+static int check_leaf_fields(struct request *request, const struct doc_get_params *query,
+                             const struct doc_get_result *found)
 {
     for (size_t i = 0; i < query->stored_field_count; i++) {
         const struct mapping_field *field = mapping_field(found->index->mapping, query->stored_fields[i]);
@@ -402,7 +405,8 @@ static int check_leaf_fields(struct request *request, const struct doc_query *qu
 }
 
 /* Of a large document that is not shown as it is every part is looked at: not by a thread that others wait for. */
-static bool takes_long(const struct request *request, const struct doc_query *query, const struct doc_found *found)
+static bool takes_long(const struct request *request, const struct doc_get_params *query,
+                       const struct doc_get_result *found)
 {
     size_t bytes = found->found ? found->doc.source.len : 0;
     bool taken_apart = query->source.filter.include_count > 0 || query->source.filter.exclude_count > 0 ||
@@ -412,8 +416,8 @@ static bool takes_long(const struct request *request, const struct doc_query *qu
 
 static int get_run(struct request *request)
 {
-    const struct doc_query *query = request->context;
-    struct doc_found found;
+    const struct doc_get_params *query = request->context;
+    struct doc_get_result found;
     request->remote_action = "indices:data/read/get[s]";
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
@@ -456,7 +460,7 @@ static void write_version(struct json_writer *writer, const struct doc *doc, tl_
 }
 
 /* What the request's transaction has made of the document: a version that is from no timestamp before the commit. */
-static int write_own_version(struct request *request, const struct doc_found *found, struct slice id,
+static int write_own_version(struct request *request, const struct doc_get_result *found, struct slice id,
                              struct json_writer *writer)
 {
     struct view committed = {request->view.store, request->view.ts, NULL};
@@ -476,7 +480,7 @@ static int write_own_version(struct request *request, const struct doc_found *fo
 }
 
 /* The versions of a document that are still readable, newest first. Returns: 0; fatal codes. */
-static int write_versions(struct request *request, const struct doc_found *found, struct slice id,
+static int write_versions(struct request *request, const struct doc_get_result *found, struct slice id,
                           struct json_writer *writer)
 {
     struct view view = {request->view.store, request->view.ts, NULL}; /* what an overlay has is at every timestamp */
@@ -501,8 +505,8 @@ static int write_versions(struct request *request, const struct doc_found *found
 
 static int history_run(struct request *request)
 {
-    const struct doc_query *query = request->context;
-    struct doc_found found;
+    const struct doc_get_params *query = request->context;
+    struct doc_get_result found;
     struct json_writer writer;
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
@@ -530,7 +534,7 @@ static int history_begin(struct request *request)
 
 int handle_doc_get(struct request *request)
 {
-    struct doc_query *query;
+    struct doc_get_params *query;
     bool history = false;
     int r = request_bool(request, "version_history", &history);
     if (r != 0 || (r = read_query(request, &query)) != 0)
@@ -544,8 +548,8 @@ int handle_doc_get(struct request *request)
 /* --- GET /index/_source/id ---------------------------------------------------------------------------------------- */
 
 /* 5.6 says no more than the status; 6.x, whose clients come by the same paths, says this. */
-static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found,
-                          const char *what)
+static int source_missing(struct request *request, const struct doc_get_params *query,
+                          const struct doc_get_result *found, const char *what)
 {
     struct slice type = query->dialect == DIALECT_5 || query->type.len > 0 ? query->type : SLICE_LIT("_doc");
     return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "%s not found [%.*s]/[%.*s]/[%.*s]", what,
@@ -554,8 +558,8 @@ static int source_missing(struct request *request, const struct doc_query *query
 
 static int source_run(struct request *request)
 {
-    const struct doc_query *query = request->context;
-    struct doc_found found;
+    const struct doc_get_params *query = request->context;
+    struct doc_get_result found;
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
         return r;
@@ -574,7 +578,7 @@ static int source_run(struct request *request)
 
 int handle_doc_source(struct request *request)
 {
-    struct doc_query *query;
+    struct doc_get_params *query;
     int r = read_query(request, &query);
     if (r != 0)
         return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading single documents: what GET, _source, HEAD and each item of _mget have in common.
+ * Reading single documents, for GET, _source, HEAD and each item of _mget.
  */
 #ifndef TL_API_DOC_READ_H
 #define TL_API_DOC_READ_H
@@ -12,16 +12,16 @@
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
 
-/* Which document, and what of it. */
-struct doc_query {
+/* The requested document, and the parts of it in the response. */
+struct doc_get_params {
     enum dialect dialect; /* of the reply: the request's, but in _mget an item's own */
     struct slice index;
     struct slice type; /* empty: typeless */
     bool empty_type;   /* an item of 7.10's _mget that names the type "", which no index has */
     struct slice id;
     struct slice routing; /* empty: none */
-    bool any_routing;     /* documents are found whatever theirs is */
-    int64_t version;      /* VERSION_ANY, or what the client expects */
+    bool any_routing;     /* the document's routing is not checked */
+    int64_t version;      /* the version that the client expects; VERSION_ANY: any */
     enum version_type version_type;
     struct source_filter source;
     const struct slice *stored_fields;
@@ -31,7 +31,7 @@ struct doc_query {
 };
 
 /* The document that a read found. */
-struct doc_found {
+struct doc_get_result {
     const struct catalog_index *index; /* lives with the request's catalog */
     const struct mapping_type *type;   /* NULL: no such type */
     bool found;
@@ -42,18 +42,18 @@ struct doc_found {
  * Looks a document up in the request's view and checks its version.
  * Returns: 0, found or not; REQUEST_REFUSED with *ret_problem; fatal codes. Owns: the caller releases ret_found->doc.
  */
-int doc_find(struct request *request, const struct doc_query *query, struct doc_found *ret_found,
+int doc_find(struct request *request, const struct doc_get_params *query, struct doc_get_result *ret_found,
              struct problem *ret_problem) TL_MUST_USE;
 
 /* Writes the reply's object, found or not. Returns: 0, TL_ERR_CORRUPT. */
-int doc_write_found(struct request *request, const struct doc_query *query, const struct doc_found *found,
+int doc_write_found(struct request *request, const struct doc_get_params *query, const struct doc_get_result *found,
                     struct buf *buf) TL_MUST_USE;
 
 /* Reads `preference`, `refresh`, `realtime`, `stored_fields`, `_source…`; shared with _mget. */
-int doc_read_params(struct request *request, struct doc_query *ret_query) TL_MUST_USE;
+int doc_read_params(struct request *request, struct doc_get_params *ret_query) TL_MUST_USE;
 
 /* The lock that a read of the document takes inside a transaction. */
-struct lock_target doc_lock_target(const struct doc_query *query);
+struct lock_target doc_lock_target(const struct doc_get_params *query);
 
 /* Reads "internal", "external"…  Returns: 0, REQUEST_REFUSED: "No version type match [x]". */
 int doc_version_type(struct request *request, struct slice text, enum version_type *ret_type) TL_MUST_USE;

@@ -54,13 +54,13 @@ static int update_done(struct request *request, struct command *command)
         request->remote_action = "indices:data/write/update[s]";
         return REQUEST_REFUSED;
     }
-    struct write_view view = {.options = &single->options,
-                              .source = &single->body.source,
-                              .fields = single->body.fields,
-                              .field_count = single->body.field_count};
+    struct write_reply_options reply = {.options = &single->options,
+                                        .source = &single->body.source,
+                                        .fields = single->body.fields,
+                                        .field_count = single->body.field_count};
     request->exchange->status = write_result_status(result);
     write_location(request, item, result);
-    return write_result_write(request, item, result, &view, &request->exchange->response);
+    return write_result_write(request, item, result, &reply, &request->exchange->response);
 }
 
 static int update_submit(struct request *request, struct single_update *single)
@@ -89,7 +89,7 @@ static int refuse_version(struct request *request)
         "Please use `if_seq_no` and `if_primary_term` instead;");
 }
 
-static int read_parameters(struct request *request, struct single_update *single, struct write_asked *asked)
+static int read_parameters(struct request *request, struct single_update *single, struct write_params *asked)
 {
     bool flag = false;
     int r = refuse_version(request);
@@ -114,7 +114,7 @@ static int read_parameters(struct request *request, struct single_update *single
 int handle_doc_update(struct request *request)
 {
     struct single_update *single = arena_alloc(request->arena, sizeof *single);
-    struct write_asked asked;
+    struct write_params asked;
     struct validation validation = {.arena = request->arena};
     single->item = WRITE_ITEM_INIT;
     single->item.op = WRITE_UPDATE;

@@ -136,7 +136,7 @@ const char *write_version_type_name(enum version_type type)
     return names[type];
 }
 
-static void validate_version_range(const struct write_item *item, const struct write_asked *asked,
+static void validate_version_range(const struct write_item *item, const struct write_params *asked,
                                    struct validation *validation)
 {
     int64_t version = !asked->version ? JAVA_MATCH_ANY : item->version;
@@ -156,7 +156,7 @@ void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *val
 }
 
 /* A typed call has both, too, as in 6.x. */
-static void validate_numbers(const struct write_item *item, const struct write_asked *asked,
+static void validate_numbers(const struct write_item *item, const struct write_params *asked,
                              struct validation *validation)
 {
     bool by_number = item->if_seq_no != SEQ_NO_ANY;
@@ -165,7 +165,7 @@ static void validate_numbers(const struct write_item *item, const struct write_a
     write_validate_numbers(item->if_seq_no, item->if_primary_term, validation);
 }
 
-static void validate_compare_and_set(const struct write_item *item, const struct write_asked *asked,
+static void validate_compare_and_set(const struct write_item *item, const struct write_params *asked,
                                      struct validation *validation)
 {
     validate_version_range(item, asked, validation);
@@ -187,7 +187,7 @@ static void validate_id_length(const struct write_item *item, struct validation 
 }
 
 /* Returns: false when nothing more is to be said, as there. */
-static bool validate_create(const struct write_item *item, const struct write_asked *asked,
+static bool validate_create(const struct write_item *item, const struct write_params *asked,
                             struct validation *validation)
 {
     if (item->version_type != VERSION_INTERNAL)
@@ -201,7 +201,7 @@ static bool validate_create(const struct write_item *item, const struct write_as
     return false;
 }
 
-static void validate_update(const struct write_item *item, const struct write_asked *asked,
+static void validate_update(const struct write_item *item, const struct write_params *asked,
                             struct validation *validation)
 {
     const struct write_update *update = item->update;
@@ -231,7 +231,7 @@ static void validate_update(const struct write_item *item, const struct write_as
         validation_add(validation, "doc must be specified if doc_as_upsert is enabled");
 }
 
-void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation)
+void write_item_validate(const struct write_item *item, const struct write_params *asked, struct validation *validation)
 {
     if (item->op == WRITE_CREATE && !validate_create(item, asked, validation))
         return;
@@ -378,23 +378,23 @@ static bool add_field_value(void *context, yyjson_val *leaf)
 }
 
 /* "fields" of 5.x updates: leaves of the new source by path. */
-static int write_fields(const struct write_result *result, const struct write_view *view, struct arena *arena,
+static int write_fields(const struct write_result *result, const struct write_reply_options *reply, struct arena *arena,
                         struct json_writer *writer)
 {
     struct json_doc doc;
     bool any = false;
     int r = json_parse_stored(arena, result->source, &doc);
-    for (size_t i = 0; r == 0 && i < view->field_count; i++) {
-        if (slice_is(view->fields[i], "_source") || json_path_first(doc.root, view->fields[i]) == NULL)
+    for (size_t i = 0; r == 0 && i < reply->field_count; i++) {
+        if (slice_is(reply->fields[i], "_source") || json_path_first(doc.root, reply->fields[i]) == NULL)
             continue;
         if (!any) {
             json_key(writer, "fields");
             json_begin(writer, '{');
         }
         any = true;
-        json_key_slice(writer, view->fields[i]);
+        json_key_slice(writer, reply->fields[i]);
         json_begin(writer, '[');
-        json_path_each(doc.root, view->fields[i], add_field_value, writer);
+        json_path_each(doc.root, reply->fields[i], add_field_value, writer);
         json_end(writer, ']');
     }
     if (any)
@@ -403,24 +403,24 @@ static int write_fields(const struct write_result *result, const struct write_vi
 }
 
 static int write_got(struct request *request, const struct write_item *item, const struct write_result *result,
-                     const struct write_view *view, struct buf *buf)
+                     const struct write_reply_options *reply, struct buf *buf)
 {
     int r = 0;
-    bool source = view->source != NULL && view->source->given && view->source->fetch;
+    bool source = reply->source != NULL && reply->source->given && reply->source->fetch;
     struct json_writer writer;
-    for (size_t i = 0; i < view->field_count; i++)
-        source = source || slice_is(view->fields[i], "_source");
+    for (size_t i = 0; i < reply->field_count; i++)
+        source = source || slice_is(reply->fields[i], "_source");
     /* An upsert whose script wanted nothing left nothing to show. */
     bool missing = result->outcome == WRITE_NOOP && result->version < 0;
     if (missing) {
         buf_lit(buf, ",\"get\":{\"found\":false}"); /* asked for or not */
         return 0;
     }
-    if (result->source.data == NULL || (!source && view->field_count == 0))
+    if (result->source.data == NULL || (!source && reply->field_count == 0))
         return 0;
     /* Of a document that its script deleted only the parts are shown that were asked for by name. */
     bool all =
-        view->source == NULL || (view->source->filter.include_count == 0 && view->source->filter.exclude_count == 0);
+        reply->source == NULL || (reply->source->filter.include_count == 0 && reply->source->filter.exclude_count == 0);
     if (result->outcome == WRITE_DELETED && all)
         source = false;
     buf_lit(buf, ",\"get\":{");
@@ -432,18 +432,18 @@ static int write_got(struct request *request, const struct write_item *item, con
     buf_lit(buf, "\"found\":true");
     if (source && result->outcome != WRITE_DELETED) {
         buf_lit(buf, ",\"_source\":");
-        r = source_filter_write(buf, result->source, view->source, request->arena, item->dialect);
+        r = source_filter_write(buf, result->source, reply->source, request->arena, item->dialect);
     }
     json_writer_init(&writer, buf);
     writer.comma = true;
-    if (r == 0 && view->field_count > 0)
-        r = write_fields(result, view, request->arena, &writer);
+    if (r == 0 && reply->field_count > 0)
+        r = write_fields(result, reply, request->arena, &writer);
     buf_byte(buf, '}');
     return r;
 }
 
 int write_result_write(struct request *request, const struct write_item *item, const struct write_result *result,
-                       const struct write_view *view, struct buf *buf)
+                       const struct write_reply_options *reply, struct buf *buf)
 {
     int r = 0;
     bool old = item->dialect == DIALECT_5;
@@ -456,16 +456,16 @@ int write_result_write(struct request *request, const struct write_item *item, c
     buf_lit(buf, ",\"result\":\"");
     buf_slice(buf, slice_from(result_name(result->outcome)));
     buf_byte(buf, '"');
-    if (view->options->refreshed && (result->outcome != WRITE_NOOP || (view->in_bulk && !old)))
+    if (reply->options->refreshed && (result->outcome != WRITE_NOOP || (reply->in_bulk && !old)))
         buf_lit(buf, ",\"forced_refresh\":true");
-    write_copies(request, item, result, view->in_bulk, buf);
+    write_copies(request, item, result, reply->in_bulk, buf);
     write_numbers(result, item->dialect, buf);
     if (old && (item->op == WRITE_INDEX || item->op == WRITE_CREATE))
         buf_slice(buf,
                   result->outcome == WRITE_CREATED ? SLICE_LIT(",\"created\":true") : SLICE_LIT(",\"created\":false"));
     if (item->op == WRITE_UPDATE)
-        r = write_got(request, item, result, view, buf);
-    if (view->in_bulk) {
+        r = write_got(request, item, result, reply, buf);
+    if (reply->in_bulk) {
         buf_lit(buf, ",\"status\":");
         buf_i64(buf, write_result_status(result));
     }

@@ -66,7 +66,7 @@ void validation_add(struct validation *validation, const char *format, ...) TL_P
 int validation_end(struct validation *validation, struct request *request) TL_MUST_USE;
 
 /* What a client said about an item that the item itself does not hold. */
-struct write_asked {
+struct write_params {
     bool version; /* it named one, be it -1 */
     bool version_type;
     bool typed_path; /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
@@ -74,13 +74,14 @@ struct write_asked {
 };
 
 /* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */
-void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation);
+void write_item_validate(const struct write_item *item, const struct write_params *asked,
+                         struct validation *validation);
 
 /*
  * Reads the parts of the path and the parameters that describe a single write, which has the
  * request's dialect. Returns: 0, REQUEST_REFUSED.
  */
-int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
+int write_item_read(struct request *request, struct write_item *item, struct write_params *ret_asked) TL_MUST_USE;
 
 /*
  * Reads `if_seq_no` and `if_primary_term`; absent ones leave the values unchanged. Returns: 0,
@@ -119,7 +120,7 @@ struct write_item write_item_answered(const struct write_item *item, const struc
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 /* How one result is shown. */
-struct write_view {
+struct write_reply_options {
     const struct write_options *options;
     const struct source_filter *source; /* of updates that want it; NULL: none */
     const struct slice *fields;         /* of 5.x updates */
@@ -138,7 +139,7 @@ void write_result_problem(struct request *request, const struct write_item *item
 
 /* Writes the reply of a result that did not fail, as an object; in bulk with "status". Returns: 0, TL_ERR_CORRUPT. */
 int write_result_write(struct request *request, const struct write_item *item, const struct write_result *result,
-                       const struct write_view *view, struct buf *buf) TL_MUST_USE;
+                       const struct write_reply_options *reply, struct buf *buf) TL_MUST_USE;
 
 /* Adds the Location header of a document that was created. */
 void write_location(struct request *request, const struct write_item *item, const struct write_result *result);

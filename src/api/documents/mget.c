@@ -19,8 +19,8 @@ enum { MGET_INLINE_ITEMS = 200, MGET_INLINE_BYTES = 512 * 1024 };
 enum { MGET_ITEM_STEPS = 500 }; /* of the account, in addition to the bytes written */
 
 struct mget {
-    struct doc_query defaults;
-    struct doc_query *items;
+    struct doc_get_params defaults;
+    struct doc_get_params *items;
     size_t count;
     size_t capacity;
     size_t next; /* to be read */
@@ -28,7 +28,7 @@ struct mget {
 
 /* --- Parsing ------------------------------------------------------------------------------------------------------ */
 
-static int add_query(struct request *request, struct mget *mget, const struct doc_query *query)
+static int add_query(struct request *request, struct mget *mget, const struct doc_get_params *query)
 {
     if (mget->count == MGET_ITEMS_MAX)
         return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d documents in a request", MGET_ITEMS_MAX);
@@ -49,7 +49,7 @@ static struct slice item_text(struct request *request, yyjson_val *value)
     return kept;
 }
 
-static int stored_fields_of(struct request *request, yyjson_val *value, struct doc_query *query)
+static int stored_fields_of(struct request *request, yyjson_val *value, struct doc_get_params *query)
 {
     size_t i, count;
     yyjson_val *item;
@@ -75,7 +75,7 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
 }
 
 /* 5.6 ignores a value that is no filter. */
-static int read_source(struct request *request, yyjson_val *value, struct doc_query *query)
+static int read_source(struct request *request, yyjson_val *value, struct doc_get_params *query)
 {
     if (!yyjson_is_num(value) && !yyjson_is_raw(value))
         return source_filter_json(request, value, &query->source);
@@ -84,7 +84,7 @@ static int read_source(struct request *request, yyjson_val *value, struct doc_qu
     return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", json_token(value));
 }
 
-static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_query *query)
+static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_get_params *query)
 {
     bool old = request->dialect == DIALECT_5;
     if (slice_is(name, "_index")) {
@@ -112,7 +112,7 @@ static int read_scalar(struct request *request, struct slice name, yyjson_val *v
 }
 
 static int read_member(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
-                       struct doc_query *query)
+                       struct doc_get_params *query)
 {
     struct slice name = json_slice(key);
     if (slice_is(name, "_source"))
@@ -132,7 +132,7 @@ static int read_docs(struct request *request, const struct json_doc *doc, yyjson
     size_t i, count, k, members;
     yyjson_val *item, *key, *value;
     json_arr_foreach (docs, i, count, item) {
-        struct doc_query query = mget->defaults;
+        struct doc_get_params query = mget->defaults;
         int r;
         if (!yyjson_is_obj(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
@@ -151,7 +151,7 @@ static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
     size_t i, count;
     yyjson_val *item;
     json_arr_foreach (ids, i, count, item) {
-        struct doc_query query = mget->defaults;
+        struct doc_get_params query = mget->defaults;
         if (yyjson_is_ctn(item) || yyjson_is_null(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "ids array element should only contain ids");
         query.id = item_text(request, item);
@@ -254,7 +254,7 @@ static int validate(struct request *request, const struct mget *mget)
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
-static void write_refused(struct request *request, const struct doc_query *query, const struct problem *problem)
+static void write_refused(struct request *request, const struct doc_get_params *query, const struct problem *problem)
 {
     struct json_writer writer;
     json_writer_init(&writer, &request->exchange->response);
@@ -279,9 +279,9 @@ static void write_refused(struct request *request, const struct doc_query *query
  * Writes an item's object. An item that names a type is shown as a typed request for it is: it has
  * a dialect of its own, and the request's stays as it is.
  */
-static int write_item(struct request *request, struct doc_query *query)
+static int write_item(struct request *request, struct doc_get_params *query)
 {
-    struct doc_found found;
+    struct doc_get_result found;
     struct problem problem;
     if (query->type.len > 0 && !slice_is(query->type, "_doc"))
         query->dialect = dialect_of_typed_call(request, query->index, query->type);

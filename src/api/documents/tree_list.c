@@ -55,7 +55,7 @@ static int read_ask(struct request *request, struct tree_ask *ask)
                               PAGE_MAX, ask->size);
     if (ask->after.len > 0 && ask->depth > 1)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[after] goes on with the listing of one directory: it goes with a [depth] of 1 only");
+                              "[after] continues the listing of one directory: it is allowed only with a [depth] of 1");
     return 0;
 }
 
@@ -198,7 +198,7 @@ static int check_there(struct request *request, const struct tree_ask *ask)
     if (r < 0)
         return r;
     return at ? 0
-              : request_refuse(request, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
+              : request_refuse(request, PROBLEM_PATH_MISSING, "nothing is at [%.*s] in [%.*s], nor below it",
                                SLICE_ARG(ask->path), SLICE_ARG(ask->index->name));
 }
 

@@ -48,7 +48,7 @@ int update_wrong_value(struct request *request, const struct json_doc *doc, yyjs
                         SLICE_ARG(json_slice(key)), json_token(value));
 }
 
-/* `known`: names apart by spaces. */
+/* `known`: names separated by spaces. */
 int update_unknown_field(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser,
                          struct slice known)
 {
@@ -67,7 +67,7 @@ int update_unknown_field(struct request *request, const struct json_doc *doc, yy
     return r;
 }
 
-/* The JSON text of a value, byte by byte as in the body. */
+/* Returns: the JSON text of a value, unchanged, in the body. */
 static struct slice raw_text(const struct json_doc *doc, yyjson_val *key)
 {
     size_t start = location_of_member(doc, key);
@@ -113,7 +113,7 @@ static int two_sources(struct request *request, const struct json_doc *doc, yyjs
     return r;
 }
 
-/* Where a member of a script goes; NULL for members that are no texts. */
+/* Returns: the field that holds a member of a script; NULL: the member is not a text. */
 static struct slice *script_member(struct write_update *update, struct slice name, enum dialect dialect)
 {
     if (slice_is(name, "source") || slice_is(name, "inline"))

@@ -19,7 +19,7 @@
 
 enum { TOKENS_MAX = 10000, FILTERS_MAX = 16, POSITION_GAP = 100 /* of an index, between two texts */ };
 
-/* Of the steps of an account: one token. */
+/* Steps of the request's account that a token takes. */
 enum { TOKEN_STEPS = 50 };
 
 struct analyze {
@@ -49,7 +49,7 @@ static int take_member(struct analyze *analyze, yyjson_val *key, yyjson_val *val
     struct slice name = json_slice(key);
     struct {
         const char *name;
-        yyjson_val **place;
+        yyjson_val **value;
         bool text, list, object;
     } members[] = {
         {"text", &analyze->text, true, true, false},           {"analyzer", &analyze->analyzer, true, false, false},
@@ -62,7 +62,7 @@ static int take_member(struct analyze *analyze, yyjson_val *key, yyjson_val *val
         if (!(members[i].text && yyjson_is_str(value)) && !(members[i].list && yyjson_is_arr(value)) &&
             !(members[i].object && yyjson_is_obj(value)))
             return refuse_kind(analyze, key, value);
-        *members[i].place = value;
+        *members[i].value = value;
         return 0;
     }
     bool nothing = yyjson_is_arr(value) && yyjson_arr_size(value) == 0;
@@ -178,7 +178,7 @@ static bool is_listed(struct slice name, const char *const *names)
     return *names != NULL;
 }
 
-/* What 7.10 has and we have not: it is refused as such, and not as a misspelling. */
+/* Components of 7.10 that this server lacks. They are refused as unsupported, not as misspelled. */
 static const char *const analyzers[] = {
     "arabic",  "armenian", "basque",     "bengali",   "brazilian", "bulgarian", "catalan",     "chinese",
     "cjk",     "czech",    "danish",     "dutch",     "english",   "estonian",  "fingerprint", "finnish",
@@ -264,7 +264,7 @@ static int refuse_component(struct analyze *analyze, const char *what, yyjson_va
                           analyze->index == NULL ? "global " : "", what, SLICE_ARG(name));
 }
 
-/* The members of an index's own section, and after them one of the request under a name that no other has. */
+/* Writes the members of a section of the index, then the component of the request under a name of its own. */
 static void write_section(struct json_writer *writer, const char *section, yyjson_val *own, yyjson_val *component)
 {
     size_t i, max;
@@ -460,13 +460,13 @@ static struct slice type_of(struct slice token)
     return analysis_is_ideograph(token) ? SLICE_LIT("<IDEOGRAPHIC>") : SLICE_LIT("<ALPHANUM>");
 }
 
-/* What a filter makes of one token: an analyzer of the keyword tokenizer and that filter gives none or one. */
+/* The result of a filter for one token. The analyzer, a keyword tokenizer and the filter, returns at most one. */
 struct filtered {
     struct slice text;
     bool there;
 };
 
-static bool keep(void *context, const struct analysis_token *token)
+static bool take_filtered(void *context, const struct analysis_token *token)
 {
     struct filtered *filtered = context;
     *filtered = (struct filtered){token->text, true};
@@ -483,7 +483,7 @@ static bool write_token(void *context, const struct analysis_token *token)
     for (size_t i = 0; i < out->filter_count; i++) {
         struct filtered filtered = {.there = false};
         if (text.len > 0)
-            analyzer_run(out->filters[i], text, request->arena, keep, &filtered);
+            analyzer_run(out->filters[i], text, request->arena, take_filtered, &filtered);
         if (text.len > 0 && !filtered.there)
             return true;
         text = text.len > 0 ? filtered.text : text;
@@ -531,7 +531,7 @@ static void write_text(struct output *out, struct slice text)
     out->base = out->position + 1 + (out->gap ? POSITION_GAP : 0);
 }
 
-static int tell(struct analyze *analyze, const struct analyzer *const *filters_of, size_t filter_count)
+static int reply_tokens(struct analyze *analyze, const struct analyzer *const *filters_of, size_t filter_count)
 {
     struct request *request = analyze->request;
     struct output out = {.analyze = analyze,
@@ -590,5 +590,5 @@ int handle_analyze(struct request *request)
         r = choose_field(analyze);
     else
         choose_default(analyze);
-    return r != 0 ? r : tell(analyze, custom ? chain : NULL, count);
+    return r != 0 ? r : reply_tokens(analyze, custom ? chain : NULL, count);
 }

@@ -281,7 +281,7 @@ static struct settings human_settings(struct request *request, const struct cata
 }
 
 /* Which parts of an index GET /index shows; 5.6 takes them in the path. */
-struct index_view {
+struct index_parts {
     const bool *include_type_name;
     bool flat_settings;
     bool include_defaults;
@@ -290,41 +290,41 @@ struct index_view {
     bool settings;
 };
 
-static void write_index(struct request *request, const struct catalog_index *index, const struct index_view *view,
+static void write_index(struct request *request, const struct catalog_index *index, const struct index_parts *parts,
                         struct json_writer *writer)
 {
     json_key_slice(writer, index->name);
     json_begin(writer, '{');
-    if (view->aliases) {
+    if (parts->aliases) {
         json_key(writer, "aliases");
         catalog_render_aliases(index, SLICE_LIT("*"), writer->buf);
         writer->comma = true;
     }
-    if (view->mappings) {
+    if (parts->mappings) {
         json_key(writer, "mappings");
-        index_render_mapping(index, view->include_type_name, writer->buf);
+        index_render_mapping(index, parts->include_type_name, writer->buf);
         writer->comma = true;
     }
-    if (view->settings) {
+    if (parts->settings) {
         struct settings settings = request->form.human ? human_settings(request, index) : *index->settings;
         json_key(writer, "settings");
-        settings_render(&settings, view->flat_settings, writer->buf);
+        settings_render(&settings, parts->flat_settings, writer->buf);
         writer->comma = true;
     }
-    if (view->include_defaults) {
+    if (parts->include_defaults) {
         json_key(writer, "defaults");
-        json_raw(writer, view->flat_settings ? SLICE_LIT("{\"index.refresh_interval\":\"1s\"}")
-                                             : SLICE_LIT("{\"index\":{\"refresh_interval\":\"1s\"}}"));
+        json_raw(writer, parts->flat_settings ? SLICE_LIT("{\"index.refresh_interval\":\"1s\"}")
+                                              : SLICE_LIT("{\"index\":{\"refresh_interval\":\"1s\"}}"));
     }
     json_end(writer, '}');
 }
 
 /* "_settings,_aliases" in the path of 5.6: which parts are wanted. 7.10 can only POST there. */
-static int read_features(struct request *request, struct index_view *view)
+static int read_features(struct request *request, struct index_parts *parts)
 {
     struct slice list = request_part(request, PART_METRIC);
     if (list.data == NULL) {
-        view->aliases = view->mappings = view->settings = true;
+        parts->aliases = parts->mappings = parts->settings = true;
         return 0;
     }
     if (request->dialect == DIALECT_7)
@@ -333,11 +333,11 @@ static int read_features(struct request *request, struct index_view *view)
         size_t len = slice_find_byte(list, ',');
         struct slice name = slice_make(list.data, len);
         if (slice_is(name, "_aliases") || slice_is(name, "_alias"))
-            view->aliases = true;
+            parts->aliases = true;
         else if (slice_is(name, "_mappings") || slice_is(name, "_mapping"))
-            view->mappings = true;
+            parts->mappings = true;
         else if (slice_is(name, "_settings"))
-            view->settings = true;
+            parts->settings = true;
         else
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No endpoint or operation is available at [%.*s]",
                                   SLICE_ARG(name));
@@ -350,24 +350,24 @@ int handle_index_get(struct request *request)
 {
     static const struct catalog_options options = {.allow_no_indices = true, .expand_open = true, .allow_closed = true};
     struct index_set set;
-    struct index_view view = {NULL};
+    struct index_parts parts = {NULL};
     struct json_writer writer;
     bool typed = false, local = false;
     int r = request_bool(request, "include_type_name", &typed);
     if (r != 0 || (r = request_bool(request, "local", &local)) != 0 ||
-        (r = request_bool(request, "flat_settings", &view.flat_settings)) != 0 ||
-        (r = request_bool(request, "include_defaults", &view.include_defaults)) != 0)
+        (r = request_bool(request, "flat_settings", &parts.flat_settings)) != 0 ||
+        (r = request_bool(request, "include_defaults", &parts.include_defaults)) != 0)
         return r;
     if (request_param(request, "include_type_name").data != NULL)
-        view.include_type_name = &typed;
-    if ((r = read_features(request, &view)) != 0 || (r = check_reserved_name(request)) != 0)
+        parts.include_type_name = &typed;
+    if ((r = read_features(request, &parts)) != 0 || (r = check_reserved_name(request)) != 0)
         return r;
     if ((r = index_set_read(request, &options, &set)) != 0)
         return r;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     for (size_t i = 0; i < set.count; i++)
-        write_index(request, set.targets[i].index, &view, &writer);
+        write_index(request, set.targets[i].index, &parts, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

@@ -15,7 +15,7 @@
 struct stats_metric {
     const char *name;   /* in the path */
     const char *member; /* in the reply */
-    const char *zeros;  /* NULL: those of enum figures_metric, which are in its order */
+    const char *zeros;  /* NULL: those of enum index_stats_metric, which are in its order */
 };
 
 static const struct stats_metric metrics[] = {
@@ -110,7 +110,7 @@ void stats_write_zeros(struct json_writer *writer, struct slice names)
 }
 
 static void write_metrics(struct json_writer *writer, const struct stats_wanted *wanted,
-                          const struct index_figures *numbers)
+                          const struct index_stats *numbers)
 {
     json_begin(writer, '{');
     for (size_t i = 0; i < METRIC_COUNT_ALL; i++) {
@@ -126,13 +126,12 @@ static void write_metrics(struct json_writer *writer, const struct stats_wanted 
             json_raw(writer, zeros);
             continue;
         }
-        index_figures_write(writer, (enum figures_metric)i, numbers);
+        index_stats_write(writer, (enum index_stats_metric)i, numbers);
     }
     json_end(writer, '}');
 }
 
-static void write_both(struct json_writer *writer, const struct stats_wanted *wanted,
-                       const struct index_figures *numbers)
+static void write_both(struct json_writer *writer, const struct stats_wanted *wanted, const struct index_stats *numbers)
 {
     json_key(writer, "primaries");
     write_metrics(writer, wanted, numbers);
@@ -156,9 +155,9 @@ static void write_seq_no(struct json_writer *writer, int64_t seq_no)
 }
 
 static void write_shards(struct request *request, struct json_writer *writer, const struct catalog_index *index,
-                         const struct stats_wanted *wanted, const struct index_figures *numbers)
+                         const struct stats_wanted *wanted, const struct index_stats *numbers)
 {
-    static const struct index_figures nothing = {0};
+    static const struct index_stats nothing = {0};
     json_key(writer, "shards");
     json_begin(writer, '{');
     for (uint32_t shard = 0; shard < index->shard_count && !writer->buf->overflow; shard++) {
@@ -206,8 +205,8 @@ static void write_indices(struct request *request, const struct index_set *set, 
     json_begin(writer, '{');
     for (size_t i = 0; i < set->count; i++) {
         const struct catalog_index *index = set->targets[i].index;
-        struct index_figures numbers = {0};
-        index_figures_add(request, index, &numbers);
+        struct index_stats numbers = {0};
+        index_stats_add(request, index, &numbers);
         json_key_slice(writer, index->name);
         json_begin(writer, '{');
         json_key(writer, "uuid");
@@ -230,12 +229,12 @@ static int write_stats(struct request *request)
     const struct stats_job *job = request->context;
     struct slice level = request_param(request, "level");
     struct json_writer writer;
-    struct index_figures all = {0};
+    struct index_stats all = {0};
     struct stats_wanted of_all = job->wanted;
     if (job->set.count == 0)
         of_all.metrics = 0; /* as in Elasticsearch, whose sum over no shard is empty */
     for (size_t i = 0; i < job->set.count; i++)
-        index_figures_add(request, job->set.targets[i].index, &all);
+        index_stats_add(request, job->set.targets[i].index, &all);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     reply_shards(&writer, index_set_copies(&job->set), index_set_primaries(&job->set));

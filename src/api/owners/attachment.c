@@ -344,8 +344,8 @@ int attachments_add(struct attachments *attachments, struct request *request, st
      * A client's host that is gone confirms no line any more: the next one is sent after a period,
      * so the lease has run out then.
      */
-    uint64_t silence_ms = attachment->period_us * (KEEPALIVES_IN_TTL - 1) / TL_MS;
-    exchange->silence_ms = silence_ms < INT32_MAX ? (uint32_t)silence_ms : INT32_MAX;
+    uint64_t tcp_user_timeout_ms = attachment->period_us * (KEEPALIVES_IN_TTL - 1) / TL_MS;
+    exchange->tcp_user_timeout_ms = tcp_user_timeout_ms < INT32_MAX ? (uint32_t)tcp_user_timeout_ms : INT32_MAX;
 
     pthread_mutex_lock(&attachments->lock);
     list_append(&attachments->list, &attachment->link);

@@ -191,9 +191,9 @@ static struct ranked *sorted(struct request *request, const struct lock_list *li
 /* The history before the start of the server, or beyond its limit, is not known. */
 static int refuse_too_old(struct request *request, tl_ts from)
 {
-    int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
-                           "what was locked before [%" PRIu64 "] is not known any more; asked for [%" PRIu64 "]", from,
-                           request->view.ts);
+    int r =
+        request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                       "the history of locks begins at [%" PRIu64 "]; asked for [%" PRIu64 "]", from, request->view.ts);
     problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, from);
     return r;
 }

@@ -158,7 +158,7 @@ int handle_lock(struct request *request)
     struct command *command = lock_command_new(&lock, &terms);
     arena_rewind(request->arena, mark);
     if (terms.timeout_us > 0)
-        request->exchange->ops->forget_body(request->exchange);
+        request->exchange->ops->release_body(request->exchange);
     return request_submit_all(request, command, lock_done);
 }
 
@@ -210,8 +210,8 @@ static int look_at(struct request *request, lock_list_taker *then)
     if (look.path.data != NULL && look.index.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
     if (request_param(request, "size").data != NULL && (size < 1 || size > SIZE_MAX_TOLD))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] is how many resources are told, from 1 to %d",
-                              SIZE_MAX_TOLD);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[size] is the number of resources in a response, from 1 to %d", SIZE_MAX_TOLD);
     return lock_list_read(request, &look, then);
 }
 

@@ -293,7 +293,7 @@ static const struct cat_column session_columns[] = {
     {"lock_count", "l,locks", "locks held", true, false},
     {"waiting_count", "w,waiting", "requests that wait for locks", true, false},
     {"transaction_count", "t,transactions", "open transactions", true, false},
-    {"ephemeral_count", "d,documents", "documents that live with it", true, false},
+    {"ephemeral_count", "d,documents", "ephemeral documents", true, false},
 };
 
 static int cat_sessions(struct request *request, struct slice body)

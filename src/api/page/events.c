@@ -529,7 +529,7 @@ static void open_stream(struct request *request)
     exchange->status = 200;
     exchange->content_type = "text/event-stream; charset=UTF-8";
     exchange->timestamp = journal_stable(request->api->journal);
-    exchange->silence_ms = SILENCE_MS;
+    exchange->tcp_user_timeout_ms = SILENCE_MS;
     reply_header(request, "Cache-Control", SLICE_LIT("no-store"));
     request_count(request);
     exchange->ops->stream_open(exchange);

@@ -375,7 +375,7 @@ static int read_owner(struct request *request)
         request->transaction = part;
     if (request->transaction.len > 0 && params_barred(request->route->params, "transaction"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "request [%.*s] cannot be part of a transaction: what it changes takes effect at once",
+                              "request [%.*s] cannot be part of a transaction: its changes take effect at once",
                               SLICE_ARG(request->exchange->path));
     return 0;
 }
@@ -491,5 +491,5 @@ void api_handle(struct api *api, struct exchange *exchange)
     request->parts = no_parts;
     exchange->api_context = request;
     request->begun_us = clock_boot_us();
-    request_settle(request, dispatch(request));
+    request_finish(request, dispatch(request));
 }

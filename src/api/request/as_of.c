@@ -78,9 +78,9 @@ static int refuse(struct request *request)
     bool counts = handler == handle_cat_count || handler == handle_cat_indices || handler == handle_stats;
     if (!reads)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
+                              "[timestamp] and [as_of] are parameters of reads: the past cannot be changed");
     return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "[timestamp] and [as_of] are not for [%.*s], which tells of the present only%s",
+                          "[timestamp] and [as_of] are not for [%.*s], which reports only the current state%s",
                           SLICE_ARG(request->exchange->path),
                           counts ? "; [_count] counts the documents of the past" : "");
 }
@@ -109,7 +109,7 @@ static int read_within(struct request *request)
     if (is_one_of(handler, unguarded, COUNT_OF(unguarded)))
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[%.*s] cannot be read in an update transaction: no lock keeps what it tells as it is; read it outside, "
+            "[%.*s] cannot be read in an update transaction: no lock keeps its response unchanged; read it outside, "
             "or in a query transaction",
             SLICE_ARG(request->exchange->path));
     return request_read(request, catalog_lock(request), 1, handler);
@@ -121,7 +121,7 @@ static int refuse_apart(struct request *request)
     request_handler *handler = request->route->handler;
     if (is_one_of(handler, present, COUNT_OF(present)))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] tells of the present only, and of no transaction: [transaction] is not for it",
+                              "[%.*s] reports only the current state, outside of transactions: leave [transaction] out",
                               SLICE_ARG(request->exchange->path));
     if (request_param(request, "transaction").data != NULL && is_one_of(handler, elsewhere, COUNT_OF(elsewhere)))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,

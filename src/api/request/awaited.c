@@ -34,7 +34,7 @@ static int wait_over(struct request *request)
     struct awaited *awaited = request->awaited;
     tl_ts stable = journal_stable(request->api->journal);
     request->awaited = NULL;
-    request_clock(request);
+    request_start_timer(request);
     if (stable >= awaited->ts)
         return awaited->then(request);
     if (!atomic_load(&request->abandoned) && clock_boot_us() < awaited->follower.until_us)

@@ -107,7 +107,8 @@ static int check_effect(struct request *request, bool reach, bool read)
                               "a transaction reads at its own timestamp: [" READ_PARAM "] is not allowed with it");
     if (read && (request_param(request, "timestamp").data != NULL || request_param(request, "as_of").data != NULL))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[timestamp] and [as_of] name what is read: [" READ_PARAM "] is not allowed with them");
+                              "[timestamp] and [as_of] determine the state that is read: [" READ_PARAM
+                              "] is not allowed with them");
     return 0;
 }
 

@@ -127,7 +127,7 @@ static void settle(struct list *answers, bool reached)
         struct request *request = answer->request;
         list_remove(&answer->link);
         request->written_ts = 0;
-        request_settle(request, reached ? REQUEST_DONE : refuse_unreached(request, answer->ts));
+        request_finish(request, reached ? REQUEST_DONE : refuse_unreached(request, answer->ts));
     }
 }
 
@@ -245,11 +245,13 @@ static void log_failure(struct question *question, bool closing)
         return;
     question->failing = fails;
     if (fails)
-        log_warning("the host at %.*s cannot be asked what it has applied; answers of writes wait for its heartbeats: "
+        log_warning("the host at %.*s does not answer up to which position it has applied the log; responses of writes "
+                    "wait for its heartbeats: "
                     "%s",
                     SLICE_ARG(call->address), call->error);
     else
-        log_info("the host at %.*s can be asked again what it has applied", SLICE_ARG(call->address));
+        log_info("the host at %.*s answers again up to which position it has applied the log",
+                 SLICE_ARG(call->address));
 }
 
 static void question_done(struct host_call *call)

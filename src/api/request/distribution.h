@@ -2,7 +2,7 @@
 /*
  * In a cluster: writes that are answered only when other hosts have applied them (consistency.h).
  *
- *     command completed ─▶ distribution_hold() ─▶ hosts answer ─▶ request_settle() ─▶ reply
+ *     command completed ─▶ distribution_hold() ─▶ hosts answer ─▶ request_finish() ─▶ reply
  *
  * A write is committed when its command completes; only its answer is held back. The hosts that are
  * not known to have its timestamp are asked, by GET /_cluster/hosts/{name}/_timestamp with
@@ -40,7 +40,7 @@ void distribution_record(struct request *request, const struct command *command)
 
 /*
  * Holds the request's answer back if it has written and not all hosts within reach have that.
- * Returns: true: the request is settled later, by request_settle().
+ * Returns: true: the request is settled later, by request_finish().
  */
 bool distribution_hold(struct request *request);
 

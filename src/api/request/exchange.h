@@ -36,7 +36,7 @@ struct response_header {
 
 struct exchange;
 
-struct server_figures {
+struct server_stats {
     uint64_t connections;
     uint64_t connections_max;
     uint64_t accepted; /* connections, since the start */
@@ -50,8 +50,8 @@ struct server_figures {
 struct exchange_ops {
     /* Returns: the value of a request header (first one, name in any case), data NULL when absent. */
     struct slice (*header)(struct exchange *exchange, const char *name);
-    /* Gives the request's body back, which is not looked at again: for exchanges that may wait for long. */
-    void (*forget_body)(struct exchange *exchange);
+    /* Frees the request body, which is not read again: for exchanges that may wait for long. */
+    void (*release_body)(struct exchange *exchange);
     void (*respond)(struct exchange *exchange);
     void (*stream_open)(struct exchange *exchange);
     void (*stream_write)(struct exchange *exchange, struct slice bytes);
@@ -61,7 +61,7 @@ struct exchange_ops {
     /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: it is unknown. */
     size_t (*peer)(struct exchange *exchange, char *to, size_t room);
     /* Returns statistics of the exchange's server. NULL: they are unknown. */
-    void (*server)(struct exchange *exchange, struct server_figures *ret_figures);
+    void (*server)(struct exchange *exchange, struct server_stats *ret_stats);
 };
 
 struct exchange {
@@ -73,13 +73,13 @@ struct exchange {
     struct slice method_name; /* as sent */
     struct slice path;        /* as sent, percent escapes included, without the query */
     struct slice query;       /* after the '?', as sent; data NULL: no '?' */
-    struct slice body;        /* whole; empty: none, or forgotten */
+    struct slice body;        /* whole; empty: none, or released */
     bool local;               /* from this host itself, and by its headers neither from a browser nor through a proxy */
-    bool lone; /* the calling thread may wait until it is durable: no other request waits for the thread */
+    bool may_block; /* the calling thread may wait until it is durable: no other request waits for the thread */
 
     /* The response. */
     int status;
-    uint32_t silence_ms; /* stream: it breaks when sent data is not acknowledged for longer; 0: when TCP gives up */
+    uint32_t tcp_user_timeout_ms;    /* of a stream (RFC 5482); 0: the default of the system */
     const char *content_type;        /* static or in the arena; NULL: application/json; charset=UTF-8 */
     tl_ts timestamp;                 /* for Tidelock-Timestamp; 0: the current stable timestamp, set by the api */
     struct response_header *headers; /* room for RESPONSE_HEADERS_MAX in the arena; NULL: none */

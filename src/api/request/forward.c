@@ -132,7 +132,7 @@ static void forwarded(struct host_call *call)
     }
     if (result != REQUEST_DONE)
         buf_clear(&request->exchange->response);
-    request_settle(request, result);
+    request_finish(request, result);
 }
 
 /*
@@ -242,7 +242,7 @@ static void answered(struct host_call *call)
     buf_deinit(&question->reply);
     if (--asking->pending > 0)
         return;
-    request_clock(request);
+    request_start_timer(request);
     int pending = request_work_short(request, asking->then);
     INSIST(pending == REQUEST_PENDING);
 }

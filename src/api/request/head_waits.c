@@ -39,7 +39,7 @@ static int wait_over(struct request *request)
 {
     struct head_wait *wait = request->head_wait;
     request->head_wait = NULL;
-    request_clock(request);
+    request_start_timer(request);
     if (wait->outcome == HEAD_REACHED)
         return wait->then(request);
     if (wait->outcome == HEAD_STOPPING)

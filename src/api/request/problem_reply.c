@@ -248,7 +248,7 @@ void problem_from_code(struct problem *ret_problem, struct arena *arena, int cod
 {
     switch (code) {
     case TL_ERR_NO_SPACE:
-        problem_set(ret_problem, arena, PROBLEM_DISK_FULL, "no space left for writing; reads go on");
+        problem_set(ret_problem, arena, PROBLEM_DISK_FULL, "no space left for writing; reads are served");
         break;
     case TL_ERR_STOPPED: problem_set(ret_problem, arena, PROBLEM_STOPPING, "the server is stopping"); break;
     default: problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "%s", error_text(code)); break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies: what goes into exchange->response, and how it looks at the end.
+ * Replies: writing exchange->response, and its final form.
  *
  *     struct json_writer w;
  *     reply_begin(request, 200, &w);
@@ -29,12 +29,12 @@ int reply_empty(struct request *request, int status);
 /* {"acknowledged":true}. Returns: REQUEST_DONE. */
 int reply_acknowledged(struct request *request);
 
-/*
- * The last touch, before the exchange responds: filter_path, pretty, YAML, content type. Called by request_settle()
- * alone.
- */
-/* Whether reply_finish() will take longer than a thread that others wait for should. */
+/* Returns: whether reply_finish() takes too long for a thread that other requests wait for. */
 bool reply_takes_long(const struct request *request);
+/*
+ * Brings the response into its final form: filter_path, pretty, YAML, content type. Called by request_finish() alone,
+ * before the exchange responds.
+ */
 void reply_finish(struct request *request);
 
 /* "_shards": {"total", "successful", "failed"} as a member of the object being written. */

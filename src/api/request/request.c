@@ -397,7 +397,7 @@ struct command_submission {
     bool takes_refusals;
 };
 
-void request_clock(struct request *request)
+void request_start_timer(struct request *request)
 {
     struct account *account = &request->account;
     uint64_t time_us = request->api->options.request_us;
@@ -410,7 +410,7 @@ static void command_done(struct command *command)
     struct command_submission *submission = command->context;
     struct request *request = submission->request;
     journal_waiter_completed(&request->waiter);
-    request_clock(request);
+    request_start_timer(request);
     request->exchange->timestamp = command->ts;
     distribution_record(request, command);
     int result;
@@ -424,7 +424,7 @@ static void command_done(struct command *command)
         request->problem = command->problem;
         result = REQUEST_REFUSED;
     }
-    request_settle(request, result);
+    request_finish(request, result);
     command_free(command);
 }
 
@@ -483,7 +483,7 @@ static int submit(struct request *request, struct command *command, struct comma
     if (changes_the_past(request) && !command_is(command->type, COMMAND_UNLOGGED)) {
         command_free(command);
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
+                              "[timestamp] and [as_of] are parameters of reads: the past cannot be changed");
     }
     if (command_is(command->type, COMMAND_DDL))
         fill_change(request, command);
@@ -496,7 +496,7 @@ static int submit(struct request *request, struct command *command, struct comma
     command->waiter = &request->waiter;
     request->on_worker = false; /* the completion runs on a thread that others wait for */
     request_watch(request);
-    journal_submit(request->api->journal, command, request->exchange->lone);
+    journal_submit(request->api->journal, command, request->exchange->may_block);
     return REQUEST_PENDING;
 }
 
@@ -569,7 +569,7 @@ void request_look_again(struct request *request)
     request_set_stable_view(request);
     request_catalog(request);
     pin_view(request);
-    request_clock(request);
+    request_start_timer(request);
 }
 
 static int work(struct request *request, request_handler *then, enum work_kind kind)
@@ -639,7 +639,7 @@ void request_end_stream(struct request *request)
 
 static int request_enter_handler(struct request *request)
 {
-    request_clock(request);
+    request_start_timer(request);
     return as_of_handle(request);
 }
 
@@ -684,15 +684,16 @@ static bool is_miss(const struct request *request)
 }
 
 /* Whether this host holds its lease is checked after the view was taken, not before. */
-void request_settle(struct request *request, int result)
+void request_finish(struct request *request, int result)
 {
     if (result == REQUEST_PENDING)
         return;
     struct api *api = request->api;
     if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) &&
         !journal_serves(api->journal))
-        result = request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
-                                "this host is out of the cluster, or about to be: what it has may be old; ask another");
+        result =
+            request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
+                           "this host is out of the cluster, or about to be: its data may be stale; ask another host");
     if (result == REQUEST_DONE && distribution_hold(request))
         return;
     if (result < 0)

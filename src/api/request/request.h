@@ -15,19 +15,19 @@
  *                                  caller's own, within the call
  *   request_work(),                a worker
  *   request_work_short()
- *   txn_queue_enter() that returns      the owner of the request before it, whose request_settle()
+ *   txn_queue_enter() that returns      the owner of the request before it, whose request_finish()
  *   false                          hands it to a worker
  *   request_park(), with a list    the thread that takes it off the list: followers (_changes,
  *   under a lock                   Tidelock-After), head_waits (reads of the newest state),
  *                                  events (the page), tasks (_tasks/{id}); it may call
  *                                  request_work()
- *   request_settle() that holds    the distribution's thread, which settles the request once
+ *   request_finish() that holds    the distribution's thread, which settles the request once
  *   the answer (distribution.h)    more
  *   task_start() of a call that    the task's thread (_reindex, by-query calls)
  *   waits
  *   stream_open() with an          the attachment; the thread that takes it off its list
  *   attachment
- *   request_settle(),              src/http: the request does not exist any more
+ *   request_finish(),              src/http: the request does not exist any more
  *   request_end_stream()
  *
  * Other threads than the owner. A connection's end is reported at any time between, by
@@ -61,7 +61,7 @@
 #include "json/json.h"
 #include "store/view.h"
 
-/* The outcome of a handler, a completion or a worker; processed by request_settle(). Fatal codes are negative. */
+/* The outcome of a handler, a completion or a worker; processed by request_finish(). Fatal codes are negative. */
 enum request_result {
     REQUEST_DONE = 0,     /* the response is in the exchange */
     REQUEST_PENDING = 1,  /* another thread owns the request now; the caller must not access it any more */
@@ -323,12 +323,12 @@ void request_end_stream(struct request *request);
  * Processing of the request begins, or continues after a wait for another request: its time counts
  * from now. Not for one that has changed something, whose response is wanted however long it takes.
  */
-void request_clock(struct request *request);
+void request_start_timer(struct request *request);
 
 /* Counts it, with its status and the time it took so far. Requires: once. */
 void request_count(const struct request *request);
 
 /* Acts on what a handler returned. The request is gone afterwards. Called by handlers never. */
-void request_settle(struct request *request, int result);
+void request_finish(struct request *request, int result);
 
 #endif

@@ -130,7 +130,7 @@ static void open_account(struct request *request)
     account->flags[ACCOUNT_FLAG_CANCELLED] = &request->cancelled;
     account->flags[ACCOUNT_FLAG_STOPPED] = searches_cancelled(request->api->searches);
     account->clock_us = clock_boot_us;
-    request_clock(request);
+    request_start_timer(request);
 }
 
 int request_budget_admit(struct request *request)

@@ -48,7 +48,7 @@ int request_name_read(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[" HEADER
                               "] is for writes outside of transactions: leave the header out; [GET /_transaction/{id}] "
-                              "tells the outcome of a commit, and a commit may be repeated");
+                              "returns the outcome of a commit, and a commit may be repeated");
     request->named = (struct write_request){.id = id, .hash = hash_of(request->exchange)};
     return 0;
 }

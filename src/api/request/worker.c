@@ -59,7 +59,7 @@ static void work(struct workers *workers, enum work_kind kind)
     struct request *request;
     while ((request = workers_take(workers, kind)) != NULL) {
         request->on_worker = true;
-        request_settle(request, request->next(request));
+        request_finish(request, request->next(request));
     }
 }
 

@@ -48,7 +48,7 @@ static int reply_page(struct request *request, struct scroll_job *job, struct se
     struct search_call *call = &job->keep->call;
     unsigned shards = call->shard_count;
     bool as_int = call->total_as_int;
-    if (call->old && result->hit_count == 0 && job->id.data != NULL)
+    if (call->legacy_1x && result->hit_count == 0 && job->id.data != NULL)
         call->shard_count = 0; /* 1.x: no shard had anything left */
     call->total_as_int = as_int || job->total_as_int;
     request->found_nothing = search_result_is_empty(result) && job->id.data == NULL;
@@ -144,7 +144,7 @@ static int first_page(struct request *request)
     job->keep->call.context.no_types = request->form.compatible_8;
     if (r == 0)
         r = check_page(request, job);
-    if (r == 0 && job->keep->call.old && job->keep->call.search.size > 0) {
+    if (r == 0 && job->keep->call.legacy_1x && job->keep->call.search.size > 0) {
         int64_t pages = (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
         job->keep->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
     }

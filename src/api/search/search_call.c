@@ -314,7 +314,7 @@ static int read_search_type(struct request *request, struct search_call *call, b
     }
     if (!slice_is(type, "scan") || !scroll)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]", SLICE_ARG(type));
-    call->old = call->search.scan = true;
+    call->legacy_1x = call->search.scan = true;
     return 0;
 }
 

@@ -31,7 +31,7 @@ struct search_call {
     bool total_as_int;             /* rest_total_hits_as_int */
     bool typed_keys;
     bool whole;                    /* allow_partial_search_results=false: a search that times out fails */
-    bool old;                      /* search_type=scan */
+    bool legacy_1x;                /* search_type=scan */
 };
 
 /* Begins a call: index, types and routing of the request, options of index expressions. Returns: 0,

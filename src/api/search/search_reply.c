@@ -10,7 +10,7 @@ void search_write_shards(struct json_writer *writer, const struct search_call *c
     json_u64(writer, call->shard_count);
     json_key(writer, "successful");
     json_u64(writer, call->shard_count);
-    if (!call->old) {
+    if (!call->legacy_1x) {
         json_key(writer, "skipped");
         json_u64(writer, 0);
     }
@@ -22,7 +22,7 @@ void search_write_shards(struct json_writer *writer, const struct search_call *c
 static void write_total(struct json_writer *writer, const struct search_call *call, const struct search_result *result)
 {
     bool untracked = call->search.track_total_hits == TOTAL_HITS_NONE;
-    bool number = call->total_as_int || call->dialect == DIALECT_5 || call->old;
+    bool number = call->total_as_int || call->dialect == DIALECT_5 || call->legacy_1x;
     if (untracked && !number)
         return;
     json_key(writer, "total");
@@ -42,7 +42,7 @@ static void write_max_score(struct json_writer *writer, const struct search_call
                             const struct search_result *result)
 {
     json_key(writer, "max_score");
-    if (call->old || call->context.index_count == 0 || (call->dialect == DIALECT_5 && call->search.size == 0)) {
+    if (call->legacy_1x || call->context.index_count == 0 || (call->dialect == DIALECT_5 && call->search.size == 0)) {
         json_raw(writer, SLICE_LIT("0.0"));
     } else if (result->has_max_score && call->search.size != 0) {
         struct buf text = BUF_INIT(64);

@@ -56,7 +56,7 @@ struct search_keep {
     struct arena arena;
     struct search_call call;      /* of a scroll: the whole search; of a point in time: indices, catalog and view */
     struct search_cursor *cursor; /* of a scroll */
-    bool old;                     /* begun by search_type=scan: replies as 1.7 */
+    bool legacy_1x;               /* begun by search_type=scan: replies as 1.7 */
     struct slice transaction;     /* that opened it, and with which it ends; empty: none; in its arena */
     struct overlay *overlay;      /* what that had written by then, referenced; NULL: nothing */
     pthread_mutex_t busy;

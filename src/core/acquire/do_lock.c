@@ -140,6 +140,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
 
 int core__do_lock(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_LOCK);
     struct requester requester;
     bool granted;
     if (!find_requester(core, command, &requester))
@@ -251,6 +252,7 @@ static int release_target(struct core *core, struct command *command, struct ses
 
 int core__do_unlock(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_UNLOCK);
     struct lock_command *lock = &command->lock;
     bool released;
     int r = 0;
@@ -359,6 +361,7 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
 
 int core__do_txn_lock(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TXN_LOCK);
     struct txn *txn =
         txn__find(core, command->owner.transaction, command->owner.session, &command->arena, &command->problem);
     if (txn == NULL)

@@ -291,10 +291,10 @@ static int check_existence(struct core *core, struct command *command, const str
     if (r != 0)
         return end_probe(command, &view, from);
     if (!rename->document && !rename->directory)
-        return refuse_rename(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it",
+        return refuse_rename(command, PROBLEM_PATH_MISSING, "nothing is at [%.*s] in [%.*s], nor below it",
                              SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
-        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
+        return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing is below it",
                              SLICE_ARG(shown(command, from)));
     r = check_seq_no(command, index, &view);
     if (r != 0)
@@ -453,6 +453,7 @@ static int rename_directory(struct core *core, struct command *command, struct t
 
 int core__do_places_watch(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_PLACES_WATCH);
     struct places_command *places = &command->places;
     struct problem ignored = {0};
     const struct catalog_alias *alias;
@@ -554,6 +555,7 @@ static bool is_within_limits(struct core *core, struct command *command, const s
 
 int core__do_rename(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_RENAME);
     const struct command_owner *owner = &command->owner;
     const struct catalog_index *index;
     struct session *session = NULL;

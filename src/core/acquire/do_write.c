@@ -3,6 +3,7 @@
  * The WRITE command. It runs its items at once if nothing can block it, otherwise it acquires locks
  * first.
  */
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/request_outcome.h"
 #include "core/documents/write.h"
@@ -54,6 +55,7 @@ static bool needs_owners(const struct core *core, const struct command *command)
 
 int core__do_write(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE);
     make_results(command);
     int r = request_outcome__find(core, command);
     if (r != REQUEST_OUTCOME_NONE)

@@ -2,6 +2,7 @@
 /* Aliases: their bodies, and the command that changes them. */
 #include "core/catalog/alias.h"
 
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
@@ -411,6 +412,7 @@ static int act_all(struct core *core, struct changes *changes, struct command *c
 
 int core__do_aliases_update(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_ALIASES_UPDATE);
     struct changes changes = {MAP_INIT};
     int r = act_all(core, &changes, command);
 

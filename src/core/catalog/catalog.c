@@ -27,8 +27,10 @@ struct catalog_counters *catalog__counters_new(void)
 
 struct catalog_counters *catalog__counters_ref(struct catalog_counters *counters)
 {
-    if (counters != NULL)
-        atomic_fetch_add_explicit(&counters->refs, 1, memory_order_relaxed);
+    if (counters == NULL)
+        return NULL;
+    size_t before = atomic_fetch_add_explicit(&counters->refs, 1, memory_order_relaxed);
+    REQUIRE(before > 0);
     return counters;
 }
 
@@ -87,7 +89,8 @@ static struct catalog_body *body_unref(struct catalog_body *body)
 
 static struct catalog_node *node_ref(struct catalog_node *node)
 {
-    atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
+    size_t before = atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
+    REQUIRE(before > 0);
     return node;
 }
 
@@ -393,6 +396,7 @@ static void renew_aliases(const struct catalog *catalog)
 
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     renew_aliases(catalog);
     const struct alias_table *table = catalog->aliases;
     size_t low = 0, high = table->count, end;
@@ -539,6 +543,7 @@ struct catalog *catalog__new(void)
 {
     struct catalog *catalog = mem_zalloc(sizeof(*catalog));
 
+    catalog->magic = CATALOG_MAGIC;
     atomic_init(&catalog->refs, 1);
     catalog->aliases = alias_table_new(0);
     return catalog;
@@ -546,6 +551,7 @@ struct catalog *catalog__new(void)
 
 struct catalog *catalog_ref(struct catalog *catalog)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     renew_aliases(catalog);
     size_t before = atomic_fetch_add_explicit(&catalog->refs, 1, memory_order_relaxed);
     REQUIRE(before > 0);
@@ -554,8 +560,10 @@ struct catalog *catalog_ref(struct catalog *catalog)
 
 void catalog_unref(struct catalog *catalog)
 {
+    REQUIRE(catalog == NULL || catalog->magic == CATALOG_MAGIC);
     if (catalog == NULL || !drop_ref(&catalog->refs))
         return;
+    magic_clear(&catalog->magic);
     for (size_t i = 0; i < catalog->count; i++)
         node_unref(catalog->by_name[i]);
     mem_free(catalog->by_name);
@@ -569,9 +577,11 @@ void catalog_unref(struct catalog *catalog)
 /* Returns: a copy that shares all parts, with capacity for one more index. */
 static struct catalog *share_all(const struct catalog *old)
 {
+    REQUIRE(old->alias_changes.count == 0); /* the copy has the table of aliases of the old one */
     struct catalog *catalog = mem_zalloc(sizeof(*catalog));
     size_t bytes = old->count * sizeof(struct catalog_node *);
 
+    catalog->magic = CATALOG_MAGIC;
     atomic_init(&catalog->refs, 1);
     catalog->count = old->count;
     catalog->capacity = old->count + 1;
@@ -583,7 +593,6 @@ static struct catalog *share_all(const struct catalog *old)
     }
     atomic_fetch_add_explicit(&old->aliases->refs, 1, memory_order_relaxed);
     catalog->aliases = old->aliases;
-    catalog->alias_changes = old->alias_changes;
     for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++) {
         catalog->objects[kind] = old->objects[kind];
         if (catalog->objects[kind] != NULL)
@@ -622,6 +631,7 @@ static size_t position_by_number(const struct catalog *catalog, uint32_t number)
 
 const struct catalog_index *catalog_index(const struct catalog *catalog, struct slice name)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     size_t position = position_by_name(catalog, name);
 
     return position < catalog->count && slice_equal(catalog->by_name[position]->index.name, name)
@@ -640,6 +650,7 @@ static const struct catalog_node *node_by_number(const struct catalog *catalog, 
 
 const struct catalog_index *catalog_index_by_number(const struct catalog *catalog, uint32_t number)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     const struct catalog_node *node = node_by_number(catalog, number);
 
     return node == NULL ? NULL : &node->index;
@@ -647,6 +658,7 @@ const struct catalog_index *catalog_index_by_number(const struct catalog *catalo
 
 size_t catalog_index_count(const struct catalog *catalog)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     return catalog->count;
 }
 

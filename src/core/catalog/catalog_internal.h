@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 
 struct catalog_counters {
@@ -74,7 +75,10 @@ struct object_table {
     size_t count;
 };
 
+#define CATALOG_MAGIC MAGIC('C', 'a', 't', 'a')
+
 struct catalog {
+    uint32_t magic; /* CATALOG_MAGIC */
     atomic_size_t refs;
     struct catalog_node **by_name; /* owns a reference to each node */
     struct catalog_node **by_number;

@@ -106,6 +106,7 @@ int catalog_find_any(const struct catalog *catalog, struct slice name, bool writ
                      struct arena *arena, const struct catalog_index **ret_index,
                      const struct catalog_alias **ret_alias, struct problem *ret_problem)
 {
+    REQUIRE(ret_index != NULL && ret_alias != NULL && ret_problem != NULL);
     const struct catalog_index *index = catalog_index(catalog, name);
     const struct catalog_alias *alias = NULL;
 
@@ -416,6 +417,7 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                     enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
                     struct problem *ret_problem)
 {
+    REQUIRE(options != NULL && ret_targets != NULL && ret_count != NULL);
     struct name_resolver work = {catalog,     options, dialect, arena,
                                  ret_problem, NULL,    false,   slice_find_byte(expression, ',') < expression.len};
     const struct catalog_index *index = catalog_index(catalog, expression);

@@ -198,6 +198,7 @@ void catalog__put_index(struct catalog **catalog, const struct catalog_index_spe
 
 void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store_batch *batch)
 {
+    REQUIRE(*catalog != NULL && batch != NULL);
     char key[INDEX_KEY_BYTES];
 
     store_batch_delete(batch, SPACE_CATALOG, index_key(key, 'i', number));
@@ -297,6 +298,7 @@ static int load_letter(const struct view *view, char letter, int kind, struct ca
 
 int catalog_load(const struct view *view, struct catalog **ret_catalog)
 {
+    REQUIRE(view->store != NULL && ret_catalog != NULL);
     tl_cleanup(catalog_unrefp) struct catalog *catalog = catalog__new();
     int r = load_letter(view, 'i', -1, &catalog);
 

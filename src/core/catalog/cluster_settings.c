@@ -111,7 +111,7 @@ static int check_level(const struct setting *setting, struct arena *arena, struc
     if ((text.len == 3 && strncasecmp(text.data, "off", 3) == 0) ||
         (text.len == 5 && strncasecmp(text.data, "fatal", 5) == 0))
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "[%.*s] cannot be [%.*s]: errors are always told, [ERROR] is the least", SLICE_ARG(setting->key),
+                    "[%.*s] cannot be [%.*s]: errors are always logged, [ERROR] is the least", SLICE_ARG(setting->key),
                     SLICE_ARG(text));
     else
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Unknown level constant [%.*s].", SLICE_ARG(text));

@@ -13,6 +13,7 @@
  */
 #include <stdarg.h>
 
+#include "base/check.h"
 #include "base/map.h"
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
@@ -626,6 +627,7 @@ static int read_body(struct core *core, struct command *command, yyjson_val **re
 
 int core__do_index_template_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_INDEX_TEMPLATE_PUT);
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
     struct json_writer writer;
     struct parts parts;
@@ -676,6 +678,7 @@ static int check_component(struct core *core, struct command *command, yyjson_va
 
 int core__do_component_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_COMPONENT_PUT);
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
     struct json_writer writer;
     struct parts parts;
@@ -725,6 +728,7 @@ static void refuse_missing(struct command *command)
 
 int core__do_index_template_delete(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_INDEX_TEMPLATE_DELETE);
     if (!drop_matching(core, command, CATALOG_INDEX_TEMPLATES))
         refuse_missing(command);
     return 0;
@@ -750,6 +754,7 @@ static bool uses(yyjson_val *body, struct slice pattern, struct map *used)
 
 int core__do_component_delete(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_COMPONENT_DELETE);
     struct buf templates = BUF_INIT(BUF_UNLIMITED), components = BUF_INIT(BUF_UNLIMITED);
     struct map used = MAP_INIT;
     size_t position = 0;

@@ -42,7 +42,7 @@ int counter_decode(struct slice value, struct counter_record *ret_record)
     uint64_t next_seq_no;
 
     if (!slice_take_u64be(&value, &record.ts) || !slice_take_varint(&value, &next_seq_no) ||
-        !slice_take_varint(&value, &record.documents))
+        !slice_take_varint(&value, &record.documents) || next_seq_no > INT64_MAX)
         return tl_trace(TL_ERR_CORRUPT);
     record.next_seq_no = (int64_t)next_seq_no;
     *ret_record = record;
@@ -207,6 +207,7 @@ static void publish(struct counter *counter)
 
 bool counters__commit(struct counters *counters, struct store_batch *batch, tl_ts ts)
 {
+    REQUIRE(counters->next_index >= counters->next_index_before);
     bool any = counters->dirty_count > 0;
 
     for (size_t i = 0; i < counters->dirty_count; i++) {
@@ -234,6 +235,7 @@ bool counters__commit(struct counters *counters, struct store_batch *batch, tl_t
 
 void counters__rollback(struct counters *counters)
 {
+    REQUIRE(counters->next_index >= counters->next_index_before);
     for (size_t i = 0; i < counters->dirty_count; i++) {
         struct counter *counter = counters->dirty[i];
         INSIST(counter->dirty);
@@ -261,7 +263,7 @@ static int open_next_index(struct counters *counters, struct store *store)
         return tl_trace(r);
     if (r == 0) {
         struct slice bytes = value.bytes;
-        bool sound = slice_take_varint(&bytes, &next) && next <= UINT32_MAX;
+        bool sound = slice_take_varint(&bytes, &next) && next > 0 && next <= UINT32_MAX;
         store_value_release(&value);
         if (!sound)
             return tl_trace(TL_ERR_CORRUPT);
@@ -296,6 +298,7 @@ static int open_one(void *context, struct slice key, struct slice value)
 
 int counters__open(struct counters *counters, struct store *store, tl_ts *ret_last_ts)
 {
+    REQUIRE(counters->count == 0 && counters->dirty_count == 0);
     struct opening work = {counters, 0};
     int r = store_each(store, SPACE_CATALOG, TL_TS_MAX, SLICE_LIT("n"), SLICE_LIT("o"), open_one, &work);
 

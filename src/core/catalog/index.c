@@ -567,6 +567,7 @@ struct index_plan index__plan_auto(struct core *core, struct slice name, struct 
 
 int core__do_index_create(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_INDEX_CREATE);
     const struct index_command *index = &command->index;
     struct index_draft draft;
     struct arena *arena = &command->arena;
@@ -620,6 +621,7 @@ int index__check_block(const struct catalog_index *index, bool removal, struct a
 
 int core__do_index_delete(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_INDEX_DELETE);
     const struct catalog_index *index = named_index(core, command);
 
     if (index != NULL && index__check_block(index, true, &command->arena, &command->problem) == 0)
@@ -645,6 +647,7 @@ static struct settings settings_with_close(const struct settings *before, struct
 
 int core__do_index_state(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_INDEX_STATE);
     const struct catalog_index *index = named_index(core, command);
 
     if (index == NULL || index__check_block(index, false, &command->arena, &command->problem) != 0)
@@ -668,6 +671,7 @@ static enum dialect client_of(const struct index_command *put)
 int index__check_type(const struct catalog_index *index, struct slice type, struct arena *arena,
                       struct problem *ret_problem)
 {
+    REQUIRE(index->mapping != NULL);
     if (index->dialect == DIALECT_5 || mapping_type_count(index->mapping) == 0 ||
         mapping_type(index->mapping, type) != NULL)
         return 0;
@@ -681,6 +685,7 @@ int index__check_type(const struct catalog_index *index, struct slice type, stru
 
 int core__do_mapping_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_MAPPING_PUT);
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     const struct catalog_index *index = named_index(core, command);
     const struct index_command *put = &command->index;
@@ -758,6 +763,7 @@ static bool changes_the_block(const struct settings *changes)
 
 int core__do_settings_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SETTINGS_PUT);
     const struct catalog_index *index = named_index(core, command);
     struct arena *arena = &command->arena;
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;

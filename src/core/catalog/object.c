@@ -5,6 +5,7 @@
  */
 #include "core/catalog/object.h"
 
+#include "base/check.h"
 #include "base/zone.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
@@ -132,6 +133,7 @@ static int check_script(struct core *core, struct command *command, struct catal
 
 int core__do_script_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SCRIPT_PUT);
     const struct object_command *put = &command->object;
     struct catalog_object script = {.name = put->name};
     bool exists = catalog_object(core->catalog, CATALOG_SCRIPTS, put->name) != NULL;
@@ -154,6 +156,7 @@ int core__do_script_put(struct core *core, struct command *command)
 
 int core__do_script_delete(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SCRIPT_DELETE);
     struct slice name = command->object.name;
 
     if (catalog_object(core->catalog, CATALOG_SCRIPTS, name) != NULL)
@@ -209,6 +212,7 @@ static int check_consumer(struct core *core, struct command *command, bool exist
 
 int core__do_copy_told(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_COPY_TOLD);
     const struct object_command *report = &command->object;
     const struct catalog_object *before = catalog_object(core->catalog, CATALOG_COPIES, report->name);
     struct json_doc body, was = {0};
@@ -230,12 +234,13 @@ int core__do_copy_told(struct core *core, struct command *command)
 
 int core__do_copy_forget(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_COPY_FORGET);
     struct slice name = command->object.name;
 
     if (catalog_object(core->catalog, CATALOG_COPIES, name) != NULL)
         catalog_change__drop_object(core, CATALOG_COPIES, name);
     else
-        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has told of itself",
+        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported",
                     SLICE_ARG(name));
     return 0;
 }
@@ -267,6 +272,7 @@ static void drop_others(struct core *core, const struct file_scripts_command *fi
 
 int core__do_file_scripts(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_FILE_SCRIPTS);
     const struct file_scripts_command *files = &command->file_scripts;
 
     if (files->script_count > CATALOG_SCRIPTS_MAX) {
@@ -310,6 +316,7 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
 
 int core__do_cluster_settings_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_CLUSTER_SETTINGS_PUT);
     const struct catalog_object *stored = catalog_object(core->catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
     struct catalog_object object = {.name = SLICE_LIT("settings")};
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -337,6 +344,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
 
 int core__do_cluster_uuid(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_CLUSTER_UUID);
     struct catalog_object object = {.name = SLICE_LIT("uuid"), .body = command->object.name};
 
     if (catalog_object(core->catalog, CATALOG_CLUSTER, object.name) == NULL)
@@ -358,6 +366,7 @@ static bool is_newer(struct slice zones, struct slice stored)
 
 int core__do_zones(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_ZONES);
     struct catalog_object object = {.name = SLICE_LIT("zones"), .body = command->object.body};
     struct slice stored = catalog_zones(core->catalog);
 

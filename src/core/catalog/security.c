@@ -6,6 +6,7 @@
  *
  * Commands never have a secret: they have the hash of a password or key.
  */
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/object.h"
@@ -104,16 +105,19 @@ static int put_object(struct core *core, struct command *command, bool change)
 
 int core__do_security_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SECURITY_PUT);
     return put_object(core, command, false);
 }
 
 int core__do_security_change(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SECURITY_CHANGE);
     return put_object(core, command, true);
 }
 
 int core__do_security_delete(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SECURITY_DELETE);
     const struct security_kind *kind = kind_of(command);
 
     if (kind == NULL)

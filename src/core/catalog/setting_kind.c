@@ -7,6 +7,7 @@
 
 bool setting__matches(const char *pattern, struct slice key)
 {
+    REQUIRE(pattern[0] != '\0');
     struct slice whole = slice_from(pattern);
     bool group = whole.data[whole.len - 1] == '*';
     return group ? slice_starts_with(key, slice_make(whole.data, whole.len - 1)) : slice_equal(key, whole);
@@ -76,6 +77,7 @@ static bool is_choice(const struct setting_choice *choice, struct slice text)
 int setting__check_choice(const struct setting_choice *choices, size_t count, const struct setting *setting,
                           struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(setting->value_count > 0); /* without a value a setting is reset */
     struct slice text = setting->values[0];
     const struct setting_choice *choice = choices;
     while (choice < choices + count && !slice_is(setting->key, choice->key))

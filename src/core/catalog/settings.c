@@ -134,6 +134,7 @@ static int flatten(struct flattener *walk, struct slice path, yyjson_val *object
 int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
                    struct problem *ret_problem)
 {
+    REQUIRE(ret_settings != NULL && ret_problem != NULL);
     struct flattener walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
     int r = json == NULL ? 0 : flatten(&walk, SLICE_NONE, json);
 

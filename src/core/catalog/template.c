@@ -149,6 +149,7 @@ static int check_name(struct core *core, struct command *command)
 
 int core__do_template_put(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TEMPLATE_PUT);
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
     struct catalog_object object = {.name = command->object.name};
     struct template_parts parts = {0};
@@ -168,6 +169,7 @@ int core__do_template_put(struct core *core, struct command *command)
 
 int core__do_template_delete(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TEMPLATE_DELETE);
     struct slice name = command->object.name;
     bool found = false;
 

@@ -7,6 +7,7 @@
 #include "core/cleanup/cleanup_attempt.h"
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/command/codec.h"
 #include "core/session/owners.h"
 #include "core/step/core.h"
@@ -24,6 +25,8 @@ struct cleanup_attempt {
 
 void core_watch(struct core *core, const struct core_watch *watch)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
+    REQUIRE(watch == NULL || (watch->begin != NULL && watch->end != NULL));
     core->watch = watch;
 }
 

@@ -30,6 +30,7 @@ static bool is_pending(struct core *core, const struct tried_command *attempt)
  */
 int core__do_tried(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TRIED);
     const struct tried_command *reported = &command->tried;
     if (!is_pending(core, reported))
         return 0;
@@ -45,6 +46,7 @@ int core__do_tried(struct core *core, struct command *command)
  */
 int core__do_skip(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SKIP);
     (void)core;
     (void)command;
     return 0;
@@ -53,13 +55,15 @@ int core__do_skip(struct core *core, struct command *command)
 /* Retries or drops a cleanup that was set aside, on behalf of an operator. */
 int core__do_aside(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_ASIDE);
     const struct aside_command *reported = &command->aside;
     struct deferred *deferred = deferred__find(core, reported->number);
     if (deferred == NULL || !deferred->set_aside) {
         problem_set(
             &command->problem, &command->arena, deferred == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
-            deferred == NULL ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
-                             : "what is kept under number [%llu] was not put aside: it is done when the locks on it go",
+            deferred == NULL
+                ? "no deferred action has the number [%llu]: [GET /_session] lists those that exist, under [deferred]"
+                : "the deferred action [%llu] was not put aside: it runs once the locks on its document are released",
             (unsigned long long)reported->number);
         return 0;
     }

@@ -46,6 +46,7 @@
 /* The connection was lost. A session that has since been attached to another one lives on. */
 int core__do_session_detach(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SESSION_DETACH);
     struct session *session = owners_live_session(core->owners, command->session.id);
     if (session == NULL || session->attachment != command->session.attachment)
         return 0;
@@ -55,6 +56,7 @@ int core__do_session_detach(struct core *core, struct command *command)
 
 int core__do_session_close(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SESSION_CLOSE);
     struct session *session = command->session.force ? session__by_number(core, command->session.id) : NULL;
     if (session == NULL || session->terminating)
         session = session__find(core, command->session.id, &command->arena, &command->problem);

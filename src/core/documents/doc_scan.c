@@ -94,6 +94,7 @@ static int scan_end(const struct doc_scan *scan)
 
 int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_id, struct doc *ret_doc)
 {
+    REQUIRE(ret_type != NULL && ret_id != NULL && ret_doc != NULL);
     uint32_t index;
     struct doc doc;
     int hidden;

@@ -583,6 +583,7 @@ static int visit_key(void *context, struct slice key, struct slice value)
 int ephemeral__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
                     void *context)
 {
+    REQUIRE(visit != NULL);
     struct each each = {visit, context};
 
     return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"), visit_key, &each);

@@ -549,6 +549,7 @@ void listing_set_account(struct listing *l, struct account *account)
 
 int listing_next(struct listing *l, struct listing_item *ret_item)
 {
+    REQUIRE(ret_item != NULL);
     int r = l->r;
     if (r == 0)
         r = l->unresolved ? LISTING_END : l->renamed ? next_checked(l) : next_unrenamed(l);

@@ -141,6 +141,7 @@ int write_executor__record(struct write_executor *exec, struct write_item_state 
 
 void write_executor__set_names(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL);
     struct arena *arena = exec->run->arena;
     int type = at->type == NULL ? -1 : at->type->number;
 
@@ -162,6 +163,7 @@ void write_executor__set_names(struct write_executor *exec, struct write_item_st
 
 void write_executor__shard_details(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL && at->result->problem.type != PROBLEM_NONE);
     struct slice routing = at->routing.data != NULL ? at->routing : at->item->id;
     uint32_t shard = shard_of(routing, at->index->shard_count == 0 ? 1 : at->index->shard_count);
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
@@ -276,6 +278,7 @@ static int run_items(struct write_executor *exec, bool *failed)
 struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at,
                                      struct arena *arena)
 {
+    REQUIRE(at->index != NULL);
     struct core *core = exec->core;
 
     return (struct update){

@@ -10,6 +10,7 @@
 
 void write__refuse_too_large(const struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE);
     problem_set(
         &command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
         "an atomic request holds at most [%zu] bytes of documents, [%zu] with their entries, and [%zu] changes; "

@@ -349,6 +349,7 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
 
 int write_executor__remove_entries(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL && at->key.len > 0);
     struct values single_values;
     int r = old_single_values(exec, at, &single_values);
 

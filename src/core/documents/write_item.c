@@ -136,6 +136,7 @@ static int check_routing(struct write_executor *exec, struct write_item_state *a
 
 static void make_key(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL && at->type != NULL);
     char *bytes = arena_alloc(&exec->core->scratch, DOC_KEY_PREFIX_BYTES + at->item->id.len);
 
     at->key = doc_key(bytes, at->index->number, at->type->number, at->item->id);
@@ -151,6 +152,7 @@ static struct slice requested_type(const struct write_item_state *at)
 
 int write_executor__find(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index == NULL && at->type == NULL && at->result != NULL);
     int r = find_index(exec, at);
 
     if (r == 0)
@@ -190,6 +192,7 @@ static int refuse_second_type(const struct write_executor *exec, struct write_it
 
 int write_executor__ensure_type(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL);
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     bool hidden = at->item->op == WRITE_DELETE;
 
@@ -219,6 +222,7 @@ static bool version_counts(const struct core *core, const struct doc *doc)
 /* Opens the multiget over the previous versions, from this id to the bulk's last. */
 static void open_multiget(struct write_executor *exec, const struct write_item_state *at)
 {
+    REQUIRE(exec->multiget == NULL && at->type != NULL);
     const struct write_item *last = &exec->run->items[exec->run->count - 1];
     char bytes[DOC_KEY_BYTES_MAX];
 
@@ -335,6 +339,7 @@ static int is_hidden(const struct write_executor *exec, const struct write_item_
 
 int write_executor__load(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL && !at->has_old && (at->type == NULL || at->key.len > 0));
     int r = DOC_NOT_FOUND;
 
     write_executor__work(exec, WORK_READ); /* also with a prefetch, so that the work does not depend on it */
@@ -360,6 +365,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
 
 static int fail_conflict(struct write_executor *exec, struct write_item_state *at, enum conflict_kind conflict)
 {
+    REQUIRE(conflict != CONFLICT_NONE);
     struct write_result *result = at->result;
     struct buf words = BUF_INIT(BUF_UNLIMITED);
     struct slice type = write_executor__type_text(at);
@@ -384,6 +390,7 @@ static int fail_conflict(struct write_executor *exec, struct write_item_state *a
 
 int write_executor__check_version(struct write_executor *exec, struct write_item_state *at, bool create)
 {
+    REQUIRE(at->index != NULL);
     enum conflict_kind conflict = version__check(at->item, &at->state, create);
 
     return conflict == CONFLICT_NONE ? 0 : fail_conflict(exec, at, conflict);
@@ -441,6 +448,7 @@ int write_executor__parse(struct write_executor *exec, const struct write_item_s
                           const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
                           struct problem *ret_problem)
 {
+    REQUIRE(at->index != NULL && at->type != NULL);
     enum document_dates dates = dates_of(exec->core);
     int r = parse_by(dates, at, source, parsed, arena, ret_document, ret_problem);
 
@@ -479,6 +487,7 @@ static void set_result(struct write_item_state *at, enum write_outcome outcome, 
 
 static int take_version(struct write_executor *exec, struct write_item_state *at, struct doc *doc)
 {
+    REQUIRE(at->index != NULL && at->type != NULL); /* a sequence number is of one type */
     doc->version = version__next(at->item, &at->state);
     if (doc->version < 0) {
         problem_set(&at->result->problem, exec->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -525,6 +534,7 @@ static int check_lease_count(struct write_executor *exec, struct write_item_stat
 
 struct tree_writer write_executor__tree_writer(struct write_executor *exec, const struct catalog_index *index)
 {
+    REQUIRE(index != NULL && exec->core->open);
     struct core *core = exec->core;
 
     return (struct tree_writer){.tree = {.view = &exec->view,
@@ -582,6 +592,7 @@ static void update_version_high(struct write_executor *exec, const struct write_
 static int put(struct write_executor *exec, struct write_item_state *at, const struct document *document,
                struct slice source, struct slice lease)
 {
+    REQUIRE(at->type != NULL && at->key.len > 0);
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
     int r = check_path(exec, at, document);
 
@@ -649,6 +660,7 @@ static struct slice old_routing(const struct write_executor *exec, const struct 
  */
 static int remove_document(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->type != NULL && at->key.len > 0);
     struct doc doc = {.deleted = true, .routing = at->has_old ? old_routing(exec, at) : at->routing};
     int r = take_version(exec, at, &doc);
 
@@ -678,6 +690,7 @@ static bool has_same_shard(const struct write_item_state *at)
 /* Reports a delete that finds nothing and changes nothing. */
 static int report_missing(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->type != NULL);
     struct doc doc = {.deleted = true};
 
     at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
@@ -837,6 +850,7 @@ static int run_update(struct write_executor *exec, struct write_item_state *at)
 /* Purges a hidden document. Requires: the item's key is set. */
 static int purge_hidden(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
 {
+    REQUIRE(at->type != NULL && doc->lease.data != NULL && !exec->run->purge);
     struct core *core = exec->core;
     struct arena *arena = &core->arena;
     struct write_item *item = arena_zalloc(arena, sizeof(*item));
@@ -896,6 +910,7 @@ static int check_id(struct write_executor *exec, struct write_item_state *at)
 
 int write_executor__item(struct write_executor *exec, const struct write_item *item, struct write_result *result)
 {
+    REQUIRE(exec->core->open && item != NULL && result != NULL);
     struct write_item_state at = {.item = item, .result = result};
     int r;
 

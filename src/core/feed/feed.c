@@ -189,6 +189,7 @@ static void trim(struct core *core, tl_ts upto)
 
 int core__do_feed(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_FEED);
     const struct feed_command *params = &command->feed;
     struct feed *feed = &core->feed;
     tl_ts before = core->ts - 1; /* this unit changes no document */

@@ -288,6 +288,7 @@ static void remove_stale(struct core *core, struct maintain_command *maintain)
 
 int core__do_maintain(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_MAINTAIN);
     struct maintain_command *maintain = &command->maintain;
     struct purge_run work = {core, maintain->keys_max, 0};
     size_t count = 0;

@@ -2,6 +2,7 @@
 /* Sweeps of stale posting lists; see sweep.h. */
 #include "core/maintenance/sweep.h"
 
+#include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/command/command.h"
@@ -184,6 +185,7 @@ static void begin(struct core *core)
 
 int sweep__continue(struct core *core, size_t keys_max, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_MAINTAIN && !core->open);
     struct sweep *sweep = &core->sweep;
     size_t left = keys_max * SWEEP_SCANS_PER_KEY;
     int r = 0;

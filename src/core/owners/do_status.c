@@ -432,6 +432,7 @@ static void show_lock_events(struct core *core, struct command *command)
 
 int core__do_status(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_STATUS);
     REQUIRE(command->status.what < STATUS_WHAT_COUNT);
     bool one = command->status.id.len > 0;
     switch (command->status.what) {

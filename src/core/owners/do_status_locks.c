@@ -321,6 +321,7 @@ static void write_history(struct lock_scan *scan, const struct lock_history *his
 
 void status__locks(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_STATUS && command->status.what == STATUS_LOCKS);
     struct lock_scan scan = {.core = core, .status = &command->status, .arena = &command->arena};
     command->status.work = 0;
     command->status.history_from = core->owners->lock_history.complete_from;
@@ -394,6 +395,7 @@ static void overview_add_holds(struct overview *overview, const struct lock_owne
 
 void status__overview(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_STATUS && command->status.what == STATUS_OVERVIEW);
     struct overview overview = {{.core = core, .status = &command->status, .arena = &command->arena}, MAP_INIT};
     size_t position = 0;
     struct slice id;

@@ -198,6 +198,7 @@ static void restart_chain(struct core *core, struct slice build)
 
 int core__do_join(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_JOIN);
     struct hosts *hosts = &core->owners->hosts;
     struct join_command *join = &command->join;
     struct core_host *host = find_host(hosts, join->name);
@@ -228,6 +229,7 @@ int core__do_join(struct core *core, struct command *command)
 
 int core__do_host_gone(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_HOST_GONE);
     const struct gone_command *gone = &command->gone;
     struct core_host *host = find_host(&core->owners->hosts, gone->name);
 
@@ -241,6 +243,7 @@ int core__do_host_gone(struct core *core, struct command *command)
 
 int core__do_heartbeat(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_HEARTBEAT);
     const struct heartbeat_command *beat = &command->heartbeat;
     struct core_host *host = by_number(core, host_of_number(command->request));
 

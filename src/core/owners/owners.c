@@ -307,6 +307,7 @@ static bool has_cleanup(const struct owners *owners)
 
 uint64_t core_next_wait_end(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     const struct owners *owners = core->owners;
     bool has_work = has_cleanup(owners) || owners->abandoned_count > 0 || !list_empty(&owners->cancelled) ||
                     !list_empty(&owners->ready) || lock_table_has_pending_grants(&core->owners->locks);
@@ -315,6 +316,7 @@ uint64_t core_next_wait_end(const struct core *core)
 
 uint64_t core_next_lease_end(const struct core *core)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
     uint64_t lease = deadlines_first(&core->owners->leases);
     uint64_t idle = deadlines_first(&core->owners->idles);
     return idle < lease ? idle : lease;
@@ -507,6 +509,7 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
 
 int core__do_cancel(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_CANCEL);
     uint64_t host = host_of_number(command->cancel.request);
     if (command->cancel.request == host << HOST_SHIFT) {
         grants__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
@@ -529,6 +532,7 @@ static size_t cost_limit(const struct core *core, const struct restart_command *
 
 int core__do_machine_lost(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_MACHINE_LOST);
     size_t left = cost_limit(core, &command->restart);
     txn__abandon_updates(core, command->restart.single_step);
     txn__end_abandoned(core, &left);
@@ -541,6 +545,7 @@ int core__do_machine_lost(struct core *core, struct command *command)
  */
 int core__do_restart(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_RESTART);
     uint64_t host = host_of_number(command->request);
     size_t left = cost_limit(core, &command->restart);
     txn__abandon_host(core, host);

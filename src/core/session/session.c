@@ -214,6 +214,7 @@ static bool check_open(struct core *core, struct command *command, struct slice 
 
 int core__do_session_open(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SESSION_OPEN);
     struct session_command *request = &command->session;
     struct buf actions = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&actions, request->on_expire, request->on_expire_count);
@@ -233,6 +234,7 @@ int core__do_session_open(struct core *core, struct command *command)
 
 int core__do_session_keepalive(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SESSION_KEEPALIVE);
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
@@ -242,6 +244,7 @@ int core__do_session_keepalive(struct core *core, struct command *command)
 
 int core__do_session_attach(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_SESSION_ATTACH);
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;

@@ -275,6 +275,7 @@ static void refuse_query(struct core *core, struct command *command)
 
 int core__do_txn_begin(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TXN_BEGIN);
     struct txn_command *request = &command->txn;
     struct session *session = NULL;
     struct txn_outcome first;

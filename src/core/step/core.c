@@ -404,6 +404,7 @@ static void put_ts_ceiling(struct core *core, tl_ts ceiling, struct slice payloa
  */
 int core__do_mark(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_MARK);
     tl_ts ceiling = command->mark.ceiling > core->ts ? command->mark.ceiling : core->ts;
     if (ceiling >= TL_TS_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "this is no mark");
@@ -415,6 +416,7 @@ int core__do_mark(struct core *core, struct command *command)
 /* owners__run_due() has already done the work. */
 int core__do_tick(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TICK);
     (void)core;
     (void)command;
     return 0;

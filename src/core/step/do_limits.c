@@ -48,6 +48,7 @@ int core__open_limits(struct core *core, const struct core_limits *limits)
  */
 int core__do_limits(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_LIMITS);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     struct codec codec = codec_to(&value, 1);
     struct core_limits limits = command->limits.limits;

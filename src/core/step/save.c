@@ -105,7 +105,7 @@ static int check_store(const struct core *core, struct buf *reason)
     if (core->found_ts <= core->last_ts)
         return 0;
     if (reason != NULL)
-        buf_printf(reason, "the store beside it has changes up to %" PRIu64 ", it was saved at %" PRIu64,
+        buf_printf(reason, "the store next to it has changes up to %" PRIu64 ", it was saved at %" PRIu64,
                    core->found_ts, core->last_ts);
     return tl_trace(TL_ERR_CORRUPT);
 }
@@ -142,7 +142,7 @@ int core_load(struct store *store, const struct core_limits *limits, struct slic
         if (r != 0)
             core_close(core);
     } else if (reason != NULL) {
-        buf_lit(reason, "the store beside it cannot be read");
+        buf_lit(reason, "the store next to it cannot be read");
     }
     arena_deinit(&arena);
     if (r != 0)

@@ -88,6 +88,7 @@ void txn__abort(struct core *core, struct txn *txn, const char *format, ...)
 
 int core__do_txn_rollback(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TXN_ROLLBACK);
     struct slice id = command->txn.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
@@ -354,6 +355,7 @@ static int repeat_commit(struct core *core, struct command *command)
 
 int core__do_txn_commit(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TXN_COMMIT);
     if (map_get(&core->owners->txns, command->txn.id) == NULL)
         return repeat_commit(core, command);
     struct txn *txn = txn__find(core, command->txn.id, command->owner.session, &command->arena, &command->problem);

@@ -399,6 +399,7 @@ static int visit_prefix(const struct tree *tree, struct slice prefix, struct pre
 
 int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit, void *context)
 {
+    REQUIRE(visit != NULL);
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct prefixes left = {.arena = &arena};
     size_t visited = 0;
@@ -416,6 +417,7 @@ int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tre
 
 int tree_each_dirent(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit, void *context)
 {
+    REQUIRE(visit != NULL);
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct relocated_dirent *dirents;
     size_t count;

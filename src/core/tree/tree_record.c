@@ -85,6 +85,7 @@ void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index)
 
 struct slice tree_key_text(struct slice key)
 {
+    REQUIRE(key.len > LETTER_AT);
     return slice_from_offset(key, LETTER_AT + 1);
 }
 

@@ -14,7 +14,7 @@ enum {
 
 /*
  * core__do_NAME(): runs a command in the open unit. If it is refused, command->problem has the
- * reason.
+ * reason. Requires: the command has the handler's type.
  * Returns: 0: the command is done; CORE_WAITS; fatal codes.
  */
 typedef int core_handler(struct core *core, struct command *command);

@@ -126,7 +126,7 @@ static void report_events(struct owners *owners, struct buf *lines)
     size_t fresh = events->count - owners->events_reported;
     size_t skipped = fresh > LINES_MAX ? fresh - LINES_MAX : 0;
     if (skipped > 0)
-        buf_printf(lines, "%zu deadlocks and expiries more than are told here\n", skipped);
+        buf_printf(lines, "%zu more deadlocks and expiries are not listed here\n", skipped);
     for (size_t i = events->count - fresh + skipped; i < events->count; i++)
         report_event(&events->ring[i % LOCK_EVENTS_MAX], lines);
     owners->events_reported = events->count;

@@ -130,7 +130,7 @@ static bool bad_conversion(struct formatter *formatter, const struct field *fiel
 
 static bool write_integer(struct formatter *formatter, const struct field *field, struct value value)
 {
-    char digits_[80];
+    char plain[80];
     if (value_is(value, CLASS_BIG_INTEGER) && field->conversion == 'd') {
         struct slice text = big_slice(formatter->run, (struct big *)value.object);
         bool negative = text.len > 0 && text.data[0] == '-';
@@ -142,8 +142,8 @@ static bool write_integer(struct formatter *formatter, const struct field *field
         return bad_conversion(formatter, field, value);
     if (field->conversion == 'd') {
         uint64_t magnitude = value.i < 0 ? 0 - (uint64_t)value.i : (uint64_t)value.i;
-        snprintf(digits_, sizeof digits_, "%llu", (unsigned long long)magnitude);
-        write_number(formatter, field, value.i < 0, digits_);
+        snprintf(plain, sizeof plain, "%llu", (unsigned long long)magnitude);
+        write_number(formatter, field, value.i < 0, plain);
         return true;
     }
     static const unsigned bits[] = {[VALUE_BYTE] = 8, [VALUE_SHORT] = 16, [VALUE_INT] = 32, [VALUE_LONG] = 64};
@@ -155,13 +155,15 @@ static bool write_integer(struct formatter *formatter, const struct field *field
                          : field->conversion == 'o' ? "0"
                          : field->conversion == 'X' ? "0X"
                                                     : "0x";
-    snprintf(digits_, sizeof digits_, format, prefix, (unsigned long long)pattern);
-    write_number(formatter, field, false, digits_);
+    snprintf(plain, sizeof plain, format, prefix, (unsigned long long)pattern);
+    write_number(formatter, field, false, plain);
     return true;
 }
 
-/* Returns: the shortest decimal that denotes the double, the one that Java rounds half up; NULL
-   with a throwable in the run. */
+/*
+ * Returns: the shortest decimal that denotes the double, which Java rounds half up; NULL with a
+ * throwable in the run.
+ */
 static struct decimal *shortest(struct run *run, double d)
 {
     char text[DTOA_TEXT_MAX];
@@ -169,8 +171,10 @@ static struct decimal *shortest(struct run *run, double d)
     return decimal_from_slice(run, slice_make(text, length));
 }
 
-/* Writes a decimal. For a double, `decimal` is the absolute value and `negative` its sign, which
-   zero has as well. */
+/*
+ * Writes a decimal. For a double, `decimal` is the absolute value and `negative` its sign, which
+ * zero has as well.
+ */
 static bool write_decimal(struct formatter *formatter, const struct field *field, bool negative,
                           struct decimal *decimal)
 {

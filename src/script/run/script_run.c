@@ -169,7 +169,8 @@ static struct slice invalid_ctx_keys(struct run *run, struct dict *ctx)
     return keys;
 }
 
-static bool says(struct slice op, const char *word)
+/* Returns: whether the op is a word, in any case. */
+static bool op_is(struct slice op, const char *word)
 {
     return op.len == strlen(word) && strncasecmp(op.data, word, op.len) == 0;
 }
@@ -185,10 +186,10 @@ static int read_op_by_query(struct run *run, struct value op, struct script_upda
         return SCRIPT_UNFIT;
     }
     update->op_text = text_slice(run->arena, (struct text *)op.object);
-    update->op_after = says(update->op_text, "index")    ? SCRIPT_OP_INDEX
-                       : says(update->op_text, "delete") ? SCRIPT_OP_DELETE
-                       : says(update->op_text, "noop")   ? SCRIPT_OP_NONE
-                                                         : SCRIPT_OP_OTHER;
+    update->op_after = op_is(update->op_text, "index")    ? SCRIPT_OP_INDEX
+                       : op_is(update->op_text, "delete") ? SCRIPT_OP_DELETE
+                       : op_is(update->op_text, "noop")   ? SCRIPT_OP_NONE
+                                                          : SCRIPT_OP_OTHER;
     return 0;
 }
 
@@ -247,11 +248,6 @@ static int unfit_source(struct run *run, struct value source, struct problem *re
     return SCRIPT_UNFIT;
 }
 
-static void release(struct buf *buf)
-{
-    buf_deinit(buf);
-}
-
 static int write_source(struct run *run, struct dict *ctx, struct script_update *update, struct problem *ret_problem)
 {
     struct value source = ctx_value(run, ctx, "_source");
@@ -259,7 +255,7 @@ static int write_source(struct run *run, struct dict *ctx, struct script_update 
     update->source_after = SLICE_NONE;
     if (!value_is_map(source))
         return deletes && source.kind == VALUE_NULL ? 0 : unfit_source(run, source, ret_problem);
-    tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
+    tl_cleanup(buf_deinit) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
     if (!document_write(run, source, &out) || out.overflow || !within_bounds(run)) {
         if (run->thrown == NULL)
             run_fail_exhausted(run);
@@ -380,7 +376,7 @@ static bool fit_groovy(struct run *run, struct value *result)
 
 static int finish_value(struct run *run, struct value result, struct script_eval *value, struct problem *ret_problem)
 {
-    tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
+    tl_cleanup(buf_deinit) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
     bool fits = !run->groovy || fit_groovy(run, &result);
     struct text *display = fits ? value_to_text(run, result) : NULL;
     bool written = display != NULL && document_check_cycles(run, result) && document_write(run, result, &out);

@@ -72,20 +72,20 @@ static enum outcome deeper(struct attempt *attempt, const struct regex_node *nod
 
 static enum outcome match_group(struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
-    int32_t *place = &attempt->matcher->groups[node->index * 2 + (node->kind == REGEX_CLOSE)];
-    int32_t *begin = &attempt->matcher->groups[node->index * 2], old_begin = *begin, old = *place;
+    int32_t *bound = &attempt->matcher->groups[node->index * 2 + (node->kind == REGEX_CLOSE)];
+    int32_t *begin = &attempt->matcher->groups[node->index * 2], old_begin = *begin, old = *bound;
     int32_t *open = &attempt->matcher->open[node->index], old_open = *open;
     if (node->kind == REGEX_OPEN) {
         *open = (int32_t)at;
     } else {
         *begin = *open;
-        *place = (int32_t)at;
+        *bound = (int32_t)at;
     }
     enum outcome outcome = deeper(attempt, node->next, at);
     if (outcome == NO_MATCH) {
         *open = old_open;
         if (node->kind == REGEX_CLOSE) {
-            *place = old;
+            *bound = old;
             *begin = old_begin;
         }
     }
@@ -118,19 +118,19 @@ static enum outcome match_many(struct attempt *attempt, const struct regex_node 
     }
 }
 
-/* At the head of a loop after `count` iterations. */
-static enum outcome match_turn(struct attempt *attempt, const struct regex_node *node, int64_t at)
+/* At the head of a loop: matches another iteration or what follows, in the order of the quantifier. */
+static enum outcome match_iteration(struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
     struct loop_state *state = &attempt->loops[node->index], old = *state;
     bool empty = old.count > node->min && at == old.at;
-    bool may_turn = old.count < node->max && !empty;
+    bool may_repeat = old.count < node->max && !empty;
     enum outcome outcome = NO_MATCH;
     for (unsigned side = 0; side < 2 && outcome == NO_MATCH; side++) {
-        bool turn = (side == 0) == (node->greed == REGEX_GREEDY);
-        if (turn && may_turn) {
+        bool repeat = (side == 0) == (node->greed == REGEX_GREEDY);
+        if (repeat && may_repeat) {
             *state = (struct loop_state){old.count + 1, at};
             outcome = deeper(attempt, node->body, at);
-        } else if (!turn && old.count >= node->min) {
+        } else if (!repeat && old.count >= node->min) {
             outcome = deeper(attempt, node->next, at);
         }
         if (outcome == NO_MATCH)
@@ -143,7 +143,7 @@ static enum outcome match_loop(struct attempt *attempt, const struct regex_node 
 {
     struct loop_state *state = &attempt->loops[node->index], outer = *state;
     *state = (struct loop_state){0, -1};
-    enum outcome outcome = match_turn(attempt, node, at);
+    enum outcome outcome = match_iteration(attempt, node, at);
     if (outcome == NO_MATCH)
         *state = outer;
     return outcome;
@@ -229,7 +229,7 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
             continue;
         case REGEX_MANY: return match_many(attempt, node, at);
         case REGEX_LOOP: return match_loop(attempt, node, at);
-        case REGEX_LOOP_END: return match_turn(attempt, node->other, at);
+        case REGEX_LOOP_END: return match_iteration(attempt, node->other, at);
         case REGEX_LOOK: return match_look(attempt, node, at);
         case REGEX_ATOMIC:
             outcome = match_apart(attempt, node->body, at, -1, &at);

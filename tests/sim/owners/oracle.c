@@ -631,5 +631,5 @@ const char *om_check(const struct om *model)
         if (wait->used && !is_beyond_quota(model, wait) && can_grant(model, wait))
             return "a request waits that could be granted";
     }
-    return any_cycle(model) ? "requests wait for each other in a circle" : NULL;
+    return any_cycle(model) ? "requests wait for each other in a cycle" : NULL;
 }

@@ -32,7 +32,7 @@ enum { TWICE_EVERY = 16 };
 
 static void live(struct options *options, uint64_t seed)
 {
-    options->world.store = WORLD_TWIN;
+    options->world.store = WORLD_MEM;
     if (options->rocks != 0 && seed % options->rocks == 0)
         options->world.store = seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
     options->world.hash_key = 0;

@@ -71,7 +71,7 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     struct world *world = context;
 
     if (world->cycle_count == OM_CYCLES || count > OM_CYCLE_EDGES)
-        world_fail(world, "more circles than the world has room for");
+        world_fail(world, "more cycles than the world has room for");
     struct om_cycle *cycle = &world->cycles[world->cycle_count++];
     *cycle = (struct om_cycle){.victim = name_of(victim), .requeued = requeued, .count = (int)count};
     for (size_t i = 0; i < count; i++)
@@ -191,7 +191,7 @@ static void open_store(struct world *world)
                                     .directory = slice_from(world->directory)};
     char *reason = NULL;
 
-    if (world->kind == WORLD_TWIN)
+    if (world->kind == WORLD_MEM)
         world->store = store_open_mem();
     else if (store_open_rocks(&options, &world->store, &reason) != 0)
         world_fail(world, "RocksDB does not open: %s", reason);
@@ -613,7 +613,7 @@ static void give_after_start(struct world *world, enum om_op_kind kind)
  */
 static void restart(struct world *world, bool crash)
 {
-    bool lossy = crash && world->kind == WORLD_TWIN;
+    bool lossy = crash && world->kind == WORLD_MEM;
 
     end_group(world);
     if (!lossy)

@@ -19,7 +19,7 @@
 #include "follower.h"
 #include "commit_order.h"
 
-enum world_store { WORLD_TWIN, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
+enum world_store { WORLD_MEM, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
 
 /* A query transaction of the host: a pinned timestamp, of which the core knows nothing. */
 struct host_query {

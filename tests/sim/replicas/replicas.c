@@ -94,7 +94,7 @@ static _Noreturn void fail(const struct world *world, const char *format, ...)
     va_list arguments;
 
     fflush(stdout);
-    fprintf(stderr, "twins: seed %" PRIu64 ", step %d: ", world->seed, world->step);
+    fprintf(stderr, "replicas: seed %" PRIu64 ", step %d: ", world->seed, world->step);
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -736,6 +736,6 @@ int main(int argc, char **argv)
     }
     for (uint64_t seed = from; seed < from + seeds; seed++, lived++)
         commands += live(seed, steps, waits, trace);
-    printf("twins: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
+    printf("replicas: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
     return 0;
 }

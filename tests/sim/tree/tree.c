@@ -200,9 +200,9 @@ static void check_dirent(struct world *w, const struct tree *tree, struct slice 
 
     if (tree__read_relocation(tree, origin, &w->table.arena, &relocation) != 0 || relocation.state != TREE_RELOCATED ||
         !slice_equal(relocation.dirent, dirent))
-        fail(w, "table", "a guest is not where its place says");
+        fail(w, "table", "a relocated origin is not where its directory entry says");
     if (tree_locate(tree, origin, &w->table.arena, NULL, &totals) < 0)
-        fail(w, "table", "a birth lies below itself");
+        fail(w, "table", "an origin is its own ancestor");
 }
 
 /*

@@ -207,7 +207,7 @@ static void test_before_a_lone_command(void **state)
     char holder[64];
     hold(holder);
     struct box_exchange *sent = box_exchange_new("DELETE", "/typed/t/1?timeout=1m", NULL);
-    sent->exchange.lone = true;
+    sent->exchange.may_block = true;
     break_at.sent = sent;
     break_at.type = COMMAND_WRITE;
     break_at.countdown = 1;

@@ -462,7 +462,7 @@ static void test_cluster_settings_refuse_those_without_effect(void **state)
          "how much is in it"},
         {"{\"transient\":{\"logger._root\":\"LOUD\"}}", "Unknown level constant [LOUD]."},
         {"{\"persistent\":{\"logger._root\":\"OFF\"}}",
-         "[logger._root] cannot be [OFF]: errors are always told, [ERROR] is the least"},
+         "[logger._root] cannot be [OFF]: errors are always logged, [ERROR] is the least"},
         {"{\"transient\":{\"cluster.remote.a.seeds\":[\"b:9300\"]}}",
          "[cluster.remote.a.seeds] has no effect here: there are no other clusters here"},
     };

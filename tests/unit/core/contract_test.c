@@ -18,6 +18,7 @@
 #include "core/owners/owners_step.h"
 #include "core/tree/tree_record.h"
 #include "core/tree/tree_write.h"
+#include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "store/overlay_internal.h"
 #include "store/view.h"
@@ -206,13 +207,33 @@ static void step_at_past_timestamp(void *context)
     (void)!core_step(box->core, command, &box->effects);
 }
 
+static void handle_command_of_another_type(void *context)
+{
+    struct core_fixture *box = context;
+    (void)!core__do_index_delete(box->core, command_new(COMMAND_TICK, DIALECT_7));
+}
+
+static void read_freed_catalog(void *context)
+{
+    (void)catalog_index_count(context);
+}
+
+static void move_freed_iterator(void *context)
+{
+    view_iter_next(context);
+}
+
 static void test_core_contracts_are_checked(void **state)
 {
     (void)state;
     struct core_fixture box;
     fixture_open(&box);
     fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+    uint64_t cleared[64] = {0}; /* as an object whose magic number its destructor has cleared */
     assert_dies(step_at_past_timestamp, &box, "command->ts > core->last_ts");
+    assert_dies(handle_command_of_another_type, &box, "command->type == COMMAND_INDEX_DELETE");
+    assert_dies(read_freed_catalog, cleared, "MAGIC_VALID(catalog, CATALOG_MAGIC)");
+    assert_dies(move_freed_iterator, cleared, "MAGIC_VALID(iter, VIEW_ITER_MAGIC)");
     fixture_close(&box);
 }
 

@@ -18,8 +18,8 @@ enum { OWNERS = 4 };
 struct fixture {
     struct lock_table table;
     struct lock_owner owners[OWNERS]; /* 3 belongs to 0 */
-    size_t circles;
-    size_t circle_length;
+    size_t cycles;
+    size_t cycle_length;
     const struct lock_owner *victim;
 };
 
@@ -29,8 +29,8 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     (void)edges;
     (void)requeued;
     struct fixture *f = context;
-    f->circles++;
-    f->circle_length = count;
+    f->cycles++;
+    f->cycle_length = count;
     f->victim = lock_request_owner(victim);
 }
 
@@ -199,7 +199,7 @@ static void test_deadlock_ends_youngest_request(void **state)
     struct lock_request *second = request_of(&f, 1, LOCK_X, "fs#1");
     assert_int_equal(lock_request_start(second, true), LOCK_DEADLOCK);
     lock_request_free(second);
-    assert_int_equal(f.circle_length, 2);
+    assert_int_equal(f.cycle_length, 2);
     lock_release_all(&f.table, &f.owners[1]);
     assert_granted(&f, first);
     lock_release_all(&f.table, &f.owners[0]);
@@ -211,8 +211,8 @@ static void test_deadlock_ends_youngest_request(void **state)
     struct lock_request *a = wait_lock(&f, 1, LOCK_S, "fs#1");
     struct lock_request *b = wait_lock(&f, 2, LOCK_S, "fs:/a/b#7");
     struct lock_request *c = wait_lock(&f, 0, LOCK_S, "other#1");
-    assert_int_equal(f.circles, 2);
-    assert_int_equal(f.circle_length, 3);
+    assert_int_equal(f.cycles, 2);
+    assert_int_equal(f.cycle_length, 3);
     assert_ptr_equal(f.victim, &f.owners[2]);
     assert_ptr_equal(lock_table_next_victim(&f.table), b);
     lock_request_free(b);
@@ -240,7 +240,7 @@ static void test_lock_update_mode_prevents_upgrade_deadlock(void **state)
     assert_granted(&f, write);
     assert_true(release(&f, 0, "fs#1"));
     assert_granted(&f, second);
-    assert_int_equal(f.circles, 0);
+    assert_int_equal(f.cycles, 0);
     teardown(&f);
 }
 
@@ -527,9 +527,9 @@ static void test_deadlock_search_is_linear(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 16 };
-    static uint64_t (*const crowds[])(size_t) = {walked_in_queue, walked_over_holders, walked_in_two_lines};
-    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
-        uint64_t few = crowds[i](FEW), many = crowds[i](2 * FEW);
+    static uint64_t (*const workloads[])(size_t) = {walked_in_queue, walked_over_holders, walked_in_two_lines};
+    for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
+        uint64_t few = workloads[i](FEW), many = workloads[i](2 * FEW);
         assert_in_range(few, FEW / 4, LOOKS * FEW);
         assert_in_range(many, few, 2 * few + few / 10);
     }

@@ -41,7 +41,7 @@ struct fixture {
     bool blocking;         /* a polling thread waits until the test clears this */
     struct exchange *held; /* answered by the test, or by on_disconnect() */
     int disconnects;
-    _Atomic int lone;              /* requests that may block their polling thread */
+    _Atomic int may_block;              /* requests that may block their polling thread */
     _Atomic int disconnects_later; /* hang-ups of exchanges that the thread answers */
 };
 
@@ -109,8 +109,8 @@ static void hold(struct fixture *f, struct exchange *exchange)
 static void handle(void *context, struct exchange *exchange)
 {
     struct fixture *f = context;
-    if (exchange->lone)
-        atomic_fetch_add(&f->lone, 1);
+    if (exchange->may_block)
+        atomic_fetch_add(&f->may_block, 1);
     if (slice_is(exchange->path, "/later")) {
         exchange->api_context = f;
         exchange->on_disconnect = count_disconnect;
@@ -285,7 +285,7 @@ static void test_http_passes_requests_and_responses(void **state)
     expect_on(fd, "DELETE http://h:1/x/y?z HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "DELETE /x/y [z] 0");
     expect_on(fd, "BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "BREW / [] 0");
     close(fd);
-    assert_int_equal(f->lone, 6);
+    assert_int_equal(f->may_block, 6);
 }
 
 static void test_http_passes_headers(void **state)

@@ -535,7 +535,7 @@ static void test_store_of_another_log_is_refused(void **state)
     begin(&server, 0, false);
     work(&server);
     end(&server);
-    assert_refused(&server, other.medium, "behind the end of the log");
+    assert_refused(&server, other.medium, "beyond the end of the log");
     begin(&other, 0, false);
     work(&other);
     end(&other);
@@ -543,9 +543,9 @@ static void test_store_of_another_log_is_refused(void **state)
     work(&other);
     end(&other);
     assert_refused(&server, other.medium,
-                   "not of the log beside it, but of another one: put the folders `rocks' and `log'");
+                   "made from another log than the one next to it: put the folders `rocks' and `log'");
     atomic_store(&other_entries, true);
-    assert_refused(&server, server.medium, "of other entries than the log beside it has");
+    assert_refused(&server, server.medium, "from other entries than the log next to it has");
     atomic_store(&other_entries, false);
     assert_int_equal(store_checkpoint(server.store, SLICE_LIT("tidestop\x01\x05nonsense")), 0);
     assert_refused(&server, server.medium, "the state in the store's checkpoint");

@@ -17,7 +17,7 @@
  * actor's last lock). A session is called as its actor. `put` with @ in its JSON writes the number that the actor read
  * last; `add` reads and writes it in one script-like update of its own: here, a put of @ plus N.
  */
-#include "stage.h"
+#include "driver.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -36,148 +36,148 @@
 #include "core/session/txn.h"
 #include "core/step/save.h"
 
-#define STAGE_START ((tl_ts)1000 * TL_SECOND)
-#define STAGE_STEP (10 * TL_MS)
+#define DRIVER_START ((tl_ts)1000 * TL_SECOND)
+#define DRIVER_STEP (10 * TL_MS)
 
-/* --- The stage ---------------------------------------------------------------------------------------------------- */
+/* --- The driver ---------------------------------------------------------------------------------------------------- */
 
-static void step(struct stage *stage, struct command *command);
+static void step(struct driver *driver, struct command *command);
 
 /* --- Query transactions ------------------------------------------------------------------------------------------- */
 
-static void unpin(void *context, tl_ts ts) /* the stage keeps all history */
+static void unpin(void *context, tl_ts ts) /* the driver keeps all history */
 {
     (void)context;
     (void)ts;
 }
 
-static struct query_txns_now now_of(const struct stage *stage)
+static struct query_txns_now now_of(const struct driver *driver)
 {
-    return (struct query_txns_now){stage->now, stage->now};
+    return (struct query_txns_now){driver->now, driver->now};
 }
 
 static void session_ended(struct effects *effects, struct slice id, uint64_t number, const char *how)
 {
-    struct stage *stage = container_of(effects, struct stage, effects);
-    query_txns_end_session(&stage->queries, id, number, how, now_of(stage));
+    struct driver *driver = container_of(effects, struct driver, effects);
+    query_txns_end_session(&driver->queries, id, number, how, now_of(driver));
 }
 
-static void begin_query(struct stage *stage, struct command *command)
+static void begin_query(struct driver *driver, struct command *command)
 {
     struct query_txn_terms terms = {.id = command->txn.id,
                                     .session = command->owner.session,
-                                    .read_ts = stage->now,
+                                    .read_ts = driver->now,
                                     .timeout_us = command->txn.idle_us};
     struct query_txn_info info;
-    INSIST(query_txns_begin(&stage->queries, &terms, now_of(stage), &info) == 0);
+    INSIST(query_txns_begin(&driver->queries, &terms, now_of(driver), &info) == 0);
 }
 
-static bool end_query(struct stage *stage, struct command *command)
+static bool end_query(struct driver *driver, struct command *command)
 {
     struct query_txn_ending ending = {
         .id = command->txn.id, .session = command->owner.session, .commit = command->type == COMMAND_TXN_COMMIT};
     struct query_txn_info info;
-    if (query_txns_end(&stage->queries, &ending, now_of(stage), &command->arena, &info, &command->problem) ==
+    if (query_txns_end(&driver->queries, &ending, now_of(driver), &command->arena, &info, &command->problem) ==
         QUERY_TXN_UNKNOWN)
         return false;
     command->txn.commit_ts = info.read_ts;
     return true;
 }
 
-static bool read_in_query(struct stage *stage, struct command *command)
+static bool read_in_query(struct driver *driver, struct command *command)
 {
-    struct query_txn *query = query_txns_use(&stage->queries, command->owner.transaction);
+    struct query_txn *query = query_txns_use(&driver->queries, command->owner.transaction);
     if (query == NULL)
-        return query_txns_refuse(&stage->queries, command, now_of(stage));
+        return query_txns_refuse(&driver->queries, command, now_of(driver));
     command->txn_lock.read_ts = query->read_ts;
-    query_txns_release(&stage->queries, query, stage->now);
+    query_txns_release(&driver->queries, query, driver->now);
     return true;
 }
 
 /* The host answers what concerns its query transactions, as the product's does. Returns: whether it did. */
-static bool host_answers(struct stage *stage, struct command *command)
+static bool host_answers(struct driver *driver, struct command *command)
 {
     switch (command->type) {
     case COMMAND_TXN_BEGIN:
         if (command->txn.mode == TXN_QUERY)
-            begin_query(stage, command);
+            begin_query(driver, command);
         return command->txn.mode == TXN_QUERY;
     case COMMAND_TXN_COMMIT:
-    case COMMAND_TXN_ROLLBACK: return end_query(stage, command);
-    case COMMAND_TXN_LOCK: return read_in_query(stage, command);
-    default: return query_txns_refuse(&stage->queries, command, now_of(stage));
+    case COMMAND_TXN_ROLLBACK: return end_query(driver, command);
+    case COMMAND_TXN_LOCK: return read_in_query(driver, command);
+    default: return query_txns_refuse(&driver->queries, command, now_of(driver));
     }
 }
 
 /* --- Beginning and end -------------------------------------------------------------------------------------------- */
 
-void stage_open(struct stage *stage)
+void driver_open(struct driver *driver)
 {
     struct core_limits limits = core_limits_default();
-    *stage = (struct stage){.now = STAGE_START, .story = BUF_INIT(BUF_UNLIMITED)};
-    stage->store = store_open_mem();
-    effects_init(&stage->effects);
-    stage->effects.session_ended = session_ended;
-    query_txns_init(&stage->queries, limits.transactions_max, unpin, stage);
-    INSIST(core_open(stage->store, &limits, &stage->core) == 0);
+    *driver = (struct driver){.now = DRIVER_START, .trace = BUF_INIT(BUF_UNLIMITED)};
+    driver->store = store_open_mem();
+    effects_init(&driver->effects);
+    driver->effects.session_ended = session_ended;
+    query_txns_init(&driver->queries, limits.transactions_max, unpin, driver);
+    INSIST(core_open(driver->store, &limits, &driver->core) == 0);
 }
 
-void stage_close(struct stage *stage)
+void driver_close(struct driver *driver)
 {
-    query_txns_stop(&stage->queries);
-    query_txns_deinit(&stage->queries);
-    core_stop(stage->core, &stage->effects);
-    while (!list_empty(&stage->effects.completed)) {
-        struct command *command = list_entry(stage->effects.completed.next, struct command, link);
+    query_txns_stop(&driver->queries);
+    query_txns_deinit(&driver->queries);
+    core_stop(driver->core, &driver->effects);
+    while (!list_empty(&driver->effects.completed)) {
+        struct command *command = list_entry(driver->effects.completed.next, struct command, link);
         list_remove(&command->link);
         command_free(command);
     }
-    core_close(stage->core);
-    store_close(stage->store);
-    for (size_t i = 0; i < STAGE_NUMBERS_MAX; i++)
-        mem_free(stage->ids[i]);
-    buf_deinit(&stage->story);
-    for (size_t i = 0; i < stage->actor_count; i++)
-        buf_deinit(&stage->actors[i].results);
+    core_close(driver->core);
+    store_close(driver->store);
+    for (size_t i = 0; i < DRIVER_NUMBERS_MAX; i++)
+        mem_free(driver->ids[i]);
+    buf_deinit(&driver->trace);
+    for (size_t i = 0; i < driver->actor_count; i++)
+        buf_deinit(&driver->actors[i].results);
 }
 
-size_t stage_add_actor(struct stage *stage, const char *name)
+size_t driver_add_actor(struct driver *driver, const char *name)
 {
-    INSIST(stage->actor_count < STAGE_ACTORS_MAX);
-    stage->actors[stage->actor_count] = (struct actor){.name = name, .results = BUF_INIT(BUF_UNLIMITED)};
-    return stage->actor_count++;
+    INSIST(driver->actor_count < DRIVER_ACTORS_MAX);
+    driver->actors[driver->actor_count] = (struct actor){.name = name, .results = BUF_INIT(BUF_UNLIMITED)};
+    return driver->actor_count++;
 }
 
 static unsigned long ms_of(tl_ts ts)
 {
-    return (unsigned long)((ts - STAGE_START) / TL_MS);
+    return (unsigned long)((ts - DRIVER_START) / TL_MS);
 }
 
 /* Public numbers are meaningless in a trace: they are recorded while their owners exist, and printed as ids. */
-static void note_number(struct stage *stage, uint64_t number, struct slice id)
+static void note_number(struct driver *driver, uint64_t number, struct slice id)
 {
-    if (number >= STAGE_NUMBERS_MAX)
+    if (number >= DRIVER_NUMBERS_MAX)
         return;
-    mem_free(stage->ids[number]); /* after a restart another may have it */
-    stage->ids[number] = mem_strdup(id.data, id.len);
+    mem_free(driver->ids[number]); /* after a restart another may have it */
+    driver->ids[number] = mem_strdup(id.data, id.len);
 }
 
-static void note_numbers(struct stage *stage)
+static void note_numbers(struct driver *driver)
 {
     size_t position = 0;
     struct slice id;
     void *value;
-    while (map_next(&stage->core->owners->sessions, &position, &id, &value))
-        note_number(stage, session_number(value), id);
-    list_for_each(link, &stage->core->owners->open_txns)
+    while (map_next(&driver->core->owners->sessions, &position, &id, &value))
+        note_number(driver, session_number(value), id);
+    list_for_each(link, &driver->core->owners->open_txns)
     {
         const struct txn *txn = list_entry(link, struct txn, of_all);
-        note_number(stage, txn->owner.locks.number, txn->id);
+        note_number(driver, txn->owner.locks.number, txn->id);
     }
 }
 
 /* "session #4" becomes "s1", "transaction #5" becomes "transaction t1". */
-static void put_ids(const struct stage *stage, const char *line, struct buf *to)
+static void put_ids(const struct driver *driver, const char *line, struct buf *to)
 {
     static const char session[] = "session #";
     for (size_t word = sizeof session - 1; *line != '\0'; line++) {
@@ -185,60 +185,60 @@ static void put_ids(const struct stage *stage, const char *line, struct buf *to)
         bool is_session = strncmp(line, session, word) == 0;
         const char *digits = is_session ? line + word : *line == '#' ? line + 1 : NULL;
         uint64_t number = digits == NULL ? 0 : strtoull(digits, &end, 10);
-        if (number == 0 || number >= STAGE_NUMBERS_MAX || stage->ids[number] == NULL) {
+        if (number == 0 || number >= DRIVER_NUMBERS_MAX || driver->ids[number] == NULL) {
             buf_byte(to, *line);
             continue;
         }
-        buf_printf(to, "%s", stage->ids[number]);
+        buf_printf(to, "%s", driver->ids[number]);
         line = end - 1;
     }
 }
 
-static void tell(struct stage *stage, const char *format, ...) TL_PRINTF(2, 3);
-static void tell(struct stage *stage, const char *format, ...)
+static void tell(struct driver *driver, const char *format, ...) TL_PRINTF(2, 3);
+static void tell(struct driver *driver, const char *format, ...)
 {
     char line[4096];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    buf_printf(&stage->story, "[%5lu] ", ms_of(stage->now));
-    put_ids(stage, line, &stage->story);
-    buf_byte(&stage->story, '\n');
+    buf_printf(&driver->trace, "[%5lu] ", ms_of(driver->now));
+    put_ids(driver, line, &driver->trace);
+    buf_byte(&driver->trace, '\n');
 }
 
 /* What an actor did and what came of it. */
-static void tell_result(struct stage *stage, struct actor *actor, const char *numbered)
+static void tell_result(struct driver *driver, struct actor *actor, const char *numbered)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
-    put_ids(stage, numbered, &text);
+    put_ids(driver, numbered, &text);
     buf_byte(&text, '\0');
     const char *result = text.data;
     const char *time = strstr(result, " at ");
     if (strcmp(actor->name, "setup") == 0)
         return;
-    tell(stage, "%s %s%s%s", actor->name, actor->statement, result[0] != '\0' ? " → " : "", result);
+    tell(driver, "%s %s%s%s", actor->name, actor->statement, result[0] != '\0' ? " → " : "", result);
     buf_printf(&actor->results, "%s → %s", actor->statement, actor->waited ? "(waited) " : "");
     buf_append(&actor->results, result, time != NULL ? (size_t)(time - result) : strlen(result));
     buf_byte(&actor->results, '\n');
 }
 
-void stage_outcome(const struct stage *stage, struct buf *ret_text)
+void driver_outcome(const struct driver *driver, struct buf *ret_text)
 {
-    for (size_t i = 0; i < stage->actor_count; i++)
-        buf_slice(ret_text, buf_as_slice(&stage->actors[i].results));
+    for (size_t i = 0; i < driver->actor_count; i++)
+        buf_slice(ret_text, buf_as_slice(&driver->actors[i].results));
 }
 
 /* The lock events that the core keeps: ends of sessions and deadlocks. */
-static void tell_stories(struct stage *stage)
+static void print_lock_events(struct driver *driver)
 {
-    const struct lock_events *stories = &stage->core->owners->lock_events;
-    for (; stage->stories_told < stories->count; stage->stories_told++) {
-        const struct lock_event *story = &stories->ring[stage->stories_told % LOCK_EVENTS_MAX];
-        struct slice lines = slice_make(story->lines, story->lines_len);
-        while (lines.len > 0 && strcmp(story->kind, "expiry") == 0) {
+    const struct lock_events *traces = &driver->core->owners->lock_events;
+    for (; driver->events_printed < traces->count; driver->events_printed++) {
+        const struct lock_event *trace = &traces->ring[driver->events_printed % LOCK_EVENTS_MAX];
+        struct slice lines = slice_make(trace->lines, trace->lines_len);
+        while (lines.len > 0 && strcmp(trace->kind, "expiry") == 0) {
             size_t len = slice_find_byte(lines, '\n');
-            tell(stage, "  * %.*s", (int)len, lines.data);
+            tell(driver, "  * %.*s", (int)len, lines.data);
             lines = slice_from_offset(lines, len + 1);
         }
     }
@@ -328,10 +328,10 @@ static void read_many(const struct view *view, const struct catalog *catalog, co
 }
 
 /* Does a get, scan or find in a view. */
-static void read_view(struct stage *stage, struct actor *actor, const struct view *view, struct slice verb,
+static void read_view(struct driver *driver, struct actor *actor, const struct view *view, struct slice verb,
                       const struct lock_target *target, struct buf *buf)
 {
-    struct catalog *catalog = core_catalog(stage->core);
+    struct catalog *catalog = core_catalog(driver->core);
     const struct catalog_index *index = NULL;
     struct arena arena = ARENA_INIT;
     struct problem problem;
@@ -380,7 +380,7 @@ static void print_write(const struct write_command *write, struct buf *buf)
         buf_lit(buf, ": rolled back");
 }
 
-static void print_result(struct stage *stage, struct actor *actor, struct command *command, struct buf *buf)
+static void print_result(struct driver *driver, struct actor *actor, struct command *command, struct buf *buf)
 {
     if (command->problem.type != PROBLEM_NONE) {
         print_problem(&command->problem, buf);
@@ -397,9 +397,9 @@ static void print_result(struct stage *stage, struct actor *actor, struct comman
         buf_printf(buf, "committed at %lu, %" PRIu64 " changes", ms_of(command->txn.commit_ts), command->txn.changes);
         break;
     case COMMAND_TXN_LOCK: {
-        struct view view = {stage->store, command->txn_lock.read_ts, command->txn_lock.overlay};
+        struct view view = {driver->store, command->txn_lock.read_ts, command->txn_lock.overlay};
         struct slice verb = slice_make(actor->statement, slice_find_byte(slice_from(actor->statement), ' '));
-        read_view(stage, actor, &view, verb, command->txn_lock.targets, buf);
+        read_view(driver, actor, &view, verb, command->txn_lock.targets, buf);
         core_overlay_unref(command->txn_lock.overlay);
         break;
     }
@@ -407,14 +407,14 @@ static void print_result(struct stage *stage, struct actor *actor, struct comman
     }
 }
 
-static void complete(struct stage *stage, struct command *command)
+static void complete(struct driver *driver, struct command *command)
 {
     struct actor *actor = command->context;
     if (actor != NULL) {
         struct buf result = BUF_INIT(BUF_UNLIMITED);
-        print_result(stage, actor, command, &result);
+        print_result(driver, actor, command, &result);
         buf_byte(&result, '\0');
-        tell_result(stage, actor, result.data);
+        tell_result(driver, actor, result.data);
         if (actor->command == command)
             actor->command = NULL;
         buf_deinit(&result);
@@ -423,12 +423,12 @@ static void complete(struct stage *stage, struct command *command)
 }
 
 /* Prints the owners that block a waiting command. */
-static void tell_waiting(struct stage *stage, struct actor *actor)
+static void tell_waiting(struct driver *driver, struct actor *actor)
 {
     struct lock_conflict conflicts[4];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     actor->waited = true;
-    list_for_each(link, &stage->core->owners->waits)
+    list_for_each(link, &driver->core->owners->waits)
     {
         const struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->command != actor->command)
@@ -441,48 +441,48 @@ static void tell_waiting(struct stage *stage, struct actor *actor)
             describe_owner(conflicts[i].owner, &text);
         }
     }
-    tell(stage, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);
+    tell(driver, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);
     buf_deinit(&text);
 }
 
-static void drain(struct stage *stage)
+static void drain(struct driver *driver)
 {
-    while (!list_empty(&stage->effects.completed)) {
-        struct command *command = list_entry(stage->effects.completed.next, struct command, link);
+    while (!list_empty(&driver->effects.completed)) {
+        struct command *command = list_entry(driver->effects.completed.next, struct command, link);
         list_remove(&command->link);
-        complete(stage, command);
+        complete(driver, command);
     }
 }
 
-static void step(struct stage *stage, struct command *command)
+static void step(struct driver *driver, struct command *command)
 {
     command = codec_roundtrip(command);
     struct actor *actor = command->context;
-    if (command->type != COMMAND_TICK && core_next_deadline(stage->core) <= stage->now)
-        step(stage, command_new(COMMAND_TICK, DIALECT_7));
-    if (stage->now <= core_last_ts(stage->core))
-        stage->now = core_last_ts(stage->core) + 1;
-    note_numbers(stage);
-    command->ts = command->clock = stage->now;
+    if (command->type != COMMAND_TICK && core_next_deadline(driver->core) <= driver->now)
+        step(driver, command_new(COMMAND_TICK, DIALECT_7));
+    if (driver->now <= core_last_ts(driver->core))
+        driver->now = core_last_ts(driver->core) + 1;
+    note_numbers(driver);
+    command->ts = command->clock = driver->now;
     if (command->type == COMMAND_TICK)
-        command->tick.barrier_clock = stage->now;
-    command->request = ++stage->requests;
-    if (actor != NULL && host_answers(stage, command)) {
-        tell_stories(stage);
-        complete(stage, command);
+        command->tick.barrier_clock = driver->now;
+    command->request = ++driver->requests;
+    if (actor != NULL && host_answers(driver, command)) {
+        print_lock_events(driver);
+        complete(driver, command);
         return;
     }
     if (actor != NULL)
         actor->command = command;
-    INSIST(core_step(stage->core, command, &stage->effects) == 0);
-    bounded_check(stage->core);
-    lock_table_check(&stage->core->owners->locks);
+    INSIST(core_step(driver->core, command, &driver->effects) == 0);
+    bounded_check(driver->core);
+    lock_table_check(&driver->core->owners->locks);
     bool waits = actor != NULL;
-    list_for_each(link, &stage->effects.completed) waits = waits && list_entry(link, struct command, link) != command;
+    list_for_each(link, &driver->effects.completed) waits = waits && list_entry(link, struct command, link) != command;
     if (waits)
-        tell_waiting(stage, actor);
-    tell_stories(stage);
-    drain(stage);
+        tell_waiting(driver, actor);
+    print_lock_events(driver);
+    drain(driver);
 }
 
 /* --- Statements --------------------------------------------------------------------------------------------------- */
@@ -605,7 +605,7 @@ static struct lock_target *take_targets(struct command *command, struct words *w
     return targets;
 }
 
-static void do_lock(struct stage *stage, struct actor *actor, const char *statement)
+static void do_lock(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_LOCK, actor);
     struct words words = words_in(command, statement);
@@ -622,17 +622,17 @@ static void do_lock(struct stage *stage, struct actor *actor, const char *statem
     }
     if (command->owner.transaction.len > 0)
         command->owner.session = SLICE_NONE;
-    step(stage, command);
+    step(driver, command);
 }
 
-static void do_unlock(struct stage *stage, struct actor *actor, const char *statement)
+static void do_unlock(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_UNLOCK, actor);
     struct words words = words_in(command, statement);
     next_word(&words);
     command->owner.session = slice_from(actor->name);
     command->lock.targets = take_targets(command, &words, LOCK_X, &command->lock.target_count);
-    step(stage, command);
+    step(driver, command);
 }
 
 /* JSON with the actor's number (plus `more`) in place of @. */
@@ -677,7 +677,7 @@ static struct write_item take_item(struct command *command, struct words *words,
     return item;
 }
 
-static void do_write(struct stage *stage, struct actor *actor, const char *statement)
+static void do_write(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_WRITE, actor);
     struct words words = words_in(command, statement);
@@ -702,10 +702,10 @@ static void do_write(struct stage *stage, struct actor *actor, const char *state
     command->owner.session = options.session;
     command->owner.timeout_us = options.timeout_us;
     command->owner.fencing_token = options.token ? actor->token : 0;
-    step(stage, command);
+    step(driver, command);
 }
 
-static void do_read(struct stage *stage, struct actor *actor, const char *statement)
+static void do_read(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_TXN_LOCK, actor);
     struct words words = words_in(command, statement);
@@ -721,19 +721,19 @@ static void do_read(struct stage *stage, struct actor *actor, const char *statem
     command->owner.transaction = options.transaction;
     command->owner.timeout_us = options.timeout_us;
     if (options.transaction.len > 0) {
-        step(stage, command);
+        step(driver, command);
         return;
     }
-    struct view view = {stage->store, TL_TS_MAX, NULL};
+    struct view view = {driver->store, TL_TS_MAX, NULL};
     struct buf result = BUF_INIT(BUF_UNLIMITED);
-    read_view(stage, actor, &view, verb, command->txn_lock.targets, &result);
+    read_view(driver, actor, &view, verb, command->txn_lock.targets, &result);
     buf_byte(&result, '\0');
-    tell_result(stage, actor, result.data);
+    tell_result(driver, actor, result.data);
     buf_deinit(&result);
     command_free(command);
 }
 
-static void do_txn(struct stage *stage, struct actor *actor, const char *statement)
+static void do_txn(struct driver *driver, struct actor *actor, const char *statement)
 {
     bool commit = strncmp(statement, "commit", 6) == 0;
     bool begin = strncmp(statement, "begin", 5) == 0;
@@ -758,13 +758,13 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
         else
             command->txn.idle_us = duration(word);
     }
-    step(stage, command);
+    step(driver, command);
 }
 
 enum { ACTIONS_MAX = 4 };
 
 /* leave RES JSON: a document to be indexed when the session dies; given with open, any number of times. */
-static void do_session(struct stage *stage, struct actor *actor, const char *statement)
+static void do_session(struct driver *driver, struct actor *actor, const char *statement)
 {
     static const struct {
         const char *verb;
@@ -784,7 +784,7 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
         session->ttl_us = 30 * TL_SECOND;
         session->on_expire = arena_zalloc(&command->arena, ACTIONS_MAX * sizeof *session->on_expire);
         session->force = strcmp(verbs[i].verb, "kill") == 0;
-        session->attachment = (uint64_t)(actor - stage->actors) + 1;
+        session->attachment = (uint64_t)(actor - driver->actors) + 1;
         struct slice word;
         while ((word = next_word(&words)).len > 0) {
             if (slice_is(word, "leave")) {
@@ -801,14 +801,14 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
                 session->id = word;
             }
         }
-        step(stage, command);
+        step(driver, command);
         return;
     }
     check_failed("unknown statement", statement, __FILE__, __LINE__);
 }
 
 /* index, drop, map: DDL statements may have options. */
-static void do_index(struct stage *stage, struct actor *actor, const char *statement)
+static void do_index(struct driver *driver, struct actor *actor, const char *statement)
 {
     enum command_type type = statement[0] == 'd'                          ? COMMAND_INDEX_DELETE
                              : statement[0] == 'm'                        ? COMMAND_MAPPING_PUT
@@ -830,11 +830,11 @@ static void do_index(struct stage *stage, struct actor *actor, const char *state
     command->owner.session = options.session;
     command->owner.timeout_us = options.timeout_us;
     command->index.close = statement[0] == 's';
-    step(stage, command);
+    step(driver, command);
 }
 
 /* alias NAME INDEX [JSON], unalias NAME INDEX, move NAME FROM TO. */
-static void do_alias(struct stage *stage, struct actor *actor, const char *statement)
+static void do_alias(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_ALIASES_UPDATE, actor);
     struct words words = words_in(command, statement);
@@ -857,11 +857,11 @@ static void do_alias(struct stage *stage, struct actor *actor, const char *state
     struct options options = take_options(&words);
     command->owner.session = options.session;
     command->owner.timeout_us = options.timeout_us;
-    step(stage, command);
+    step(driver, command);
 }
 
 /* shut, reopen; script, unscript. */
-static void do_state(struct stage *stage, struct actor *actor, const char *statement)
+static void do_state(struct driver *driver, struct actor *actor, const char *statement)
 {
     bool script = strstr(statement, "script ") != NULL;
     bool first = statement[0] == 's';
@@ -882,26 +882,26 @@ static void do_state(struct stage *stage, struct actor *actor, const char *state
     struct options options = take_options(&words);
     command->owner.session = options.session;
     command->owner.timeout_us = options.timeout_us;
-    step(stage, command);
+    step(driver, command);
 }
 
-static void do_template(struct stage *stage, struct actor *actor, const char *statement)
+static void do_template(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_TEMPLATE_PUT, actor);
     struct words words = words_in(command, statement);
     next_word(&words);
     command->object.name = next_word(&words);
     command->object.body = next_word(&words);
-    step(stage, command);
+    step(driver, command);
 }
 
-static void do_sleep(struct stage *stage, struct actor *actor, const char *statement)
+static void do_sleep(struct driver *driver, struct actor *actor, const char *statement)
 {
-    tl_ts until = stage->now + duration(slice_from(statement + strlen("sleep ")));
-    tell_result(stage, actor, "");
-    while (core_next_deadline(stage->core) <= until)
-        stage_pass(stage);
-    stage->now = until;
+    tl_ts until = driver->now + duration(slice_from(statement + strlen("sleep ")));
+    tell_result(driver, actor, "");
+    while (core_next_deadline(driver->core) <= until)
+        driver_pass(driver);
+    driver->now = until;
 }
 
 /*
@@ -909,92 +909,92 @@ static void do_sleep(struct stage *stage, struct actor *actor, const char *state
  * crash is one of the machine: requests that were answered may be missing from the log, so open
  * transactions are rolled back.
  */
-static void do_restart(struct stage *stage, struct actor *actor, bool crash)
+static void do_restart(struct driver *driver, struct actor *actor, bool crash)
 {
     struct core_limits limits = core_limits_default();
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
     uint64_t before, after;
-    tell_result(stage, actor, "");
-    settle(stage->store);
-    query_txns_stop(&stage->queries);
-    query_txns_deinit(&stage->queries);
-    query_txns_init(&stage->queries, limits.transactions_max, unpin, stage);
-    core_save(stage->core, &saved);
-    INSIST(core_digest(stage->core, &before) == 0);
-    core_stop(stage->core, &stage->effects);
-    drain(stage);
-    core_close(stage->core);
+    tell_result(driver, actor, "");
+    settle(driver->store);
+    query_txns_stop(&driver->queries);
+    query_txns_deinit(&driver->queries);
+    query_txns_init(&driver->queries, limits.transactions_max, unpin, driver);
+    core_save(driver->core, &saved);
+    INSIST(core_digest(driver->core, &before) == 0);
+    core_stop(driver->core, &driver->effects);
+    drain(driver);
+    core_close(driver->core);
     if (crash)
-        store_mem_crash(stage->store, 0);
-    INSIST(core_load(stage->store, &limits, buf_as_slice(&saved), NULL, &stage->core) == 0);
-    INSIST(core_digest(stage->core, &after) == 0);
+        store_mem_crash(driver->store, 0);
+    INSIST(core_load(driver->store, &limits, buf_as_slice(&saved), NULL, &driver->core) == 0);
+    INSIST(core_digest(driver->core, &after) == 0);
     INSIST(before == after);
     buf_deinit(&saved);
-    step(stage, new_command(COMMAND_RESTART, NULL));
-    step(stage, new_command(COMMAND_CANCEL, NULL)); /* all */
+    step(driver, new_command(COMMAND_RESTART, NULL));
+    step(driver, new_command(COMMAND_CANCEL, NULL)); /* all */
     if (crash)
-        step(stage, new_command(COMMAND_MACHINE_LOST, NULL));
+        step(driver, new_command(COMMAND_MACHINE_LOST, NULL));
 }
 
-static void do_cancel(struct stage *stage, struct actor *actor, const char *statement)
+static void do_cancel(struct driver *driver, struct actor *actor, const char *statement)
 {
     const char *name = statement + strlen("cancel ");
-    tell_result(stage, actor, "");
-    for (size_t i = 0; i < stage->actor_count; i++) {
-        if (strcmp(stage->actors[i].name, name) != 0 || stage->actors[i].command == NULL)
+    tell_result(driver, actor, "");
+    for (size_t i = 0; i < driver->actor_count; i++) {
+        if (strcmp(driver->actors[i].name, name) != 0 || driver->actors[i].command == NULL)
             continue;
         struct command *command = new_command(COMMAND_CANCEL, NULL);
-        command->cancel.request = stage->actors[i].command->request;
-        step(stage, command);
+        command->cancel.request = driver->actors[i].command->request;
+        step(driver, command);
     }
 }
 
-void stage_do(struct stage *stage, size_t number, const char *statement)
+void driver_do(struct driver *driver, size_t number, const char *statement)
 {
-    struct actor *actor = &stage->actors[number];
+    struct actor *actor = &driver->actors[number];
     struct slice verb = slice_make(statement, slice_find_byte(slice_from(statement), ' '));
     INSIST(actor->command == NULL);
     snprintf(actor->statement, sizeof actor->statement, "%s", statement);
     actor->waited = false;
     if (strcmp(actor->name, "end") != 0)
-        stage->now += STAGE_STEP - (stage->now - STAGE_START) % STAGE_STEP;
+        driver->now += DRIVER_STEP - (driver->now - DRIVER_START) % DRIVER_STEP;
     if (slice_is(verb, "lock"))
-        do_lock(stage, actor, statement);
+        do_lock(driver, actor, statement);
     else if (slice_is(verb, "unlock"))
-        do_unlock(stage, actor, statement);
+        do_unlock(driver, actor, statement);
     else if (slice_is(verb, "put") || slice_is(verb, "add") || slice_is(verb, "del") || slice_is(verb, "create") ||
              slice_is(verb, "update") || slice_is(verb, "bulk") || slice_is(verb, "atomic"))
-        do_write(stage, actor, statement);
+        do_write(driver, actor, statement);
     else if (slice_is(verb, "get") || slice_is(verb, "scan") || slice_is(verb, "find") || slice_is(verb, "run"))
-        do_read(stage, actor, statement);
+        do_read(driver, actor, statement);
     else if (slice_is(verb, "begin") || slice_is(verb, "commit") || slice_is(verb, "rollback"))
-        do_txn(stage, actor, statement);
+        do_txn(driver, actor, statement);
     else if (slice_is(verb, "alias") || slice_is(verb, "unalias") || slice_is(verb, "move"))
-        do_alias(stage, actor, statement);
+        do_alias(driver, actor, statement);
     else if (slice_is(verb, "shut") || slice_is(verb, "reopen") || slice_is(verb, "script") ||
              slice_is(verb, "unscript"))
-        do_state(stage, actor, statement);
+        do_state(driver, actor, statement);
     else if (slice_is(verb, "template"))
-        do_template(stage, actor, statement);
+        do_template(driver, actor, statement);
     else if (slice_is(verb, "index") || slice_is(verb, "drop") || slice_is(verb, "map") || slice_is(verb, "set"))
-        do_index(stage, actor, statement);
+        do_index(driver, actor, statement);
     else if (slice_is(verb, "sleep"))
-        do_sleep(stage, actor, statement);
+        do_sleep(driver, actor, statement);
     else if (slice_is(verb, "restart") || slice_is(verb, "crash"))
-        do_restart(stage, actor, slice_is(verb, "crash"));
+        do_restart(driver, actor, slice_is(verb, "crash"));
     else if (slice_is(verb, "cancel"))
-        do_cancel(stage, actor, statement);
+        do_cancel(driver, actor, statement);
     else
-        do_session(stage, actor, statement);
+        do_session(driver, actor, statement);
 }
 
-bool stage_pass(struct stage *stage)
+bool driver_pass(struct driver *driver)
 {
-    tl_ts deadline = core_next_deadline(stage->core);
+    tl_ts deadline = core_next_deadline(driver->core);
     if (deadline == TL_TS_MAX)
         return false;
-    if (deadline > stage->now)
-        stage->now = deadline;
-    step(stage, new_command(COMMAND_TICK, NULL));
+    if (deadline > driver->now)
+        driver->now = deadline;
+    step(driver, new_command(COMMAND_TICK, NULL));
     return true;
 }
