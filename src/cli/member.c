@@ -86,7 +86,7 @@ static int sync_folder(const char *path)
     return r;
 }
 
-static int write_identity(const char *data, const struct identity *identity)
+static int write_identity(const char *data, const struct identity *identity, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_in(data, "cluster");
     tl_cleanup(mem_freep) char *part = path_in(data, "cluster.part");
@@ -94,12 +94,16 @@ static int write_identity(const char *data, const struct identity *identity)
     int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\ndirectory %s\nstate %s\n", identity->cluster,
                        identity->directory, state_names[identity->state]);
     int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool sound = fd >= 0 && write(fd, text, (size_t)len) == len && fsync(fd) == 0;
+    int cause = fd < 0 || file_write_all(fd, text, (size_t)len) != 0 || fsync(fd) != 0 ? errno : 0;
     if (fd >= 0)
         close(fd);
-    if (!sound || rename(part, path) != 0)
-        return tl_trace(TL_ERR_IO);
-    return sync_folder(data);
+    if (cause == 0 && rename(part, path) != 0)
+        cause = errno;
+    if (cause != 0)
+        return refuse(TL_ERR_IO, ret_reason, "%s: %s", part, strerror(cause));
+    if (sync_folder(data) != 0)
+        return refuse(TL_ERR_IO, ret_reason, "%s: %s", data, strerror(errno));
+    return 0;
 }
 
 static int read_identity(const char *data, struct identity *ret, char **ret_reason)
@@ -239,12 +243,12 @@ static int settle_alone(const struct member_options *o, char **ret_reason)
 }
 
 /* Makes the directory that of the host of a new cluster. */
-static int begin_cluster(const struct member_options *o, struct identity *identity, enum state state)
+static int begin_cluster(const struct member_options *o, struct identity *identity, enum state state, char **ret_reason)
 {
     draw_id(identity->cluster);
     draw_id(identity->directory);
     identity->state = state;
-    return write_identity(o->data, identity);
+    return write_identity(o->data, identity, ret_reason);
 }
 
 /*
@@ -254,11 +258,11 @@ static int begin_cluster(const struct member_options *o, struct identity *identi
 static int found(const struct member_options *o, struct cmdlog *log, struct identity *identity, char **ret_reason)
 {
     bool empty = identity->state == STATE_NONE && !has(o->data, "rocks") && !has(o->data, "log");
-    int r = empty ? begin_cluster(o, identity, STATE_CREATING) : 0;
+    int r = empty ? begin_cluster(o, identity, STATE_CREATING, ret_reason) : 0;
     if (r == 0)
         r = settle_alone(o, ret_reason);
     if (r == 0 && identity->state == STATE_NONE)
-        r = begin_cluster(o, identity, STATE_FOUNDING);
+        r = begin_cluster(o, identity, STATE_FOUNDING, ret_reason);
     if (r == 0)
         r = create_genesis(o, log, identity->cluster);
     return r == CMDLOG_EXISTS ? 0 : r; /* the caller reads the genesis and compares the cluster's ID */
@@ -373,8 +377,7 @@ static int check_space(yyjson_val *files, const char *into, struct copy_failure 
     return TL_ERR_NO_SPACE;
 }
 
-static int copy_files(const struct member_options *o, struct client *client, yyjson_val *reply, const char *into,
-                      struct copy_failure *failure)
+static int copy_files(struct client *client, yyjson_val *reply, const char *into, struct copy_failure *failure)
 {
     char checkpoint[64] = "";
     yyjson_doc *kept = tl_steal(client->json); /* further replies take its place */
@@ -383,7 +386,6 @@ static int copy_files(const struct member_options *o, struct client *client, yyj
         snprintf(checkpoint, sizeof checkpoint, "%s", name);
     yyjson_val *files = yyjson_obj_get(reply, "files");
     int r = checkpoint[0] == '\0' ? tl_trace(TL_ERR_CORRUPT) : check_space(files, into, failure);
-    client->context = (void *)(uintptr_t)o;
     for (size_t i = 0; r == 0 && i < yyjson_arr_size(files); i++) {
         yyjson_val *one = yyjson_arr_get(files, i);
         const char *file = yyjson_get_str(yyjson_obj_get(one, "file"));
@@ -436,13 +438,14 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     client.option_prefix = "cluster-";
     client.absent_advice = NULL;
     client.gives_up = gives_up;
+    client.context = (void *)(uintptr_t)o;
     client_header(&client, API_CLUSTER_SECRET_HEADER, secret);
     long status = client_request(&client, "POST", "/_cluster/_checkpoint", SLICE_NONE, COPY_US);
     int r = status == 200 && client_json(&client) != NULL ? 0 : TL_ERR_IO;
     if (r == 0 && mkdir(incoming, 0700) != 0)
         r = note_unwritten(incoming, failure);
     if (r == 0)
-        r = copy_files(o, &client, client_json(&client), incoming, failure);
+        r = copy_files(&client, client_json(&client), incoming, failure);
     if (r != 0 && failure->cause == 0 && tells && !is_stopping(o))
         log_warning("no checkpoint came from %s: %s", url.data,
                     status != 200 ? client_error(&client, status) : error_text(r));
@@ -475,7 +478,7 @@ static bool copy_from_any(const struct member_options *o, struct cmdlog *log, co
  * Moves the copied store to its place in the directory. The command log of the copy is removed: a
  * host's is in etcd.
  */
-static int take_copy(const char *data)
+static int take_copy(const char *data, char **ret_reason)
 {
     static const char *const names[] = {"rocks", "FORMAT"};
     tl_cleanup(mem_freep) char *incoming = path_in(data, "incoming");
@@ -484,10 +487,12 @@ static int take_copy(const char *data)
         tl_cleanup(mem_freep) char *to = path_in(data, names[i]);
         file_remove_tree(to);
         if (rename(from, to) != 0 && errno != ENOENT)
-            return tl_trace(TL_ERR_IO);
+            return refuse(TL_ERR_IO, ret_reason, "%s: %s", to, strerror(errno));
     }
     file_remove_tree(incoming);
-    return sync_folder(data);
+    if (sync_folder(data) != 0)
+        return refuse(TL_ERR_IO, ret_reason, "%s: %s", data, strerror(errno));
+    return 0;
 }
 
 /* The attempts to copy a checkpoint. */
@@ -531,14 +536,14 @@ static void await_attempt(const struct member_options *o, const struct copy_fail
 }
 
 static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity,
-                const struct genesis *genesis)
+                const struct genesis *genesis, char **ret_reason)
 {
     struct copy_attempts attempts = {.told = 0};
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     if (identity->state == STATE_NONE)
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
-    int r = write_identity(o->data, identity);
+    int r = write_identity(o->data, identity, ret_reason);
     struct copy_failure failure;
     while (r == 0 && !copy_from_any(o, log, genesis->secret, clock_boot_us() - attempts.told >= TELL_US, &failure)) {
         if (is_stopping(o))
@@ -547,10 +552,10 @@ static int copy(const struct member_options *o, struct cmdlog *log, struct ident
         await_attempt(o, &failure, &attempts);
     }
     if (r == 0)
-        r = take_copy(o->data);
+        r = take_copy(o->data, ret_reason);
     if (r == 0) {
         identity->state = STATE_MEMBER;
-        r = write_identity(o->data, identity);
+        r = write_identity(o->data, identity, ret_reason);
     }
     return r;
 }
@@ -651,7 +656,7 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
                     "copying a checkpoint of another host");
         store_close(member->store);
         member->store = NULL;
-        if ((r = copy(o, member->log, identity, genesis)) != 0)
+        if ((r = copy(o, member->log, identity, genesis, ret_reason)) != 0)
             break;
     }
     return r;
@@ -692,7 +697,8 @@ static int forget_own_log(const struct member_options *o)
  * Continues with a directory of state `creating`, which was empty before found(): as `founding`, or, if
  * another host made the cluster at the same time, as one into which a checkpoint is copied.
  */
-static int settle_creation(const struct member_options *o, struct identity *identity, const struct genesis *genesis)
+static int settle_creation(const struct member_options *o, struct identity *identity, const struct genesis *genesis,
+                           char **ret_reason)
 {
     tl_cleanup(mem_freep) char *log = path_in(o->data, "log");
     if (strcmp(identity->cluster, genesis->cluster) == 0) {
@@ -704,7 +710,7 @@ static int settle_creation(const struct member_options *o, struct identity *iden
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     identity->state = STATE_COPYING;
     int r = forget_own_log(o);
-    return r == 0 ? write_identity(o->data, identity) : r;
+    return r == 0 ? write_identity(o->data, identity, ret_reason) : r;
 }
 
 static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)
@@ -724,11 +730,11 @@ static int become(const struct member_options *o, struct cluster_member *member,
     if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == 0 && identity.state == STATE_CREATING)
-        r = settle_creation(o, &identity, &genesis);
+        r = settle_creation(o, &identity, &genesis, ret_reason);
     if (r == 0)
         r = check_identity(o, &identity, genesis.cluster, ret_reason);
     if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))
-        r = copy(o, member->log, &identity, &genesis);
+        r = copy(o, member->log, &identity, &genesis, ret_reason);
     if (r == 0 && identity.state == STATE_FOUNDING)
         r = open_store(o, member, ret_reason);
     else if (r == 0)
@@ -741,7 +747,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
         if (r == 0)
             r = forget_own_log(o);
         if (r == 0)
-            r = write_identity(o->data, &identity);
+            r = write_identity(o->data, &identity, ret_reason);
         if (r == 0)
             log_info("this host has made the cluster %s", identity.cluster);
     }

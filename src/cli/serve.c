@@ -417,6 +417,32 @@ static void check_advertised(const struct argp_state *state, const char *address
                         address);
 }
 
+/* Returns: whether all members of etcd are on this machine. `url`: of --cluster; it may be malformed. */
+static bool is_etcd_local(const char *url)
+{
+    bool local = true;
+    while (local && *url != '\0' && *url != '/') {
+        const char *scheme = strstr(url, "://");
+        url = scheme != NULL ? scheme + strlen("://") : url;
+        size_t len = strcspn(url, ",/");
+        tl_cleanup(mem_freep) char *authority = mem_strdup(url, len);
+        tl_cleanup(mem_freep) char *host = arguments_host_of(authority);
+        local = is_loopback(host);
+        url += len + (url[len] == ',');
+    }
+    return local;
+}
+
+/* The default --listen is what the hosts of a test on one machine need, and on several of no use. */
+static void warn_of_loopback(const struct serve_options *o, const char *address)
+{
+    if (o->advertise == NULL && is_loopback(o->host) && !is_etcd_local(o->cluster.url))
+        log_warning(
+            "the other hosts are told to reach this one at %s, which is themselves: give --advertise HOST:PORT, "
+            "or a --listen that they can reach",
+            address);
+}
+
 static void check_cluster(const struct argp_state *state, const struct serve_options *o)
 {
     const char *option = o->cluster.url == NULL ? option_of_cluster(o) : NULL;
@@ -774,6 +800,7 @@ static int open_member(struct server *server, struct serve_options *o)
         (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster.ca, server->address, &reason) != 0))
         return complain(TL_ERR_IO, "cannot start", reason);
     be_client_of_hosts(o);
+    warn_of_loopback(o, server->address);
     int r = member_open(&wanted, member, &reason);
     if (r != 0)
         return r == TL_ERR_STOPPED ? r : complain(r, o->data, reason);

@@ -25,6 +25,7 @@ static char *copy_text(struct slice text)
 
 void cluster__refuse(struct command *command, enum problem_type type, const char *why)
 {
+    REQUIRE(type != PROBLEM_NONE && why != NULL);
     problem_set(&command->problem, &command->arena, type, "%s", why);
 }
 
@@ -34,10 +35,17 @@ uint64_t cluster__clock(struct journal *journal)
     return cluster_clock_read(&journal->cluster->cluster_clock, journal__boot(journal));
 }
 
+bool cluster__is_kept(const struct command *command)
+{
+    return command->type == COMMAND_CANCEL || command->type == COMMAND_SESSION_DETACH ||
+           command->type == COMMAND_LIMITS;
+}
+
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
 void cluster__submit(struct journal *journal, struct command *command)
 {
+    REQUIRE(command->on_done != NULL);
     struct cluster *cluster = journal->cluster;
     bool unlogged = command_is(command->type, COMMAND_UNLOGGED);
     pthread_mutex_lock(&journal->queue_lock);
@@ -98,13 +106,14 @@ void cluster__complete_commands(struct list *commands)
     while (!list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
         list_remove(&command->link);
+        REQUIRE(command->on_done != NULL);
         command->on_done(command);
     }
 }
 
 /*
- * Removes commands submitted before a time from a list: they are in no entry, and never happen.
- * Returns: their number. Requires: queue_lock.
+ * Removes commands submitted before a time from a list: they are in no entry, and never happen. Those of
+ * cluster__is_kept() stay. Returns: their number. Requires: queue_lock.
  */
 static size_t expire_list(struct journal *journal, struct list *commands, uint64_t before, struct list *refused)
 {
@@ -113,7 +122,7 @@ static size_t expire_list(struct journal *journal, struct list *commands, uint64
     list_for_each_safe(link, following, commands)
     {
         struct command *command = list_entry(link, struct command, link);
-        if (command->clock > before)
+        if (command->clock > before || cluster__is_kept(command))
             continue;
         list_remove(link);
         count++;
@@ -167,6 +176,7 @@ void cluster__expire_commands(struct journal *journal)
 
 static void maintained(struct command *command)
 {
+    REQUIRE(command->type == COMMAND_MAINTAIN);
     struct journal *journal = command->context;
     pthread_mutex_lock(&journal->queue_lock);
     journal->cluster->maintaining = false;
@@ -204,20 +214,39 @@ static void maintain(struct journal *journal)
     }
 }
 
+/*
+ * Gives up a life whose JOIN the log has accepted and then refused for lack of space, as etcd does when
+ * its alarm is raised: it never appears in the order. Nothing else is submitted while this host joins, so
+ * the JOIN's number is not given to another entry.
+ */
+static void settle_join(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    cmdlog_position position;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool joining = cluster->joining;
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (joining && cmdlog_outcome(cluster->log, cluster->join_number, 0, &position) == TL_ERR_NO_SPACE)
+        cluster__give_up_life(journal);
+}
+
 /* Returns: whether this host must join (again): the log or the core has declared it out. */
 static bool is_out(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     struct cmdlog_lease lease;
+    settle_join(journal);
     cmdlog_lease(cluster->log, &lease);
     pthread_mutex_lock(&journal->queue_lock);
     if (lease.life != cluster->life || cluster->life == 0) {
         if (cluster->joined)
             log_warning("this host was out of the cluster; it joins again");
         cluster->joined = cluster->joining = false;
+        if (!cluster->refusal_stands)
+            mem_free(tl_steal(cluster->refused)); /* without a lease nothing is applied that could decide */
     }
     bool out = !cluster->joined && !cluster->joining && cluster->refused == NULL;
-    bool refused = cluster->refused != NULL && cluster->was_joined;
+    bool refused = cluster->refused != NULL && cluster->refusal_stands && cluster->was_joined;
     pthread_mutex_unlock(&journal->queue_lock);
     if (refused) /* while it was out, the cluster changed its limits or its build */
         journal__store_failed(cluster->refused, TL_ERR_BUSY);
@@ -245,6 +274,7 @@ static void check_hosts(struct journal *journal, uint64_t *version)
     }
     *version = hosts->version;
     cluster__report_gone(journal, hosts);
+    cluster__reconsider_refusal(journal, hosts);
     mem_free(hosts);
 }
 
@@ -317,16 +347,16 @@ static bool begin_threads(struct journal *journal)
 }
 
 /*
- * Blocks until this host has joined. Returns: 0; TL_ERR_BUSY: it was refused, with *ret_reason
+ * Blocks until this host has joined. Returns: 0; TL_ERR_BUSY: the refusal is final, with *ret_reason
  * (mem_free); TL_ERR_STOPPED.
  */
 static int await_join(struct journal *journal, const atomic_bool *stopping, char **ret_reason)
 {
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    while (!cluster->joined && cluster->refused == NULL && !(stopping != NULL && atomic_load(stopping)))
+    while (!cluster->joined && !cluster->refusal_stands && !(stopping != NULL && atomic_load(stopping)))
         (void)clock_wait(&cluster->changed, &journal->queue_lock, clock_boot_us() + STOP_POLL_US);
-    bool in = cluster->joined, refused = cluster->refused != NULL;
+    bool in = cluster->joined, refused = cluster->refused != NULL && cluster->refusal_stands;
     if (!in && refused && ret_reason != NULL)
         *ret_reason = mem_strdup(cluster->refused, strlen(cluster->refused));
     pthread_mutex_unlock(&journal->queue_lock);
@@ -414,6 +444,13 @@ static void end_left(struct journal *journal)
         list_remove(&command->link);
         cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
         list_append(&refused, &command->link);
+    }
+    while (!list_empty(&journal->postponed)) {
+        struct list *link = journal->postponed.next;
+        list_remove(link);
+        cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
+                        "the server is stopping; try again later");
+        list_append(&refused, link);
     }
     expire_inflight(journal, UINT64_MAX, &refused);
     while (!list_empty(&cluster->inflight)) {

@@ -81,12 +81,16 @@ struct cluster {
     pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
     uint64_t life;                      /* assigned by the log; 0: none */
     bool joining;                       /* JOIN was submitted and is not applied yet */
+    uint64_t join_number;               /* the log's identifier of that submission; the keeper's */
     bool joined;                        /* JOIN was applied */
     _Atomic uint16_t host;              /* the number that JOIN assigned, until it is forgotten */
     uint64_t number;                    /* of the newest entry in this life */
     bool has_joined;                    /* the keeper's: the log had this host, by the last attempt that it knows of */
     bool was_joined;                    /* joined in this life or an earlier one */
     char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
+    bool refusal_stands;                /* it is not repeated; cluster__reconsider_refusal() */
+    uint64_t lives_ended;               /* of hosts, as this one has seen */
+    uint64_t refused_after;             /* lives_ended when it was refused */
     struct list inflight;               /* inflight_entry by link, oldest first */
     struct list inspections;            /* commands with COMMAND_UNLOGGED, for the follower */
     struct cluster_clock cluster_clock; /* the command clock */
@@ -141,6 +145,11 @@ void cluster__requeue(struct journal *journal, struct inflight_entry *entry);
 void cluster__expire_commands(struct journal *journal);
 /* Calls on_done of the commands, and empties the list. Requires: no lock of the journal is held. */
 void cluster__complete_commands(struct list *commands);
+/*
+ * Returns: whether a command waits for space in the log, and for the log, without limit, since no client would
+ * repeat it: the wait or the attachment that it ends would stay.
+ */
+bool cluster__is_kept(const struct command *command);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 
@@ -184,8 +193,14 @@ tl_ts cluster__proposed_ts(struct journal *journal);
  * Called by the follower. Requires: the heartbeat's entry is the newest that was applied.
  */
 void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall);
-/* Submits HOST_GONE for a live host that is missing in the log's list. */
+/* Submits HOST_GONE for a live host that is missing in the log's list, if this host has joined, or was refused. */
 void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in);
+/*
+ * Decides about a refusal of JOIN. The core may have live hosts of another build, or with other limits, that have
+ * all ended with none left to report that, as after a stop of all hosts for an upgrade. While one is missing in
+ * the log's list the refusal is not final: this host reports it, and joins again.
+ */
+void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_hosts *in);
 
 /*
  * Ends the process with status 71, and marks the data directory, which is not opened again. `why`:
@@ -199,5 +214,7 @@ _Noreturn void cluster__end_different(const struct cluster *cluster, const char 
  * codes of cmdlog_join(), cmdlog_list_skips() and cmdlog_submit().
  */
 int cluster__join(struct journal *journal) TL_MUST_USE;
+/* Makes the next cluster__join() due: the life has not been joined, and never will be. */
+void cluster__give_up_life(struct journal *journal);
 
 #endif

@@ -126,7 +126,8 @@ static void handle_join(struct journal *journal, uint64_t life, const struct lis
         {
             const struct command *command = list_entry(link, struct command, link);
             if (command->type == COMMAND_JOIN && command->problem.type != PROBLEM_NONE && cluster->refused == NULL) {
-                cluster->joining = false;
+                cluster->joining = cluster->refusal_stands = false;
+                cluster->refused_after = cluster->lives_ended;
                 cluster->refused = mem_strdup(command->problem.reason.data, command->problem.reason.len);
             }
         }
@@ -261,6 +262,7 @@ bool cluster__is_unverified(struct journal *journal)
 
 static void requeue_own(struct journal *journal, struct inflight_entry *mine, struct list *commands)
 {
+    REQUIRE(list_empty(&mine->commands));
     while (!list_empty(commands)) {
         struct list *link = commands->next;
         list_remove(link);
@@ -288,6 +290,7 @@ static void free_commands(struct list *commands)
  */
 static void withhold(struct cluster *cluster, struct list *group)
 {
+    REQUIRE(cluster->differs || list_empty(&cluster->withheld));
     while (cluster->differs && !list_empty(group)) {
         struct list *link = group->next;
         list_remove(link);
@@ -298,6 +301,7 @@ static void withhold(struct cluster *cluster, struct list *group)
 static void apply(struct journal *journal, const struct command_group_header *head, const struct cmdlog_entry *entry,
                   struct list *commands, struct inflight_entry *mine, uint64_t life)
 {
+    REQUIRE(life > 0 && entry->position > 0);
     struct list group = LIST_INIT(group);
     bool own = mine != NULL && !mine->abandoned;
     struct entry_effects effects = {.hosts = false};
@@ -373,6 +377,7 @@ static void pass_skipped(struct journal *journal, const struct cmdlog_entry *ent
 /* Applies or passes an entry. Requires: this host is a member, in `life`. */
 static void take_entry(struct journal *journal, const struct cmdlog_entry *entry, uint64_t life)
 {
+    REQUIRE(life > 0);
     struct cluster *cluster = journal->cluster;
     adopt_skips(journal);
     if (cmdlog_is_skipped(cluster->skips, entry->position)) {
@@ -425,6 +430,7 @@ static void run_inspections(struct journal *journal)
     pthread_mutex_lock(&journal->core_lock);
     while (!list_empty(&taken)) {
         struct command *command = list_entry(taken.next, struct command, link);
+        INSIST(command_is(command->type, COMMAND_UNLOGGED));
         list_remove(&command->link);
         journal__inspect(journal, command, &group);
     }

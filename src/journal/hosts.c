@@ -41,11 +41,28 @@ static void expel_previous_life(struct cluster *cluster)
     mem_free(hosts);
 }
 
-static int submit_join(struct journal *journal, uint64_t life)
+/* Submits an entry of one command that is in no life, before this host has joined. Frees the command. */
+static int submit_lifeless(struct journal *journal, struct command *command, uint64_t *ret_number)
 {
-    struct cluster *cluster = journal->cluster;
+    REQUIRE(command->type == COMMAND_JOIN || command->type == COMMAND_HOST_GONE);
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct command_group_header head = {.ts = 0}; /* this host's clock has not been compared yet */
+    pthread_mutex_lock(&journal->queue_lock);
+    head.clock = cluster__clock(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
+    struct slice part = buf_as_slice(&bytes);
+    int r = cmdlog_submit(journal->cluster->log, &part, 1, clock_boot_us() + JOIN_US, ret_number);
+    command_free(command);
+    buf_deinit(&bytes);
+    return r;
+}
+
+static int submit_join(struct journal *journal, uint64_t life, uint64_t *ret_number)
+{
+    REQUIRE(life > 0);
+    struct cluster *cluster = journal->cluster;
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
     command->join = (struct join_command){.name = slice_from(cluster->name),
                                           .group = slice_from(cluster->group),
@@ -53,17 +70,15 @@ static int submit_join(struct journal *journal, uint64_t life)
                                           .build = slice_from(cluster->build),
                                           .life = life,
                                           .limits = cluster->limits};
+    return submit_lifeless(journal, command, ret_number);
+}
+
+void cluster__give_up_life(struct journal *journal)
+{
     pthread_mutex_lock(&journal->queue_lock);
-    head.clock = cluster__clock(journal);
+    journal->cluster->life = 0; /* the next attempt begins another */
+    journal->cluster->joining = false;
     pthread_mutex_unlock(&journal->queue_lock);
-    command_group_begin(&head, &bytes);
-    command_group_add(command, &bytes);
-    struct slice part = buf_as_slice(&bytes);
-    uint64_t number;
-    int r = cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + JOIN_US, &number);
-    command_free(command);
-    buf_deinit(&bytes);
-    return r;
 }
 
 int cluster__join(struct journal *journal)
@@ -88,13 +103,9 @@ int cluster__join(struct journal *journal)
     cluster->life = life;
     cluster->joining = true;
     pthread_mutex_unlock(&journal->queue_lock);
-    r = submit_join(journal, life);
-    if (r == 0)
-        return 0;
-    pthread_mutex_lock(&journal->queue_lock);
-    cluster->life = 0; /* the next attempt begins another */
-    cluster->joining = false;
-    pthread_mutex_unlock(&journal->queue_lock);
+    r = submit_join(journal, life, &cluster->join_number);
+    if (r != 0)
+        cluster__give_up_life(journal);
     return r;
 }
 
@@ -193,6 +204,8 @@ void cluster__update_hosts(struct journal *journal)
     cluster->barrier_clock_min = UINT64_MAX;
     cluster->history_low_min = TL_TS_MAX;
     for (size_t i = 0; i < count; i++) {
+        uint64_t before = cluster->peers[all[i].number].life;
+        cluster->lives_ended += before != 0 && before != all[i].life;
         reset_peer(&cluster->peers[all[i].number], all[i].life);
         if (all[i].life == 0)
             continue;
@@ -319,15 +332,26 @@ static bool must_report_gone(struct cluster *cluster, const struct journal_host 
            (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
 }
 
-static void report_gone(struct journal *journal, struct slice name, uint64_t life)
+/* `joined`: this host has. */
+static void report_gone(struct journal *journal, struct slice name, uint64_t life, bool joined)
 {
+    REQUIRE(name.len > 0 && life > 0);
     /* the list may be older than the life: expelling makes sure that it is over */
     if (cmdlog_expel(journal->cluster->log, name, life, clock_boot_us() + JOIN_US) != 0)
         return;
     log_warning("host %.*s is out of the cluster", (int)name.len, name.data);
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
     command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .life = life};
-    cluster__submit_own(journal, command);
+    if (joined)
+        cluster__submit_own(journal, command);
+    else if (submit_lifeless(journal, command, &(uint64_t){0}) != 0)
+        log_info("the log did not accept that yet");
+}
+
+/* Returns: whether hosts that are out must be reported by this one. Requires: queue_lock. */
+static bool may_report(const struct cluster *cluster)
+{
+    return cluster->joined || (cluster->refused != NULL && !cluster->refusal_stands);
 }
 
 void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in)
@@ -337,7 +361,8 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
     struct journal_host gone = {0};
     uint64_t now = clock_boot_us();
     pthread_mutex_lock(&journal->queue_lock);
-    for (size_t i = 0; cluster->joined && i < cluster->host_count && gone.number == 0; i++)
+    bool joined = cluster->joined;
+    for (size_t i = 0; may_report(cluster) && i < cluster->host_count && gone.number == 0; i++)
         if (must_report_gone(cluster, &cluster->hosts[i], in, now)) {
             gone = cluster->hosts[i];
             gone.name = arena_copy(&arena, gone.name);
@@ -345,8 +370,24 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
         }
     pthread_mutex_unlock(&journal->queue_lock);
     if (gone.number != 0)
-        report_gone(journal, gone.name, gone.life);
+        report_gone(journal, gone.name, gone.life, joined);
     arena_deinit(&arena);
+}
+
+void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_hosts *in)
+{
+    struct cluster *cluster = journal->cluster;
+    bool absent = false;
+    pthread_mutex_lock(&journal->queue_lock);
+    for (size_t i = 0; i < cluster->host_count; i++)
+        absent = absent || (cluster->hosts[i].live && !cluster->hosts[i].self && !is_in(in, &cluster->hosts[i]));
+    if (cluster->refused != NULL && !cluster->refusal_stands && !absent) {
+        cluster->refusal_stands = cluster->lives_ended == cluster->refused_after;
+        if (!cluster->refusal_stands)
+            mem_free(tl_steal(cluster->refused)); /* with which the next JOIN is due */
+        pthread_cond_broadcast(&cluster->changed);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
 }
 
 /* --- Equality ----------------------------------------------------------------------------------------------------- */
@@ -362,6 +403,7 @@ void cluster__record_chain(struct journal *journal, cmdlog_position position)
 void cluster__publish_applied(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
+    REQUIRE(cluster->chain_next > 0);
     pthread_mutex_lock(&journal->queue_lock);
     cluster->applied = cluster->chains[(cluster->chain_next - 1) % CHAIN_POINTS];
     cluster->passed = cmdlog_cursor_position(cluster->cursor);
@@ -442,6 +484,7 @@ static void begin_differing(struct journal *journal)
  */
 static void measure_lag(const struct cluster *cluster, cmdlog_position position, struct peer *peer)
 {
+    REQUIRE(cluster->chain_next > 0);
     size_t count = cluster->chain_next < CHAIN_POINTS ? cluster->chain_next : CHAIN_POINTS, after = 0;
     const struct chain_point *newest = &cluster->chains[(cluster->chain_next - 1) % CHAIN_POINTS];
     const struct chain_point *missed = newest;
@@ -465,6 +508,7 @@ static bool has_own_build(const struct journal *journal, uint16_t number)
 
 void cluster__compare(struct journal *journal, const struct command *heartbeat, uint64_t wall)
 {
+    REQUIRE(heartbeat->type == COMMAND_HEARTBEAT);
     struct cluster *cluster = journal->cluster;
     uint16_t number = (uint16_t)host_of_number(heartbeat->request);
     const struct heartbeat_command *beat = &heartbeat->heartbeat;
@@ -501,6 +545,7 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
 
 size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;
     *ret_hosts = NULL;
     if (cluster == NULL)
@@ -535,6 +580,7 @@ static bool is_within(const struct cluster *cluster, const struct journal_host *
 
 tl_ts journal_reached(struct journal *journal, enum journal_reach reach)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;
     tl_ts reached = TL_TS_MAX;
     if (cluster == NULL || reach == JOURNAL_REACH_HOST)
@@ -552,6 +598,7 @@ tl_ts journal_reached(struct journal *journal, enum journal_reach reach)
 
 size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach reach, struct journal_host **ret_hosts)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;
     size_t count = 0;
     *ret_hosts = NULL;
@@ -605,6 +652,7 @@ bool journal_is_self(struct journal *journal, struct slice name, uint64_t life)
 
 uint16_t journal_host_number(struct journal *journal)
 {
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return journal->cluster == NULL ? 0 : journal->cluster->host;
 }
 

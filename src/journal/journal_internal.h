@@ -109,7 +109,10 @@ struct journal {
     struct buf entry;                /* bytes of the entry being built */
     /* Commands completed by the journal's own entries; they join the next group. */
     struct list pending_replies;
-    /* Commands that end waits but found no disk space; they lead the next entry. */
+    /*
+     * Commands that end waits but found no space; they lead the next entry. core_lock; in a cluster those
+     * of cluster__is_kept(), owned by the proposer.
+     */
     struct list postponed;
 
     pthread_mutex_t report_lock; /* serializes reports of checkpoints to the log */

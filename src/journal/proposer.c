@@ -14,6 +14,15 @@ enum {
 #define FULL_PAUSE_US (50 * TL_MS)
 #define SUBMIT_US (50 * TL_MS) /* limit of one attempt; then the entry is rebuilt from the queue */
 
+/*
+ * Returns: whether entries have a life to be in. It is over, and this host not yet out, from when an entry has
+ * ended it (HOST_GONE, or a JOIN of another process with this host's name) until the keeper's thread sees that.
+ */
+static bool has_life(const struct cluster *cluster)
+{
+    return cluster->joined && cluster->life != 0;
+}
+
 /* --- Heartbeats and TICKs ----------------------------------------------------------------------------------------- */
 
 /*
@@ -22,6 +31,7 @@ enum {
  */
 static bool must_send_barrier_clock(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     const struct cluster *cluster = journal->cluster;
     return journal->barrier_clock > cluster->sent_barrier_clock && journal->lease_end <= journal->barrier_clock &&
            journal->lease_end > cluster->sent_barrier_clock;
@@ -65,9 +75,9 @@ static bool await_turn(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
     while (!cluster->ended) {
-        if (cluster->joined && (!list_empty(&journal->queue) || is_beat_due(journal) || is_tick_due(journal)))
+        if (has_life(cluster) && (!list_empty(&journal->queue) || is_beat_due(journal) || is_tick_due(journal)))
             break;
-        uint64_t until = cluster->joined ? next_look(journal) : journal__boot(journal) + BEAT_US;
+        uint64_t until = has_life(cluster) ? next_look(journal) : journal__boot(journal) + BEAT_US;
         journal->sleepers++;
         (void)journal__wait_until(journal, &journal->queue_filled, &journal->queue_lock, until);
         journal->sleepers--;
@@ -81,6 +91,7 @@ static bool await_turn(struct journal *journal)
 
 static void ticked(struct command *command)
 {
+    REQUIRE(command->type == COMMAND_TICK);
     struct journal *journal = command->context;
     pthread_mutex_lock(&journal->queue_lock);
     journal->cluster->ticking = false;
@@ -151,6 +162,7 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
 /* Encodes commands up to the size of an entry, or the next one if it is tried alone. The rest stays in `taken`. */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
+    REQUIRE(list_empty(&entry->commands) && entry->number > 0);
     struct command_group_header head = {.host = journal->cluster->host, .life = entry->life, .number = entry->number};
     pthread_mutex_lock(&journal->queue_lock);
     head.ts = cluster__proposed_ts(journal);
@@ -171,6 +183,7 @@ static void write_entry(struct journal *journal, struct inflight_entry *entry, s
 /* Requires: queue_lock. */
 static void requeue_taken(struct journal *journal, struct list *taken)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
     struct list *first = journal->queue.next;
     while (!list_empty(taken)) {
         struct list *link = taken->next;
@@ -186,6 +199,34 @@ static bool is_own(const struct command *command)
     return command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK;
 }
 
+/*
+ * Refuses a command for which the log has no space, or postpones it: cluster__is_kept(). `command`: it is
+ * in no list.
+ */
+static void refuse_one(struct journal *journal, struct command *command, struct list *refused)
+{
+    if (cluster__is_kept(command)) {
+        list_append(&journal->postponed, &command->link);
+        return;
+    }
+    cluster__refuse_log_full(journal, command);
+    list_append(refused, &command->link);
+}
+
+/* Queues the postponed commands again, in front, once the log has space for small entries. */
+static void requeue_postponed(struct journal *journal)
+{
+    struct cmdlog_space space;
+    if (list_empty(&journal->postponed))
+        return;
+    cmdlog_space(journal->cluster->log, &space);
+    if (space.scarce)
+        return;
+    pthread_mutex_lock(&journal->queue_lock);
+    requeue_taken(journal, &journal->postponed);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
 /* Refuses commands for which the log has no space: those that add data, or all except the journal's own. */
 static void refuse_for_space(struct journal *journal, struct list *taken, struct list *refused)
 {
@@ -199,8 +240,7 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
         if (space.scarce ? is_own(command) : !command_is(command->type, COMMAND_ADDS_DATA))
             continue;
         list_remove(link);
-        cluster__refuse_log_full(journal, command);
-        list_append(refused, link);
+        refuse_one(journal, command, refused);
     }
 }
 
@@ -208,7 +248,7 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
  * Handles an entry for which the log has no space: the only command of an entry is refused; several are
  * queued again, in their order, and each is then tried alone. So a heartbeat or a release does not need
  * the space of a write. An abandoned entry has no commands. Frees the entry. Requires: queue_lock.
- * Returns: whether a command of the journal's own was refused, which will be due again.
+ * Returns: whether a command was refused that will be due again: one of the journal's own, or a postponed one.
  */
 static bool refuse_entry(struct journal *journal, struct inflight_entry *entry, struct list *refused)
 {
@@ -217,10 +257,9 @@ static bool refuse_entry(struct journal *journal, struct inflight_entry *entry, 
     bool is_single = !list_empty(commands) && commands->next == commands->prev, is_own_refused = false;
     if (is_single) {
         struct command *command = list_entry(commands->next, struct command, link);
-        is_own_refused = is_own(command);
+        is_own_refused = is_own(command) || cluster__is_kept(command);
         list_remove(&command->link);
-        cluster__refuse_log_full(journal, command);
-        list_append(refused, &command->link);
+        refuse_one(journal, command, refused);
     }
     list_for_each(link, commands) journal->cluster->alone++;
     requeue_taken(journal, commands);
@@ -288,6 +327,7 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     struct cluster *cluster = journal->cluster;
     struct slice part = buf_as_slice(&journal->entry);
     uint64_t number = 0, life = entry->life; /* the entry may be applied and freed before the submission returns */
+    REQUIRE(!list_empty(&entry->commands));
     pthread_mutex_lock(&journal->queue_lock);
     bool in = cluster->joined && cluster->life == entry->life;
     list_append(&cluster->inflight, &entry->link);
@@ -315,17 +355,18 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
 
 /*
  * Gives an entry its place in this host's life, and adds the journal's own commands to `taken`.
- * Returns: false: there is nothing to submit, or this host has not joined: a JOIN that is applied meanwhile
+ * Returns: false: there is nothing to submit, or this host has no life: a JOIN that is applied meanwhile
  *          begins the numbers anew. Then the commands are queued again.
  */
 static bool begin_entry(struct journal *journal, uint64_t barrier_clock, struct list *taken,
                         struct inflight_entry *entry)
 {
+    REQUIRE(list_empty(&entry->commands));
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    if (cluster->joined)
+    if (has_life(cluster))
         add_own(journal, barrier_clock, taken);
-    bool begun = cluster->joined && !list_empty(taken);
+    bool begun = has_life(cluster) && !list_empty(taken);
     if (begun) {
         entry->life = cluster->life;
         entry->number = ++cluster->number;
@@ -341,6 +382,7 @@ static void propose(struct journal *journal)
 {
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
     bool own_refused = settle_inflight(journal, &refused);
+    requeue_postponed(journal);
     uint64_t barrier_clock = journal__take_queued(journal, &taken);
     refuse_large(journal, &taken, &refused);
     refuse_for_space(journal, &taken, &refused);

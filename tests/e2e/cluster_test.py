@@ -186,6 +186,48 @@ class Creation(Hosts):
             self.assertEqual(os.listdir(copies), [])
             continues.set()
 
+    def test_request_for_checkpoint_ends_by_a_signal(self):
+        """The other host gets the request when the one that asked is gone, and keeps no checkpoint for it."""
+        first, asked, continues = self.not_started("a", "--log-level", "debug"), threading.Event(), threading.Event()
+        self.addCleanup(continues.set)
+
+        def hold(data):
+            if b"POST /_cluster/_checkpoint" in data:
+                asked.set()
+                continues.wait()
+        with Proxy(first.port_wanted, hold) as proxy:
+            first.options += ["--advertise", "127.0.0.1:%d" % proxy.port]
+            first.start()
+            self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+            self.assert_ends_by_signal(self.not_started("b"), asked.is_set)
+            continues.set()
+            until(lambda: "POST /_cluster/_checkpoint: " in first.errors(), "the request is over")
+            self.assertEqual(os.listdir(os.path.join(first.data, "copies")), [])
+
+    def test_full_disk_of_a_new_host_is_named(self):
+        folder = tempfile.mkdtemp(prefix="tidelock-test-")
+        self.addCleanup(shutil.rmtree, folder)
+        with SmallDisk() as disk:
+            data = os.path.join(folder, "data")  # not on that disk: its log is next to it
+            os.symlink(disk.folder, data)
+            disk.fill()
+            with self.assertRaisesRegex(RuntimeError, "data/cluster.part: No space left on device"):
+                self.host("a", data=data)
+            disk.make_room()
+            host = self.host("a", data=data)
+            self.must(host, "GET", "/_cluster/health")
+            host.stop()
+
+    def test_loopback_address_that_others_cannot_reach_is_warned_of(self):
+        """By default a host listens on loopback; an etcd of another machine, here under a name of this one, shows that there are others."""
+        warning, waits = "give --advertise HOST:PORT, or a --listen that they can reach", "cannot be reached; waiting for it"
+        for cluster, options, is_warned in (("http://127.0.0.1:1,http://0.0.0.0:1/x", [], True), ("http://127.0.0.1:1,http://localhost:1,http://[::1]:1/x", [], False),
+                                            ("http://0.0.0.0:1/x", ["--advertise", "store.example:9200"], False)):
+            host = Server("--cluster", cluster, "--node-name", "a", *options, port=free_port())
+            self.addCleanup(host.close)
+            self.assert_ends_by_signal(host, waits)
+            self.assertEqual(warning in host.errors(), is_warned, (cluster, options))
+
     def assert_ends_by_signal(self, host, wanted):
         """Starts a host that waits, and ends it when its log has the wanted text, or a condition holds: with status 0, and no memory lost."""
         refused = []

@@ -216,7 +216,7 @@ class Fleet:
         notes = []
         for name in os.listdir(self.folder):
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
-                notes += [json.loads(line) for line in file]
+                notes += [json.loads(line) for line in file if line.endswith("\n")]  # a last one without it is being written
         for note in notes:
             if note["kind"] == "broken":
                 raise AssertionError("client %d: %s" % (note["client"], note["why"]))

@@ -208,6 +208,10 @@ static int make_run(struct request *request)
         file_remove_tree(folder);
         return r;
     }
+    if (atomic_load(&request->abandoned)) { /* no host has its name: none would delete it */
+        file_remove_tree(folder);
+        return request_refuse(request, PROBLEM_UNAVAILABLE, "the host that asked for the checkpoint is gone");
+    }
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "checkpoint");
@@ -284,7 +288,10 @@ int handle_host_timestamp(struct request *request)
 int handle_checkpoint_make(struct request *request)
 {
     int r = accept_host(request);
-    return r != 0 ? r : request_work(request, make_run);
+    if (r != 0)
+        return r;
+    request_watch(request);
+    return request_work(request, make_run);
 }
 
 static bool is_plain(struct slice text, bool slashes)

@@ -208,6 +208,7 @@ static int take_answer(struct cmdlog_etcd *log, struct put *put)
 static void put_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct put *put = call->context;
+    REQUIRE(call == &put->call && call->channel == NULL);
     struct cmdlog_etcd *log = put->log;
     pthread_mutex_lock(&log->lock);
     if (put->entry == NULL) { /* settled */
@@ -240,6 +241,7 @@ static void put_ended(struct grpc_call *call, int status, struct slice text)
 
 static uint64_t attempt_timeout(const struct cmdlog_etcd *log, const struct put *put)
 {
+    REQUIRE(mutex_is_held(&log->lock) && put->request.len > 0);
     uint64_t us = 4 * log->smoothed_rtt_us;
     unsigned spare = put->request.len <= SMALL_BYTES ? SMALL_ATTEMPTS : 0,
              grows = put->attempts > spare ? put->attempts - spare : 0;
@@ -250,17 +252,50 @@ static uint64_t attempt_timeout(const struct cmdlog_etcd *log, const struct put 
 
 /* --- Out of space ------------------------------------------------------------------------------------------------- */
 
+/* Reads the host key and the log key from the reply to read_version(). */
+static int read_keys(const struct cmdlog_etcd *log, struct slice reply, struct refusal *ret)
+{
+    struct etcd_header header;
+    struct etcd_kv kv;
+    *ret = (struct refusal){0};
+    int r = etcd_read_header(reply, &header);
+    while (r == 0 && (r = etcd_take_kv(&reply, &kv)) == 1) {
+        if (slice_equal(kv.key, log->key_host)) {
+            ret->life = kv.created;
+        } else if (slice_equal(kv.key, log->key_log)) {
+            ret->version = kv.version;
+            ret->modified = kv.modified;
+        }
+        r = 0;
+    }
+    if (r == 0)
+        ret->revision = header.revision;
+    return r;
+}
+
+/*
+ * etcd refuses a put for lack of space before it compares the host key, so the life may have ended, and the
+ * version may be of another one, whose puts have these numbers.
+ */
 static void version_answered(struct grpc_call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     struct slice reply = buf_as_slice(message);
-    struct etcd_kv kv = {0};
-    if (!etcd_client_same_cluster(log->client, reply) || etcd_take_kv(&reply, &kv) < 0 ||
-        (kv.version > 0 && kv.modified == 0)) /* then no put below would be finished */
+    struct refusal found;
+    if (!etcd_client_same_cluster(log->client, reply) || read_keys(log, reply, &found) < 0 ||
+        (found.version > 0 && found.modified == 0)) /* then no put below would be finished */
         return;
     pthread_mutex_lock(&log->lock);
-    while (!list_empty(&log->puts) && put_at(log->puts.next)->number <= kv.version)
-        put_committed(log, put_at(log->puts.next), kv.modified);
+    if (list_empty(&log->puts) || put_at(log->puts.next)->life != log->version_life) { /* settled meanwhile */
+        pthread_mutex_unlock(&log->lock);
+        return;
+    }
+    if (found.life != log->version_life) {
+        appender__settle(log, found.version, found.revision);
+        membership__record_end(log);
+    }
+    while (!list_empty(&log->puts) && put_at(log->puts.next)->number <= found.version)
+        put_committed(log, put_at(log->puts.next), found.modified);
     log->version_known = true;
     pthread_mutex_unlock(&log->lock);
 }
@@ -268,21 +303,31 @@ static void version_answered(struct grpc_call *call, struct buf *message)
 static void version_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct cmdlog_etcd *log = call->context;
+    REQUIRE(call == &log->version_call && call->channel == NULL);
     (void)status;
     (void)text;
     log->version_retry = clock_boot_us() + RETRY_US;
 }
 
+/*
+ * Reads both keys at one revision by a range that has other hosts' between them: etcd before 3.5 refuses
+ * any transaction when it is out of space.
+ */
 static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
 {
-    REQUIRE(mutex_is_held(&log->lock));
+    REQUIRE(mutex_is_held(&log->lock) && !list_empty(&log->puts));
     if (log->version_call.channel != NULL)
         return UINT64_MAX;
     if (now < log->version_retry)
         return log->version_retry;
+    tl_cleanup(buf_deinit) struct buf end = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&end, log->key_log);
+    buf_byte(&end, '\0'); /* a range lacks its end */
+    log->version_life = put_at(log->puts.next)->life;
     buf_clear(&log->version_request);
     grpc_frame_begin(&log->version_request);
-    etcd_put_range(&log->version_request, &(struct etcd_range){.key = log->key_log, .keys_only = true});
+    etcd_put_range(&log->version_request,
+                   &(struct etcd_range){.key = log->key_host, .end = buf_as_slice(&end), .keys_only = true});
     grpc_frame_end(&log->version_request);
     log->version_call =
         (struct grpc_call){.path = ETCD_RANGE, .context = log, .on_message = version_answered, .on_end = version_ended};
@@ -294,8 +339,8 @@ static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
 }
 
 /*
- * Resolves a report that etcd is out of space. Waits for the attempts in flight, then reads the log
- * key's version. Puts beyond that can no longer get in: they fail, and their numbers are reused. If
+ * Resolves a report that etcd is out of space. Waits for the attempts in flight, then reads the host key
+ * and the log key's version. Puts beyond that can no longer get in: they fail, and their numbers are reused. If
  * an answer was lost, one of them may still get in, so all are retried instead.
  */
 static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
@@ -308,7 +353,7 @@ static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
             return UINT64_MAX;
         sure = sure && !put_at(link)->lost;
     }
-    if (!log->version_known)
+    if (!log->version_known && !list_empty(&log->puts))
         return read_version(log, now);
     log->out_of_space = false;
     if (!sure) {
@@ -486,6 +531,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
 
 int appender__submit(struct cmdlog *base, const struct slice *parts, size_t count, uint64_t until, uint64_t *ret_number)
 {
+    REQUIRE(count > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct submission *entry;
     int r = submit(log, parts, count, until, 0, &entry);
@@ -530,6 +576,7 @@ int appender__outcome(struct cmdlog *base, uint64_t number, uint64_t until, cmdl
 
 int appender__append(struct cmdlog *base, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
+    REQUIRE(count > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct submission *entry;
     int r = submit(log, parts, count, CMDLOG_FOREVER, 1, &entry);

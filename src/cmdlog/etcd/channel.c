@@ -57,6 +57,7 @@ static bool is_own(const struct channel *channel)
 
 static void set_error(struct channel *channel, const char *what)
 {
+    REQUIRE(what != NULL);
     channel->closed = true;
     if (channel->error[0] == '\0')
         snprintf(channel->error, sizeof channel->error, "%s", what);
@@ -141,6 +142,7 @@ static int take_bytes(struct grpc_call *call, struct slice bytes)
             buf_clear(&call->message);
             buf_reserve(&call->message, len);
         }
+        INSIST(call->message.len <= call->expected);
         size_t lacks = call->expected - call->message.len, now = lacks < bytes.len ? lacks : bytes.len;
         buf_append(&call->message, bytes.data, now);
         bytes = slice_from_offset(bytes, now);
@@ -157,6 +159,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 {
     struct channel *channel = context;
     struct grpc_call *call = call_of(session, stream);
+    REQUIRE(channel->session == session);
     (void)flags;
     if (nghttp2_session_consume_connection(session, len) != 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -183,6 +186,7 @@ static void release(struct grpc_call *call)
 
 static void end_call(struct grpc_call *call, int status, struct slice text)
 {
+    REQUIRE(call->on_end != NULL && call->channel != NULL);
     struct buf status_text = call->text;
     call->text = BUF_INIT(TEXT_MAX);
     release(call);
@@ -255,6 +259,7 @@ struct channel *channel_open(struct transport *transport, const char *authority)
 {
     static const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
                                                       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW}};
+    REQUIRE(transport != NULL && authority != NULL);
     struct channel *channel = mem_zalloc(sizeof *channel);
     channel->thread = pthread_self();
     channel->transport = transport;
@@ -354,6 +359,7 @@ short channel_poll_events(struct channel *channel)
 static int fill(struct channel *channel)
 {
     const uint8_t *bytes;
+    REQUIRE(is_own(channel) && channel->out_sent == channel->out.len);
     buf_clear(&channel->out);
     channel->out_sent = 0;
     while (channel->out.len < SEND_CHUNK) {
@@ -371,6 +377,7 @@ static int fill(struct channel *channel)
 
 static int write_out(struct channel *channel)
 {
+    REQUIRE(is_own(channel));
     for (;;) {
         if (channel->out_sent == channel->out.len && fill(channel) < 0)
             return tl_trace(TL_ERR_IO);
@@ -392,6 +399,7 @@ static int write_out(struct channel *channel)
 static int read_some(struct channel *channel)
 {
     static _Thread_local char bytes[RECEIVE_CHUNK];
+    REQUIRE(is_own(channel));
     long received = transport_receive(channel->transport, bytes, sizeof bytes);
     if (received < 0) {
         set_error(channel, transport_error(channel->transport));

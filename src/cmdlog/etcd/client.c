@@ -51,6 +51,7 @@ struct lane {
 
 struct etcd_client {
     struct thread thread;
+    pthread_t self;       /* the thread's own; set by it */
     pthread_mutex_t lock; /* guards `requests` */
     pthread_mutex_t error_lock;
     int wake_fd;
@@ -141,6 +142,12 @@ bool etcd_client_same_cluster(struct etcd_client *client, struct slice reply)
     return false;
 }
 
+/* Lanes, connections and calls are the thread's alone. */
+static bool is_own_thread(const struct etcd_client *client)
+{
+    return pthread_equal(client->self, pthread_self());
+}
+
 /* --- Lanes -------------------------------------------------------------------------------------------------------- */
 
 void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why)
@@ -156,7 +163,7 @@ void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lan
  */
 static void close_lane(struct etcd_client *client, struct lane *lane, const char *why, uint64_t now)
 {
-    REQUIRE(lane->channel != NULL && why != NULL);
+    REQUIRE(is_own_thread(client) && lane->channel != NULL && why != NULL);
     struct channel *channel = lane->channel;
     struct etcd_member *member = &client->members[lane->member];
     char text[ERROR_TEXT_MAX];
@@ -177,7 +184,7 @@ static void close_lane(struct etcd_client *client, struct lane *lane, const char
 
 static void open_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
-    REQUIRE(lane->channel == NULL && lane->failure == NULL);
+    REQUIRE(is_own_thread(client) && lane->channel == NULL && lane->failure == NULL);
     struct etcd_member *member = &client->members[lane->member];
     struct transport *transport =
         transport_open(&member->targets[member->target], client->uses_tls ? &client->files : NULL);
@@ -189,6 +196,7 @@ static void open_lane(struct etcd_client *client, struct lane *lane, uint64_t no
 bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, struct grpc_call *call, uint64_t now,
                       uint64_t *ret_retry)
 {
+    REQUIRE(is_own_thread(client) && which < LANE_COUNT);
     struct lane *lane = &client->lanes[which];
     *ret_retry = lane->retry > now ? lane->retry : now + RETRY_MIN_US;
     if (lane->failure != NULL || (lane->channel == NULL && now < lane->retry))
@@ -221,6 +229,7 @@ static void probe_ended(struct grpc_call *call, int status, struct slice text)
  */
 static uint64_t probe(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
+    REQUIRE(is_own_thread(client) && lane->channel != NULL);
     uint64_t heard = channel_last_received(lane->channel),
              quiet = (heard > lane->opened ? heard : lane->opened) + IDLE_US;
     if (list_empty(channel_calls(lane->channel)) || lane->probe.channel != NULL)
@@ -240,6 +249,7 @@ static uint64_t probe(struct etcd_client *client, struct lane *lane, uint64_t no
 /* Fails the lane if a call or the connection has timed out. Returns: when to check again. */
 static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
+    REQUIRE(is_own_thread(client));
     uint64_t next = UINT64_MAX, connected;
     if (lane->channel == NULL)
         return next;
@@ -283,6 +293,7 @@ static void finish_request(struct pending_request *pending, int result)
 static void request_answered(struct grpc_call *call, struct buf *message)
 {
     struct pending_request *pending = call->context;
+    REQUIRE(pending->call.channel != NULL && !pending->done);
     buf_clear(&pending->answer);
     buf_slice(&pending->answer, buf_as_slice(message));
     pending->answered = true;
@@ -292,6 +303,7 @@ static void request_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct pending_request *pending = call->context;
     struct etcd_client *client = pending->client;
+    REQUIRE(call->channel == NULL && !pending->done);
     uint64_t now = clock_boot_us();
     if (status == GRPC_OK && (!pending->answered || !etcd_client_same_cluster(client, buf_as_slice(&pending->answer))))
         status = GRPC_UNKNOWN;
@@ -312,6 +324,7 @@ static void request_ended(struct grpc_call *call, int status, struct slice text)
 /* Starts the requests that are due and finishes those out of time. Returns: when to run again. */
 static uint64_t run_requests(struct etcd_client *client, uint64_t now)
 {
+    REQUIRE(is_own_thread(client));
     uint64_t next = UINT64_MAX;
     pthread_mutex_lock(&client->lock);
     list_for_each_safe(link, following, &client->requests)
@@ -381,6 +394,7 @@ void etcd_client_wake(struct etcd_client *client)
 
 static uint64_t run_all(struct etcd_client *client, uint64_t now)
 {
+    REQUIRE(is_own_thread(client));
     uint64_t next = run_requests(client, now);
     list_for_each_safe(link, following, client->tasks)
     {
@@ -397,6 +411,7 @@ static uint64_t run_all(struct etcd_client *client, uint64_t now)
 
 static void work_lane(struct etcd_client *client, int i, short events, uint64_t now)
 {
+    REQUIRE(is_own_thread(client) && i < LANE_COUNT);
     struct lane *lane = &client->lanes[i];
     if (lane->channel != NULL && channel_work(lane->channel, events) != 0)
         close_lane(client, lane, channel_error(lane->channel), now);
@@ -411,6 +426,7 @@ static int timeout_until(uint64_t next, uint64_t now)
 
 static void wait_for_events(struct etcd_client *client, uint64_t next, uint64_t now)
 {
+    REQUIRE(is_own_thread(client));
     struct pollfd fds[LANE_COUNT + 1] = {{.fd = client->wake_fd, .events = POLLIN}};
     int lanes[LANE_COUNT + 1];
     nfds_t count = 1;
@@ -434,6 +450,7 @@ static void wait_for_events(struct etcd_client *client, uint64_t next, uint64_t 
 static void run_client(void *context)
 {
     struct etcd_client *client = context;
+    client->self = pthread_self();
     while (!atomic_load(&client->stopping)) {
         uint64_t now = clock_boot_us(), next = run_all(client, now);
         for (int i = 0; i < LANE_COUNT; i++)
@@ -463,6 +480,7 @@ static int fail(char **ret_reason, const char *format, ...)
 static int add_member(struct etcd_client *client, struct slice authority, char **ret_reason)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    REQUIRE(client->tasks == NULL);
     size_t colon = authority.len;
     while (colon > 0 && authority.data[colon - 1] != ':')
         colon--;

@@ -75,6 +75,7 @@ struct cmdlog_etcd {
     cmdlog_position own_newest; /* of the newest put known to be in, with all its predecessors */
     bool out_of_space;          /* as etcd reported; no attempt starts until this is resolved */
     bool version_known;         /* the log key's version has been read since then */
+    uint64_t version_life;      /* of the puts for which it is read */
     struct grpc_call version_call;
     struct buf version_request;
     uint64_t version_retry;

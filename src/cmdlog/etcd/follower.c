@@ -103,6 +103,7 @@ static void watch_received(struct grpc_call *call, struct buf *message)
 static void watch_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct etcd_cursor *cursor = call->context;
+    REQUIRE(call == &cursor->call && call->channel == NULL);
     if (status != GRPC_OK && status != CALL_LOST)
         etcd_client_set_error(cursor->log->client, "etcd says to a watch: %.*s (%d)", SLICE_ARG(text), status);
     if (status == GRPC_UNAVAILABLE)
@@ -477,6 +478,7 @@ void follower__unfollow(struct cmdlog_cursor *base)
 {
     struct etcd_cursor *cursor = cursor_of(base);
     pthread_mutex_lock(&cursor->lock);
+    REQUIRE(!cursor->closing);
     cursor->closing = true;
     pthread_mutex_unlock(&cursor->lock);
     etcd_client_wake(cursor->log->client);

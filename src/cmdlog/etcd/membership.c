@@ -52,6 +52,7 @@ static void keepalive_answered(struct grpc_call *call, struct buf *message)
 static void keepalive_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct cmdlog_etcd *log = call->context;
+    REQUIRE(call == &log->keepalive_call && call->channel == NULL);
     uint64_t now = clock_boot_us();
     if (status != GRPC_OK && status != CALL_LOST)
         etcd_client_set_error(log->client, "etcd says to a lease: %.*s (%d)", SLICE_ARG(text), status);
@@ -135,6 +136,7 @@ static struct cmdlog_hosts *copy_hosts(const struct cmdlog_hosts *from)
     for (size_t i = 0; i < from->count; i++)
         hosts->hosts[i] = (struct cmdlog_host){copy_into(&tail, from->hosts[i].name), from->hosts[i].life,
                                                copy_into(&tail, from->hosts[i].about)};
+    ENSURE(tail == (char *)&hosts->hosts[hosts->count] + bytes);
     return hosts;
 }
 
@@ -172,6 +174,7 @@ static void list_answered(struct grpc_call *call, struct buf *message)
 static void list_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct cmdlog_etcd *log = call->context;
+    REQUIRE(call == &log->list_call && call->channel == NULL);
     struct cmdlog_hosts *hosts = NULL;
     (void)text;
     if (status == GRPC_OK && log->list_answered &&
@@ -263,6 +266,7 @@ enum {
  */
 static bool is_over(const struct cmdlog_space *space, unsigned percent)
 {
+    REQUIRE(percent > 0 && percent <= 100);
     return (space->size + space->used) / 2 / percent >= space->quota / 100;
 }
 
@@ -317,6 +321,7 @@ struct cmdlog_space membership__space(const struct cmdlog_etcd *log)
 static void status_answered(struct grpc_call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
+    REQUIRE(call == &log->status_call);
     struct etcd_status status;
     if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) ||
         etcd_read_status(buf_as_slice(message), &status) != 0)
@@ -458,6 +463,7 @@ static uint64_t new_lease_id(void)
 /* Ends a life by deleting its host key. Idempotent. */
 static int delete_host_key(struct cmdlog_etcd *log, struct slice key, uint64_t life, uint64_t until)
 {
+    REQUIRE(key.len > 0 && life > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     grpc_frame_begin(&request);
     etcd_compare_created(&request, key, life);
@@ -471,6 +477,7 @@ static int delete_host_key(struct cmdlog_etcd *log, struct slice key, uint64_t l
 
 int membership__expel(struct cmdlog *base, struct slice name, uint64_t life, uint64_t until)
 {
+    REQUIRE(name.len > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     cmdlog_etcd__key(&key, log, "host", name);

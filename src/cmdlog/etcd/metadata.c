@@ -16,6 +16,7 @@ enum { TIMEOUT_US = 5 * TL_SECOND /* of calls that have no `until` */ };
 
 static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
 {
+    REQUIRE(range->key.len > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED);
     int status;
     grpc_frame_begin(&request);
@@ -73,6 +74,7 @@ int metadata__read_genesis(struct cmdlog *base, uint64_t until, struct buf *byte
 
 int metadata__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until)
 {
+    REQUIRE(bytes.len > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_txn_reply txn = {0};
@@ -209,6 +211,7 @@ int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlo
 
 int metadata__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
 {
+    REQUIRE(name.len > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     cmdlog_etcd__key(&key, log, "checkpoint", name);
@@ -231,6 +234,7 @@ int metadata__forget_host(struct cmdlog *base, struct slice name, uint64_t until
 static int is_abandoned(struct cmdlog_etcd *log, const struct etcd_kv *kv, const struct envelope *envelope,
                         uint64_t until, bool *ret_left)
 {
+    REQUIRE(envelope->part < envelope->parts);
     struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv now = {0}, host = {0};
     cmdlog_etcd__key(&key, log, "host", slice_from_offset(kv->key, log->logs.len));
@@ -278,6 +282,7 @@ static int retain_parts(struct cmdlog_etcd *log, const struct etcd_kv *kv, uint6
 
 static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_position *bound)
 {
+    REQUIRE(*bound > 0);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
     int r = range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until, &reply);

@@ -109,6 +109,7 @@ static void add_name(struct slice name, struct buf *names)
 static int examine_hosts(const struct cmdlog_etcd *log, const struct reading *reading, cmdlog_position position,
                          struct slice digits, struct buf *request, struct cmdlog_skip_refusal *refusal)
 {
+    REQUIRE(digits.len == DIGITS);
     struct buf applied = BUF_INIT(BUF_UNLIMITED), running = BUF_INIT(BUF_UNLIMITED);
     struct slice checkpoints = reading->checkpoints, hosts = reading->hosts;
     struct etcd_kv kv;
@@ -179,6 +180,7 @@ static int try_skip(struct cmdlog_etcd *log, cmdlog_position position, struct sl
 
 int skips__skip(struct cmdlog *base, cmdlog_position position, uint64_t until, struct cmdlog_skip_refusal *ret_refusal)
 {
+    REQUIRE(position > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     int r;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "cmdlog/etcd/tls.h"
 
 struct transport {
@@ -45,6 +46,7 @@ static int fail_closed(struct transport *transport, int error)
 
 static int fail_tls(struct transport *transport, int code)
 {
+    REQUIRE(transport->session != NULL && code < 0);
     if (code == GNUTLS_E_PREMATURE_TERMINATION || code == GNUTLS_E_PULL_ERROR || code == GNUTLS_E_PUSH_ERROR)
         return fail_closed(transport, 0);
     etcd_tls_explain(transport->session, transport->target->host, code, transport->error, sizeof transport->error);
@@ -54,6 +56,7 @@ static int fail_tls(struct transport *transport, int code)
 /* Returns: 0; TL_ERR_IO: the files cannot be used. */
 static int prepare_tls(struct transport *transport, const struct etcd_tls_files *files)
 {
+    REQUIRE(transport->fd >= 0 && transport->session == NULL);
     char *reason = NULL;
     int r = etcd_tls_read(files, &transport->credentials, &reason);
     if (r == 0)
@@ -68,6 +71,7 @@ static int prepare_tls(struct transport *transport, const struct etcd_tls_files 
 static int connect_to(struct transport *transport)
 {
     const struct transport_target *target = transport->target;
+    REQUIRE(target->len > 0 && target->len <= sizeof target->address);
     int on = 1;
     transport->fd = socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (transport->fd < 0)
@@ -80,6 +84,7 @@ static int connect_to(struct transport *transport)
 
 struct transport *transport_open(const struct transport_target *target, const struct etcd_tls_files *tls)
 {
+    REQUIRE(target->host != NULL);
     struct transport *transport = mem_zalloc(sizeof *transport);
     transport->target = target;
     int r = connect_to(transport);
@@ -148,6 +153,7 @@ static int connected(struct transport *transport)
             return r == 0 ? 0 : fail_tls(transport, r);
         transport->secured = true;
     }
+    ENSURE(transport->connected && (transport->session == NULL || transport->secured));
     return 1;
 }
 
@@ -158,6 +164,7 @@ static int connected(struct transport *transport)
 static long send_tls(struct transport *transport, const char *bytes, size_t len)
 {
     char byte;
+    REQUIRE(transport->secured && len > 0);
     ssize_t sent = gnutls_record_send(transport->session, bytes, len);
     if (sent >= 0 || !gnutls_error_is_fatal((int)sent))
         return sent < 0 ? 0 : sent;
@@ -168,6 +175,7 @@ static long send_tls(struct transport *transport, const char *bytes, size_t len)
 /* poll() does not report what GnuTLS has read already, so it reads while there is space. */
 static long receive_tls(struct transport *transport, char *bytes, size_t len)
 {
+    REQUIRE(transport->secured && len > 0);
     size_t have = 0;
     while (have < len && transport->tls_error == 0) {
         ssize_t received = gnutls_record_recv(transport->session, bytes + have, len - have);
@@ -183,6 +191,7 @@ static long receive_tls(struct transport *transport, char *bytes, size_t len)
 
 long transport_send(struct transport *transport, const char *bytes, size_t len)
 {
+    REQUIRE(len > 0);
     int r = connected(transport);
     if (r <= 0)
         return r;
@@ -196,6 +205,7 @@ long transport_send(struct transport *transport, const char *bytes, size_t len)
 
 long transport_receive(struct transport *transport, char *bytes, size_t len)
 {
+    REQUIRE(len > 0);
     int r = connected(transport);
     if (r <= 0)
         return r;

@@ -8,6 +8,7 @@
  * (lib/cmdlog_double.h) that can be cut off, held, and made to repeat entries.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -496,6 +497,37 @@ static void test_entry_that_is_begun_before_join_has_number_of_new_life(void **s
     double_medium_free(medium);
 }
 
+/*
+ * An entry ends the life of a host whose lease continues, as a JOIN of another process with its name does. The
+ * proposer, which has commands, makes no entry of a life that is over, which the log's format does not have.
+ */
+static void test_entry_is_not_begun_in_life_that_an_entry_has_ended(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request write;
+    struct host hosts[2] = {0};
+    struct journal_host *all;
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    catch_up(&hosts[0]);
+    size_t count = journal_hosts(hosts[0].journal, &all);
+    assert_int_equal(count, 2);
+    struct command *gone = command_new(COMMAND_HOST_GONE, DIALECT_7);
+    gone->gone = (struct gone_command){.name = SLICE_LIT("b"), .life = all[1].life};
+    mem_free(all);
+    cmdlog_double_pause_proposer(hosts[1].log, true);
+    ask(&hosts[1], &write, write_command(WRITE_INDEX, "1"));
+    cmdlog_double_await_paused(hosts[1].log);
+    must(run(&hosts[0], gone));
+    while (is_live(&hosts[1], "b"))
+        sched_yield();
+    cmdlog_double_pause_proposer(hosts[1].log, false);
+    must(answer(&write));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
 /* A bulk that is expected to take longer than an entry may: updates by scripts. */
 static struct command *long_command(void)
 {
@@ -864,6 +896,39 @@ static void test_mismatched_host_is_refused(void **state)
     assert_non_null(strstr(reason, "build"));
     mem_free(reason);
     end(&hosts[0]);
+    double_medium_free(medium);
+}
+
+/*
+ * All hosts of a build end at once, so no host is left to report that, and the core has them as live. The first of
+ * another build, whichever that is, reports them and joins; one of the old build is refused then.
+ */
+static void test_build_follows_another_after_stop_of_all_hosts(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct options options = plain();
+    char *reason;
+    (void)state;
+    begin_all(hosts, medium);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    for (int i = 0; i < HOSTS; i++)
+        stop(&hosts[i]);
+    options.build = "2";
+    for (int i = 1; i < HOSTS; i++)
+        assert_int_equal(try_begin(&hosts[i], medium, names[i], &options, &reason), 0);
+    must(run(&hosts[1], write_command(WRITE_INDEX, "2")));
+    options.build = "1";
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &options, &reason), TL_ERR_BUSY);
+    assert_non_null(strstr(reason, "build"));
+    mem_free(reason);
+    hosts[0] = (struct host){0};
+    options.build = "2";
+    double_medium_end_life(medium, "a"); /* its lease */
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &options, &reason), 0);
+    catch_up(&hosts[0]);
+    assert_true(has(&hosts[0], "1") && has(&hosts[0], "2"));
+    compare_and_end(hosts, HOSTS);
     double_medium_free(medium);
 }
 
@@ -1266,6 +1331,29 @@ static void test_entry_whose_number_is_reused_is_divided(void **state)
     refuse_later(DOUBLE_REFUSE_AT_SUBMIT);
 }
 
+/*
+ * The log accepts a JOIN, and refuses it for lack of space later. The host joins again: without that it would
+ * wait without end for a JOIN that never comes.
+ */
+static void test_join_that_log_refuses_later_is_repeated(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    cmdlog_double_hold(host.log, true);
+    double_medium_end_life(medium, "a");
+    while (journal_serves(host.journal))
+        usleep(1000);
+    cmdlog_double_await_held(host.log, 1); /* JOIN */
+    cmdlog_double_refuse_held(host.log, DOUBLE_REFUSE_NOW);
+    cmdlog_double_hold(host.log, false);
+    must(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+    end(&host);
+    double_medium_free(medium);
+}
+
 /* Heartbeats keep hosts comparable where nothing else is appended. */
 static void test_scarce_log_has_heartbeats_only(void **state)
 {
@@ -1286,6 +1374,94 @@ static void test_scarce_log_has_heartbeats_only(void **state)
     double_medium_set_space(medium, full);
     must(run(&hosts[0], session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
     compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
+/* Begins a wait for a lock that session "s" has; it is in the core on return. */
+static void begin_wait(struct host *host, struct cluster_request *wait, struct command_waiter *waiter)
+{
+    struct command *lock = lock_command(COMMAND_LOCK, "t", LONG_US);
+    lock->waiter = waiter;
+    must(run(host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(host, session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
+    must(run(host, lock_command(COMMAND_LOCK, "s", LONG_US)));
+    ask(host, wait, lock);
+    must(run(host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)));
+}
+
+/*
+ * No client repeats the end of a wait, or of an attachment, whose client is gone: it is ordered when the log
+ * has space.
+ */
+static void test_ends_of_waits_outlast_lack_of_space(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request wait, detach;
+    struct command_waiter waiter = {0};
+    struct host host = {0};
+    struct cmdlog_space scarce = full;
+    (void)state;
+    scarce.scarce = true;
+    begin(&host, medium, "a");
+    begin_wait(&host, &wait, &waiter);
+    double_medium_set_space(medium, scarce);
+    journal_cancel_waiter(host.journal, &waiter);
+    ask(&host, &detach, session_command(COMMAND_SESSION_DETACH, "s", LONG_US));
+    assert_int_equal(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "s", LONG_US)), PROBLEM_DISK_FULL);
+    assert_false(is_answered(&wait) || is_answered(&detach));
+    double_medium_set_space(medium, full);
+    assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
+    must(answer(&detach));
+    end(&host);
+    double_medium_free(medium);
+}
+
+/* The same, if etcd refuses it after the log has accepted it. */
+static void test_end_of_wait_that_log_refuses_later_is_repeated(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request wait;
+    struct command_waiter waiter = {0};
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    begin_wait(&host, &wait, &waiter);
+    cmdlog_double_hold(host.log, true);
+    journal_cancel_waiter(host.journal, &waiter);
+    cmdlog_double_await_held(host.log, 2); /* with a heartbeat, which is due each second */
+    cmdlog_double_refuse_held(host.log, DOUBLE_REFUSE_NOW);
+    cmdlog_double_hold(host.log, false);
+    assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
+    end(&host);
+    double_medium_free(medium);
+}
+
+/* A log that cannot be reached for longer than the limit of commands, while the life continues, does not lose it either. */
+static void test_end_of_wait_outlasts_timeout(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request wait, sent[2], queued;
+    struct command_waiter waiter = {0};
+    struct options options = plain();
+    struct host host = {0};
+    (void)state;
+    options.timeout_us = 2 * TL_SECOND;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    begin_wait(&host, &wait, &waiter);
+    cmdlog_double_hold(host.log, true);
+    for (int i = 0; i < 2; i++) { /* a heartbeat may be in flight, too */
+        ask(&host, &sent[i], write_command(WRITE_INDEX, "1"));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    cmdlog_double_await_held(host.log, 2);
+    journal_cancel_waiter(host.journal, &waiter);
+    ask(&host, &queued, write_command(WRITE_INDEX, "2"));
+    (void)expect_timeout(answer(&queued));
+    for (int i = 0; i < 2; i++)
+        (void)expect_timeout(answer(&sent[i]));
+    cmdlog_double_hold(host.log, false);
+    assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
+    end(&host);
     double_medium_free(medium);
 }
 
@@ -1641,6 +1817,7 @@ int main(void)
         cmocka_unit_test(test_limits_are_logged_after_join),
         cmocka_unit_test(test_inflight_commands_survive_end_of_life),
         cmocka_unit_test(test_entry_that_is_begun_before_join_has_number_of_new_life),
+        cmocka_unit_test(test_entry_is_not_begun_in_life_that_an_entry_has_ended),
         cmocka_unit_test(test_entry_has_limited_work),
         cmocka_unit_test(test_repeated_entries_are_applied_once),
         cmocka_unit_test(test_locks_exclude_across_hosts),
@@ -1650,6 +1827,7 @@ int main(void)
         cmocka_unit_test(test_commands_time_out_while_applied_entry_is_unverified),
         cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
+        cmocka_unit_test(test_build_follows_another_after_stop_of_all_hosts),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
@@ -1664,7 +1842,11 @@ int main(void)
         cmocka_unit_test(test_log_without_space_refuses_large_commands_only),
         cmocka_unit_test(test_entry_that_log_refuses_later_is_divided),
         cmocka_unit_test(test_entry_whose_number_is_reused_is_divided),
+        cmocka_unit_test(test_join_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
+        cmocka_unit_test(test_ends_of_waits_outlast_lack_of_space),
+        cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
+        cmocka_unit_test(test_end_of_wait_outlasts_timeout),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
