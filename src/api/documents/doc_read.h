@@ -21,6 +21,7 @@ struct doc_query {
     struct slice id;
     struct slice routing; /* empty: none */
     bool any_routing;     /* documents are found whatever theirs is */
+    bool commit_timestamp; /* of the commit that made the version is shown */
     int64_t version;      /* VERSION_ANY, or what the client expects */
     enum version_type version_type;
     struct source_filter source;
