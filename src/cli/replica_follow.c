@@ -138,7 +138,7 @@ static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
 {
     struct slice op = text_of(change, "op"), index = text_of(change, "_index");
     struct replica_key key = {.index = index, .type = text_of(change, "_type"), .id = text_of(change, "_id")};
-    if (slice_is(op, "index") || slice_is(op, "delete")) {
+    if (slice_is(op, "changed") || slice_is(op, "index") || slice_is(op, "delete")) {
         bool added = add_document(page, &key, ts);
         /*
          * One that was sent already was deleted without a routing, unless that was of another one:
@@ -239,8 +239,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
 static long ask(struct replica *replica, tl_ts since, bool catches_up, bool waits)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&previous_routing=true&limit=%d%s", since,
-               catches_up ? CATCH_UP_CHANGES : PAGE_CHANGES, waits ? "&wait=2s" : "");
+    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&keys=true&expand=true&previous_routing=true&limit=%d%s",
+               since, catches_up ? CATCH_UP_CHANGES : PAGE_CHANGES, waits ? "&wait=2s" : "");
     if (replica->options->index != NULL) {
         buf_lit(&path, "&index=");
         client_escape(&path, slice_from(replica->options->index));
