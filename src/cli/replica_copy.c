@@ -391,6 +391,24 @@ static int learn_identities(struct replica *replica, const char *name)
     return r;
 }
 
+/* Whether the target may have documents of an index of the source, by whichever program. */
+static bool has_documents(struct replica *replica, const char *name)
+{
+    struct target *target = &replica->target;
+    for (size_t i = 0; i < copy_count_names(replica, name); i++) {
+        tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+        copy_write_name(replica, name, i, &there);
+        index_path(there.data, "/_refresh", &path);
+        (void)!target_ask(target, "POST", path.data, SLICE_LIT(""));
+        buf_clear(&path);
+        index_path(there.data, "/_count", &path);
+        if (target_ask(target, "GET", path.data, SLICE_NONE) != 200 ||
+            replica_number(client_json(&target->client), "count") > 0)
+            return true;
+    }
+    return false;
+}
+
 static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
@@ -423,7 +441,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
         r = r == 0 ? learn_identities(replica, name.data) : r;
     }
     if (r == 0 && *ret_had != TARGET_WHOLE)
-        r = copy_index(replica, name.data, *ret_had == TARGET_PART);
+        r = copy_index(replica, name.data, *ret_had == TARGET_PART && has_documents(replica, name.data));
     if (r == 0 && *ret_had == TARGET_PART)
         r = sweep_each(replica, name.data);
     if (r == 0 && *ret_had != TARGET_WHOLE)

@@ -115,7 +115,7 @@ class Ended(replicate_test.Copy):
         return response(reply.status, json.loads(reply.body.replace(b"process %d " % process.pid, b"process %d " % gone.pid)), 0)
 
     def end_attached(self, request, process, gone):
-        """As lock(); and the holder's session is ended although it is attached, as that of a machine that was resumed a moment ago and has not attached it yet."""
+        """As lock(); and the holder's session is ended although it is attached, as that of a machine that was just resumed and has not attached it yet."""
         method, path = request.split(b" ")[:2]
         if method != b"DELETE":
             return self.lock(request, process, gone) if path == b"/_lock" else None

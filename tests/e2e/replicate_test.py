@@ -313,6 +313,7 @@ class First(Copy):
         self.target.must("DELETE", "/new/_doc/more")
         self.once()  # an empty one is taken
         self.assert_equal()
+        self.assertEqual(self.target.must("GET", "/new/_doc/1")["_version"], self.source.must("GET", "/new/_doc/1?version_history=true")["versions"][0]["from"])
 
     def test_all_names_are_checked_before_the_first_document(self):
         """An index that the copy may not have, of any cause and in any place of the order, ends it before it has written to another one."""
